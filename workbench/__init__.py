@@ -6,8 +6,7 @@
     report = workbench.evaluate(suite, model="openai:gpt-6-luna", repeats=3)
     report.assert_passed()
 
-`docs/python.md` is the guide. Each name is imported when it is first used, so that `import workbench` alone is fast.
-"""
+`docs/python.md` is the guide. Each name is imported when it is first used, so that `import workbench` alone is fast."""
 
 from __future__ import annotations
 

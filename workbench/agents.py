@@ -9,8 +9,7 @@ An adapter turns a framework's agent into a `workbench.Agent`. If you call the a
 imported only when its agent runs.
 
 A suite's `system` is added to the agent's own instructions, and a case's earlier messages begin the conversation. The
-agent uses its own tools; the suite's tools serve only for grading.
-"""
+agent uses its own tools; the suite's tools serve only for grading."""
 
 from __future__ import annotations
 
@@ -331,8 +330,7 @@ def ai_sdk_run(result: Any) -> AgentRun:
 def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:
     """Return a tool's error text from the message to the model.
 
-    The `Error` itself is an empty object in JSON.
-    """
+    The `Error` itself is an empty object in JSON."""
     if isinstance(part["error"], str):
         return part["error"]
     for message in step.get("response", {}).get("messages", ()):
@@ -380,8 +378,7 @@ def _usage(given: int | None, made: int | None, cached: int | None, thought: int
 def _with_output(answers: Sequence[AgentAnswer], output: object) -> list[AgentAnswer]:
     """Return the answers with the agent's output as the last one.
 
-    `None` means that the last answer already is the output.
-    """
+    `None` means that the last answer already is the output."""
     if output is None:
         return list(answers)
     if answers and not answers[-1].calls:
@@ -416,8 +413,7 @@ def _of(raw: Any, name: str) -> Any:
 def _first(part: Mapping[str, JsonValue], *names: str) -> Any:
     """Return the value of the first of some keys that the item has.
 
-    Versions of a framework name fields differently.
-    """
+    Versions of a framework name fields differently."""
     return next((part[name] for name in names if name in part), None)
 
 

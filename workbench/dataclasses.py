@@ -417,8 +417,7 @@ def _identity(value: object) -> object:
 def _unchanged_condition(hint: Any, value: str) -> str:
     """Return an expression that is true only if the reader of `hint` returns the value of a variable unchanged.
 
-    If no simple expression shows that, it is false.
-    """
+    If no simple expression shows that, it is false."""
     origin, arguments = get_origin(hint), get_args(hint)
     most = _MAX_NUMBER.get(hint, 0)
     if origin is Annotated:

@@ -1,7 +1,6 @@
 """Compile writers of JSON text for records, from the types of their fields. `dataclasses.reader_of` is the inverse.
 
-Turning a run into dictionaries for a general encoder takes three times as long as writing its text directly.
-"""
+Turning a run into dictionaries for a general encoder takes three times as long as writing its text directly."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ Raises TypeError, ValueError or RecursionError for a value that JSON cannot expr
 class JsonField(NamedTuple):
     """A field of a record: its key in JSON, the type of its values, and a Python expression for its value.
 
-    The expression reads `source`. `absent` is an expression of `value`. If it is true, the field is left out.
-    """
+    The expression reads `source`. `absent` is an expression of `value`. If it is true, the field is left out."""
 
     key: str
     hint: Any
@@ -42,8 +40,7 @@ class JsonWriter:
 
     `fields_of` returns the fields of a record, and `is_record` whether a type is one. In a field of floats, `number`
     writes a value that is not a finite float. `converting` returns the function that changes a value before it is
-    written, if the annotations of its type name one.
-    """
+    written, if the annotations of its type name one."""
 
     def __init__(
         self,

@@ -11,8 +11,7 @@ class Limit(int):
     """A limit that a user can reach, with the message for that case.
 
     `happened` describes the excess. In it, `{limit}` stands for the number, `{mib}` for the number in MiB, and other
-    names for arguments of `reached`. `way_out` is the advice to the user, "" if there is none.
-    """
+    names for arguments of `reached`. `way_out` is the advice to the user, "" if there is none."""
 
     happened: str
     way_out: str
@@ -75,8 +74,7 @@ MAX_VIEWER_BACKLOG_BYTES = 4 << 20
 MAX_PIPED_BYTES = 1 << 26
 """One line from a batch or an MCP server, or one packet of the app in a browser.
 
-The limit suffices for the largest run, and is small enough for memory.
-"""
+The limit suffices for the largest run, and is small enough for memory."""
 
 MAX_DOCUMENT_RUNS = Limit(
     200_000, "a report as {form} is one document, which has room for {limit} runs, and not for {runs:,}", "{instead}"
@@ -123,8 +121,7 @@ largest answer by a hundred."""
 MAX_MESSAGE_BYTES = Limit(32 << 20, "sent more than {mib} as {what}", "let the tool answer with less")
 """One message of an MCP server, one event of a stream, or an answer in one document.
 
-Legacy SSE has the MCP SDK's own limit of 1 MiB.
-"""
+Legacy SSE has the MCP SDK's own limit of 1 MiB."""
 
 MAX_ERROR_BYTES = 64 << 10
 """Bytes that are read of an error, of a web page in place of an answer, and of a failed program's output. The reason is

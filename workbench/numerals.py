@@ -1,7 +1,6 @@
 """Format numbers for users: rates, scores, durations, costs, counts, times.
 
-Every surface uses these functions, so a number looks the same everywhere. Reports in JSON keep unrounded numbers.
-"""
+Every surface uses these functions, so a number looks the same everywhere. Reports in JSON keep unrounded numbers."""
 
 from __future__ import annotations
 

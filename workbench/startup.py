@@ -17,8 +17,7 @@ Ending without a last collection of garbage (`workbench.__main__`) saves a furth
 schema of all checks (`checks.check`) a tenth.
 
 The data classes have a file of their own, because they import `dataclasses` and `inspect`, which take a tenth of
-`--version`.
-"""
+`--version`."""
 
 from __future__ import annotations
 

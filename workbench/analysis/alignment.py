@@ -24,8 +24,7 @@ class Difference:
     """The first difference between two runs, with a sentence that describes it.
 
     `round` counts from 1. `call` is the index of the call in its round, from 0, and `argument` is the name of the
-    argument. `by_hand` marks a difference that a person made.
-    """
+    argument. `by_hand` marks a difference that a person made."""
 
     round: int
     kind: DifferenceKind
@@ -41,8 +40,7 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
     Swapping the runs changes the sentence but not the place. Within a round, messages to the model are compared first,
     then calls, then the model's text, then results. Ids, times, tokens, the source of a result and the system prompt
     are ignored. A change by a person is reported only if there is no other difference. Otherwise, the sentence mentions
-    the change.
-    """
+    the change."""
     changed: Difference | None = None
     for number, (old, new) in enumerate(zip_longest(origin.rounds, fork.rounds), start=1):
         if old is not None and new is not None:
@@ -228,8 +226,7 @@ def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallReco
 def _in_call(old: ToolCall, new: ToolCall) -> tuple[str | None, str] | None:
     """Return the name of the first argument that differs, and the difference in words, or `None` if all are equal.
 
-    If the arguments of one side are not a JSON object, they differ as a whole and the name is `None`.
-    """
+    If the arguments of one side are not a JSON object, they differ as a whole and the name is `None`."""
     for name in sorted({*old.arguments, *new.arguments}):
         if _same(old.arguments, new.arguments, name):
             continue
@@ -332,8 +329,7 @@ class Part:
     """A part of a run.
 
     `round` counts from 1, and is 0 before the first round. `text` is a prompt, a message, the model's text, or a
-    description of the end. A call or result has its `call`, and a round has its round in `of`.
-    """
+    description of the end. A call or result has its `call`, and a round has its round in `of`."""
 
     kind: PartKind
     round: int
@@ -346,8 +342,7 @@ class Part:
 class AlignedRow:
     """A part of the left run beside its counterpart in the right run.
 
-    A round is the `same` if everything in it is the same.
-    """
+    A round is the `same` if everything in it is the same."""
 
     left: Part | None
     right: Part | None
@@ -367,8 +362,7 @@ def align(left: Trajectory, right: Trajectory) -> tuple[AlignedRow, ...]:
     Equal rounds at the beginning and the end stay together. In between, rounds and calls are matched so that as many as
     possible have the same tools on both sides. A round without a match is paired with the other side's round at the
     same position, or stands alone. Differences are those of `first_difference`, and also those in system prompts and
-    first messages.
-    """
+    first messages."""
     rows = [*_texts("system", (0, 0), _first_prompt(left), _first_prompt(right))]
     rows += _texts("said", (0, 0), _first_texts(left), _first_texts(right))
     for one, other in _matched_rounds(left.rounds, right.rounds):
@@ -537,8 +531,7 @@ def _matched(
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
     """Yield the pairs of items with the largest total likeness, in order.
 
-    An item without a match is paired with an unmatched item of the other side at the same position, or stands alone.
-    """
+    An item without a match is paired with an unmatched item of the other side at the same position, or stands alone."""
     if not left or not right or len(left) * len(right) > MAX_COMPARED:
         yield from zip_longest(left, right)
         return

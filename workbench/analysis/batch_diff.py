@@ -15,8 +15,7 @@ of only one batch are left out: their cases are neither new nor gone. The kinds 
 - `errored`: graded before, and in error now: a fault of the infrastructure, not a regression.
 
 A case that was not graded before has no change. A case that was stopped now, or that an early decision made
-unnecessary, has no change either. All these cases are `left_out`.
-"""
+unnecessary, has no change either. All these cases are `left_out`."""
 
 from __future__ import annotations
 
@@ -92,8 +91,7 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone"
 class CaseSide:
     """The result of a case in one of two batches: the figures of its `Cell`, without the runs.
 
-    `reasons` are the reasons of its runs, each once.
-    """
+    `reasons` are the reasons of its runs, each once."""
 
     suite: str
     model: str
@@ -123,8 +121,7 @@ class CaseSide:
 class CaseChange:
     """The change of a case with a model from one batch to another.
 
-    `suite` is the suite's key. If the key or the model differs between the batches, that of the later batch is used.
-    """
+    `suite` is the suite's key. If the key or the model differs between the batches, that of the later batch is used."""
 
     kind: ChangeKind
     suite: str
@@ -158,8 +155,7 @@ class BatchDiff:
     value after.
 
     `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests omit their pairs
-    (`PairedComparison.without_pairs`).
-    """
+    (`PairedComparison.without_pairs`)."""
 
     changes: tuple[CaseChange, ...]
     compared: int
@@ -195,8 +191,7 @@ def batch_diff(
     `unfinished` holds the cases that the earlier and the later batch planned but never finished. They are left out and
     count neither as new nor as gone. `same` maps the keys of the earlier batch's suites to those of the later batch, if
     they differ. `lost` holds cases, by suite and id in the later batch, that have lost their expectations. They count
-    as not graded. Only the runs of one model are in memory at a time.
-    """
+    as not graded. Only the runs of one model are in memory at a time."""
     earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
     across: tuple[str, str] | None = None

@@ -60,8 +60,7 @@ TOOL_CAUSES: frozenset[Cause] = frozenset(
 class Advice:
     """What a cause means, and advice on it in one sentence. The most frequent subject replaces `{where}`.
 
-    A symptom may replace the advice with one that fits its run better (`Symptom.advice`).
-    """
+    A symptom may replace the advice with one that fits its run better (`Symptom.advice`)."""
 
     meaning: str
     first: str
@@ -277,8 +276,7 @@ class ConfusionCounts:
 class Symptom:
     """One fault of a run.
 
-    `expected` and `got` are short texts. `why` is one line. `advice` replaces the advice on the cause, if set.
-    """
+    `expected` and `got` are short texts. `why` is one line. `advice` replaces the advice on the cause, if set."""
 
     cause: Cause
     why: str
@@ -322,8 +320,7 @@ def causes_of(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
 class FailedRun:
     """A failed run, its index among all runs (from 0), and its symptoms in the order of causes.
 
-    `result` has no rounds or is compressed, because thousands of runs may have failed.
-    """
+    `result` has no rounds or is compressed, because thousands of runs may have failed."""
 
     index: int
     result: RunResult
@@ -388,8 +385,7 @@ class CauseNumbers:
     """The failed runs with a cause, as numbers.
 
     `indices` are the runs with the cause, and `main_indices` the runs with this main cause. `cases` counts their cases,
-    each once for all models. `subjects` holds tools and parameters with their frequencies, the most frequent first.
-    """
+    each once for all models. `subjects` holds tools and parameters with their frequencies, the most frequent first."""
 
     cause: Cause
     indices: Sequence[int]

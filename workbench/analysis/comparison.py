@@ -31,8 +31,7 @@ SAME_SCORE = 0.005
 class Cell:
     """One case with one model: its finished runs, and the result that the case's rule for repeats gives them.
 
-    There is at least one run. Runs are in the order of the repeats.
-    """
+    There is at least one run. Runs are in the order of the repeats."""
 
     suite: str
     case_id: str
@@ -55,8 +54,7 @@ class Cell:
         """The key of the independent observation that the case belongs to: suite, cluster and case id.
 
         Cases of one cluster in a suite have the same key, with an empty case id. Any other case has its own key, with
-        `None` as the cluster.
-        """
+        `None` as the cluster."""
         cluster = self.runs[-1].grading.cluster
         if cluster is not None:
             return self.suite, cluster, ""
@@ -151,8 +149,7 @@ class Cell:
 class ModelTotals(StatusCounts):
     """The totals of one model's cases.
 
-    Figures count cases, except those named after runs. Rates, means and latency are over the graded cases.
-    """
+    Figures count cases, except those named after runs. Rates, means and latency are over the graded cases."""
 
     model: str
     cases: int
@@ -222,8 +219,7 @@ class ModelTotals(StatusCounts):
 def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
     """Return the cells of runs, in the order of their first runs, without forks.
 
-    If a resumed batch repeated a run, the later run counts.
-    """
+    If a resumed batch repeated a run, the later run counts."""
     # A later run of the same repeat replaces the earlier one.
     runs: dict[CellKey, dict[int, RunSummary]] = {}
     for run in figures:
@@ -235,8 +231,7 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
 def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
     """Return the indices of the runs of each model, in the order of their first runs.
 
-    Forks are left out. A cell has runs of only one model, so large batches can be read model by model.
-    """
+    Forks are left out. A cell has runs of only one model, so large batches can be read model by model."""
     found: dict[str, array[int]] = {}
     for index, run in enumerate(figures):
         if not run.is_fork:
@@ -410,8 +405,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 def busy_ms(runs: Iterable[RunSummary]) -> float:
     """Return how long at least one of the runs was in progress, in milliseconds.
 
-    Pauses between batches do not count.
-    """
+    Pauses between batches do not count."""
     times = []
     for run in runs:
         if run.began_ms is not None and run.ended_ms is not None:

@@ -3,8 +3,7 @@
 The reruns are a sequential likelihood-ratio test (Wald 1945) of pass rate p/4 against p. The evidence begins at 1. A
 failed rerun multiplies it by (1 - p/4) / (1 - p), a good rerun by 1/4. If a case passes p or more of its runs, the
 evidence ever reaches 40 · B with a probability of at most 1 / (40 · B) (Ville 1939). So if none of B cases broke, the
-probability of confirming any of them is at most 2.5%.
-"""
+probability of confirming any of them is at most 2.5%."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ _SLACK = 1e-9
 def typical_pass_rate(good: int, graded: int) -> float:
     """Return the pass rate to assume for a case if nothing has changed, from its earlier runs.
 
-    The rate is at most `TYPICAL_PASS_RATE`.
-    """
+    The rate is at most `TYPICAL_PASS_RATE`."""
     if graded < _MIN_EARLIER:
         return TYPICAL_PASS_RATE
     # Half a good and half a failed run are added because a few earlier runs do not prove a rate of 0.
@@ -102,8 +100,7 @@ def repeats_confirm(failed: int, graded: int, among: int) -> bool:
 
     They do if so many failures are very unlikely for a case that still passes at the rate `TYPICAL_PASS_RATE`. The
     probability of at least `failed` failures in `graded` repeats (the upper tail of a binomial distribution) must be at
-    most 0.025 / `among`. `among` is the number of cases that could have broken.
-    """
+    most 0.025 / `among`. `among` is the number of cases that could have broken."""
     tail = []
     for count in range(failed, graded + 1):
         tail.append(math.comb(graded, count) * (1 - TYPICAL_PASS_RATE) ** count * TYPICAL_PASS_RATE ** (graded - count))
@@ -146,8 +143,7 @@ class ConfirmationReport:
     """The results for every case that broke, after `reruns` reruns.
 
     `batch` is the number of the batch that records the reruns, if any. `errors` counts the cases that stayed undecided
-    because reruns ended in errors.
-    """
+    because reruns ended in errors."""
 
     cases: tuple[ConfirmedCase, ...]
     reruns: int = 0

@@ -2,8 +2,7 @@
 
 Results are counted in the order of the plan, which is random, instead of the order in which runs end. A decision
 therefore depends only on the results, and is the same when a stored batch is read again. The first runs to end would be
-the quick ones, and these are not a random sample.
-"""
+the quick ones, and these are not a random sample."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ from workbench.suite.grading_model import Gate
 class PlannedRunPlace:
     """A planned run: its case, its model, and the case's cluster.
 
-    The cases of one `cluster` of a suite are one observation. A case without a cluster is a separate observation.
-    """
+    The cases of one `cluster` of a suite are one observation. A case without a cluster is a separate observation."""
 
     suite: str
     case_id: str
@@ -59,8 +57,7 @@ class _Pair:
     """The comparison of model `second` with model `first` while results come in.
 
     `units` are the planned units (cases or clusters), of which `seen` are counted. A unit maps suite, case and model to
-    the number of planned runs, for the cases planned with both models.
-    """
+    the number of planned runs, for the cases planned with both models."""
 
     first: str
     second: str
@@ -195,8 +192,7 @@ class EarlyStopping:
     """The early stopping of one batch: its comparisons or its pass rates, after the finished runs.
 
     `places` holds the planned runs by number, in the order of the plan, and `gates` the gates of the suites. Pass each
-    finished run to `add`, in any order. Call `why_not` before starting a run.
-    """
+    finished run to `add`, in any order. Call `why_not` before starting a run."""
 
     def __init__(
         self, until: Until, places: Mapping[int, PlannedRunPlace], gates: Mapping[str, Gate] = NO_GATES
@@ -249,8 +245,7 @@ class EarlyStopping:
 def stored_early_stopping(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> EarlyStopping | None:
     """Rebuild the early stopping of a stored batch from its runs. Return `None` for a batch that runs every case.
 
-    `gates` holds the gate of each suite, by the path of its file.
-    """
+    `gates` holds the gate of each suite, by the path of its file."""
     until = Until.of(batch.settings)
     if until is None:
         return None
@@ -297,8 +292,7 @@ _Unit = Mapping[tuple[str, str], Sequence[int]]
 class _Gate:
     """A required pass rate, its planned units (cases or clusters), and the evidence so far.
 
-    `suite` and `model` are `None` for a rate over all suites or all models.
-    """
+    `suite` and `model` are `None` for a rate over all suites or all models."""
 
     suite: str | None
     model: str | None
@@ -333,8 +327,7 @@ class _Gate:
     def count(self, cases: Iterable[Iterable[RunSummary]]) -> None:
         """Count the next unit. `cases` holds all runs of each of its cases.
 
-        A case without a graded run is left out.
-        """
+        A case without a graded run is left out."""
         shares = []
         for runs in cases:
             good = graded = 0

@@ -16,8 +16,7 @@ class PairEarlyStop:
 
     `better` counts the cases that were good only with `second`, `worse` those good only with `first`. `p` is adjusted
     for all `comparisons` of the batch and decides if it is at most `level`. A p from an e-value is valid at any time.
-    `saved` counts the skipped runs with `second`. In a single comparison, it also counts those with `first`.
-    """
+    `saved` counts the skipped runs with `second`. In a single comparison, it also counts those with `first`."""
 
     first: str
     second: str
@@ -81,8 +80,7 @@ class GateEarlyStop:
 
     `clusters` counts the clusters so far, if the suite has any. `verdict` is `None` while the rate is undecided. `rate`
     is the mean share of good runs over these cases. `interval` is the 95% interval of the rate, if the batch did not
-    stop early.
-    """
+    stop early."""
 
     suite: str | None
     model: str | None
@@ -108,8 +106,7 @@ class GateEarlyStop:
 class TooFewUnits:
     """A gate that an early decision cannot reach, because it has only `units` cases or clusters.
 
-    Not even good runs in all of them would be enough.
-    """
+    Not even good runs in all of them would be enough."""
 
     suite: str | None
     gate: float

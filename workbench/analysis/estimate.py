@@ -17,8 +17,7 @@ class Estimate:
     """The expected tokens (input and output together) and the expected cost of `runs`.
 
     `tokens` and `cost_usd` are sums over the runs that can be estimated. `without_tokens` and `without_cost` count the
-    other runs.
-    """
+    other runs."""
 
     runs: int
     tokens: int
@@ -36,8 +35,7 @@ def estimate(
     """Estimate the tokens and the cost of planned runs. `planned` holds the number of runs of each cell.
 
     The estimate of a run is the mean of its cell's earlier runs, otherwise the mean of its model's earlier runs. Runs
-    that ended in an error are ignored. `is_free` returns whether a model costs nothing.
-    """
+    that ended in an error are ignored. `is_free` returns whether a model costs nothing."""
     usable: dict[CellKey, list[RunSummary]] = {}
     of_models: dict[str, list[RunSummary]] = {}
     for key, runs in before.items():

@@ -26,8 +26,7 @@ class Expectation:
     """An expected or a disallowed call. If it has `alternatives`, one of them is expected.
 
     `arguments` is `None` if any arguments will do. `place` is the place in the order of calls: `ordered 2`, `ordered 2,
-    in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to 3 times`.
-    """
+    in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to 3 times`."""
 
     tool: str
     place: str

@@ -47,8 +47,7 @@ def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusi
     """Return the confusion table of runs. A run is given as its expected tools and its called tools, in order.
 
     Within a run, equal tools are paired first, regardless of position. The rest is paired in order: each pair shows the
-    tool called in place of an expected tool. The rules of the deciding grader are ignored.
-    """
+    tool called in place of an expected tool. The rules of the deciding grader are ignored."""
     fold = ConfusionFold()
     for expected, called in runs:
         fold.add(expected, called)
@@ -104,8 +103,7 @@ def failures_of(runs: Iterable[tuple[RunResult, Case | None]]) -> Failures:
     """Return the failed runs with their causes.
 
     Each run comes with the case that graded it, or with `None` if the run does not count. Only one run is in memory at
-    a time.
-    """
+    a time."""
     failed: list[FailedRun] = []
 
     def keep(index: int, result: RunResult, symptoms: tuple[Symptom, ...]) -> None:
@@ -128,8 +126,7 @@ def failure_numbers(
 ) -> FailureNumbers:
     """Return the causes of failed runs as numbers. Unlike `failures_of`, this does not store the runs.
 
-    `each` is called with the index, the result and the symptoms of each failed run.
-    """
+    `each` is called with the index, the result and the symptoms of each failed run."""
     graded = failed = 0
     folds: dict[Cause, CauseFold] = {}
     confusion = ConfusionFold()
@@ -281,8 +278,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     """Return the symptoms of a failed run, in the order of causes. There is at least one.
 
     Graders may report one fact in several issues. The fact becomes a single symptom, from the issue that explains the
-    others.
-    """
+    others."""
     expected, evidence = tuple(case.expected_calls()), _evidence_of(result)
     calls = evidence.calls
     root_issues = _without_consequences(tuple(_counting_issues(evidence)), evidence.cut_off_calls)
@@ -427,8 +423,7 @@ def _advice(issue: Issue, calls: Sequence[MadeCall | CallRecord]) -> str | None:
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
     """Merge a missing call and an extra call of another tool into the cause "wrong tool", as some graders do.
 
-    An unknown tool stays a separate symptom and replaces a wrong tool of the same name.
-    """
+    An unknown tool stays a separate symptom and replaces a wrong tool of the same name."""
     missing, extra = _with_cause(found, "missing call"), _with_cause(found, "extra call")
     unknown = _with_cause(found, "unknown tool")
     # A grader may report a call of an unknown tool as an extra call or as a wrong tool, too.

@@ -1,8 +1,7 @@
 """Gates: decide whether a batch is good enough.
 
 A requirement on the command line (`--min-score`, `--until`) decides. Without such a requirement, the gate of each suite
-decides. For suites without a gate, the statuses of their cases decide.
-"""
+decides. For suites without a gate, the statuses of their cases decide."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ TOLERANCE = 1e-9
 class AggregateGate:
     """A threshold for one statistic of an aggregate: the lowest allowed value or, with `at_most`, the highest.
 
-    `reached` is the value of the statistic, or `None` if no run had a value. `None` meets no gate.
-    """
+    `reached` is the value of the statistic, or `None` if no run had a value. `None` meets no gate."""
 
     statistic: Statistic
     threshold: float
@@ -67,8 +65,7 @@ class AggregateResult:
     """One aggregate of a suite (given by path) over the runs of a model. `count` of the runs had a value.
 
     `model` is `None` if the runs of all models are taken together. `counted_zero` is the number of failed runs that
-    count 0 instead of their score.
-    """
+    count 0 instead of their score."""
 
     suite: str
     name: str
@@ -104,8 +101,7 @@ class AggregateResult:
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
     """Return the aggregates of every suite that ran, with one result per model or one for all models together.
 
-    `suites` holds the suites by path. Runs in quarantine do not count.
-    """
+    `suites` holds the suites by path. Runs in quarantine do not count."""
     folds: dict[str, list[_AggregateFold]] = {}
     for result in results:
         if result.grading.quarantined:
@@ -138,8 +134,7 @@ def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_mo
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
     """Return a statistic by name.
 
-    Return `None` without values, and for the spread or variance of a single value.
-    """
+    Return `None` without values, and for the spread or variance of a single value."""
     return _STATISTICS[name](values) if values else None
 
 
@@ -180,8 +175,7 @@ class _AggregateFold:
     def results(self) -> Iterator[AggregateResult]:
         """Yield the result for each model, or for all models together.
 
-        A model without a run that could be graded is left out, unless no model has one.
-        """
+        A model without a run that could be graded is left out, unless no model has one."""
         aggregate = self._aggregate
         for model, own in (_gradable(self._values) or {None: _Values()}).items():
             values = own.found
@@ -284,8 +278,7 @@ class GateResult:
     """One requirement of a gate, and the value that was reached.
 
     `suite` is the suite's path, or `None` for a requirement of the command line. `model` is `None` if the runs of all
-    models are taken together. `counted_zero` is the number of failed runs that count 0 in a mean score.
-    """
+    models are taken together. `counted_zero` is the number of failed runs that count 0 in a mean score."""
 
     suite: str | None
     measure: GateMeasureName
@@ -374,8 +367,7 @@ def quality_of(
     applies in addition to them. If only published metrics are required, they replace only failures by score.
 
     `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate over all suites,
-    replaces all gates of suites. The result then contains no suite gates.
-    """
+    replaces all gates of suites. The result then contains no suite gates."""
     cases, ungraded = case_results(results, suite_of), nothing_graded(results)
     known = {(each.suite, each.model): each for each in watched}
     rate: float | None = None
@@ -432,8 +424,7 @@ def _all_met(demands: Iterable[GateResult | AggregateResult]) -> bool:
 def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
     """Return a sentence on why no run was graded, or `None` if at least one was.
 
-    Runs that do not count, such as runs in quarantine, are ignored.
-    """
+    Runs that do not count, such as runs in quarantine, are ignored."""
     left_out: Counter[str] = Counter()
     for run in runs:
         graded = run.status.graded
@@ -468,8 +459,7 @@ class GatedRun(Scored, Protocol):
 def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
     """Return the results of a suite's gate on its runs, for each model or for all models together.
 
-    Runs in quarantine do not count.
-    """
+    Runs in quarantine do not count."""
     fold = GateFold(suite, gate)
     for run in runs:
         fold.add(run)
@@ -513,8 +503,7 @@ class GateFold:
     def results(self) -> Iterator[GateResult]:
         """Return the result of each requirement of the gate, for each model or for all models together.
 
-        A model without a run that could be graded is left out, unless no model has one.
-        """
+        A model without a run that could be graded is left out, unless no model has one."""
         gate = self._gate
         if not self._asks:
             return

@@ -1,7 +1,6 @@
 """Measures of runs: pass rate, score, cost, latency, tokens, and the measures of single graders.
 
-Each measure has a name, a unit, values for a run, a case and a model, a better direction, and a test of two values.
-"""
+Each measure has a name, a unit, values for a run, a case and a model, a better direction, and a test of two values."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ class CaseFigures(Protocol):
 class Growth:
     """A test for growth: a value is worse if it is at least `times` as large and at least `by` larger.
 
-    The factor ignores the noise of large values, the amount ignores the noise of small values.
-    """
+    The factor ignores the noise of large values, the amount ignores the noise of small values."""
 
     times: float
     by: float
@@ -123,8 +121,7 @@ class Measure:
     thresholds, or not at all.
 
     `of_case` returns the value of a case in paired tests. `only_deciding` leaves out the cases in quarantine. `per_run`
-    is the value of a typical run, for the Pareto front against the score. A rate is shown in percent.
-    """
+    is the value of a typical run, for the Pareto front against the score. A rate is shown in percent."""
 
     name: str
     title: str
@@ -294,8 +291,7 @@ def measure_of(name: str) -> Measure:
     """Return a measure by its name in suites.
 
     The name is in `MEASURES`, or it is the name of a grader's score, of a number in its formula, or of a named check of
-    answers.
-    """
+    answers."""
     if name in MEASURES:
         return MEASURES[name]
     unit: Unit = "share" if is_score(name) else "number"
@@ -334,8 +330,7 @@ GateMeasureName = Literal["mean score", "pass rate"]
 class GateMeasure:
     """A requirement of a suite's gate on the runs of a model.
 
-    `option` is the command's option for the same requirement. `threshold_of` reads the threshold from a gate.
-    """
+    `option` is the command's option for the same requirement. `threshold_of` reads the threshold from a gate."""
 
     name: GateMeasureName
     measure: Measure

@@ -1,7 +1,6 @@
 """Mutation testing of tool definitions: the mutants of a suite's tools, and the cases that noticed each mutant.
 
-A mutant spoils a description or a schema. A suite that still passes does not test this part of the definition.
-"""
+A mutant spoils a description or a schema. A suite that still passes does not test this part of the definition."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ class Mutant:
     """A change of tool definitions that makes them worse. `table` is the suite's variant with the change.
 
     `tools` are the changed tools. The cases that expect one of them should notice the mutant. `decoys` is the number of
-    added tools that no case needs.
-    """
+    added tools that no case needs."""
 
     name: str
     kind: MutantKind
@@ -42,8 +40,7 @@ class MutantResult:
     """The result of a mutant with one model.
 
     `run` are the cases that pass without the mutant and were run with it. `noticed` are the cases in `run` that do not
-    pass with the mutant. Once some case has noticed the mutant, other cases need not be run.
-    """
+    pass with the mutant. Once some case has noticed the mutant, other cases need not be run."""
 
     mutant: Mutant
     suite: str

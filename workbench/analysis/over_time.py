@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 class StoredStatus:
     """The status of one stored run.
 
-    `content` is equal for runs with the same request and expectations.
-    """
+    `content` is equal for runs with the same request and expectations."""
 
     suite: str
     suite_name: str
@@ -48,8 +47,7 @@ class FlakyCase:
     """A case whose results with a model have varied without a reason since a batch.
 
     `good` of its `runs` passed or were warned. `interval` is the 95% interval of this share. `course` holds each batch
-    with the number of good and of graded runs, the oldest batch first.
-    """
+    with the number of good and of graded runs, the oldest batch first."""
 
     suite: str
     suite_name: str
@@ -69,8 +67,7 @@ def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
 
     The runs of a case count if they have the same content as its latest run. A case is flaky if the runs of one batch
     differ, or if its result changed more than once between batches. A single change is a regression or a repair. The
-    case counts as flaky since the first batch whose result differs from the batches before.
-    """
+    case counts as flaky since the first batch whose result differs from the batches before."""
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
     for run in runs:
         if run.status.graded:
@@ -138,8 +135,7 @@ def _number_good(runs: Iterable[StoredStatus]) -> int:
 class LastResult:
     """The runs of a case with all models and repeats, in the last batch with a finished run of the case.
 
-    `edited` is true if the text of the case has changed since.
-    """
+    `edited` is true if the text of the case has changed since."""
 
     runs: tuple[RunRow, ...]
     edited: bool
@@ -194,8 +190,7 @@ def last_results(
     """Return the last result of each case of the suites, read from the history.
 
     `redacted` removes secrets from a text as the history does. Damaged runs are left out and reported to `damaged`.
-    Raises HistoryError.
-    """
+    Raises HistoryError."""
     files = {_key_of(file.path): file.standalone for file in suites}
     places = {key: _places(file) for key, file in files.items()}
     found: dict[tuple[str, str], list[RunRow]] = {}

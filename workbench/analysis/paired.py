@@ -86,8 +86,7 @@ class Statistics(NamedTuple):
     """A test of paired differences, its interval, and the smallest difference that it usually detects.
 
     "Usually" means in four of five tries. `interval` and `detectable` take the test's level: 0.05 for a single
-    comparison.
-    """
+    comparison."""
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]
@@ -139,8 +138,7 @@ _STATISTICS: Mapping[PairTest, Statistics] = {
 class Contrast:
     """Model B compared with model A by one measure. `comparisons` counts the comparisons that are shown together.
 
-    `statistics` is `None` if the batch may have stopped early. Tests for a fixed number of cases are then invalid.
-    """
+    `statistics` is `None` if the batch may have stopped early. Tests for a fixed number of cases are then invalid."""
 
     measure: Measure
     found: Differences
@@ -190,8 +188,7 @@ class Contrast:
     def interval(self) -> Interval | None:
         """The interval of `difference`, at 95% for all comparisons together. It excludes 0 exactly if `is_real`.
 
-        It is `None` without a test, without pairs, or with a single cluster.
-        """
+        It is `None` without a test, without pairs, or with a single cluster."""
         if self.difference is None or self.statistics is None:
             return None
         found = self.statistics.interval(self.found, self.level)
@@ -254,8 +251,7 @@ class Contrast:
 class PairNumbers:
     """The differences of pairs that the tests of a comparison need, by name of the measure.
 
-    The other fields have the meaning of those in `PairedComparison`.
-    """
+    The other fields have the meaning of those in `PairedComparison`."""
 
     differences: Mapping[str, Differences]
     both_good: int
@@ -270,8 +266,7 @@ class PairedComparison:
     Each case counts once, by the joined result of its repeats. `pairs` begins with the discordant pairs, the largest
     differences in score first. `left_out` counts the cases that ran with A or B but were not graded with both: in
     error, skipped, stopped, or run with only one model. `family` holds all comparisons shown together, including this
-    one.
-    """
+    one."""
 
     pairs: tuple[CellPair, ...]
     left_out: int
@@ -371,8 +366,7 @@ class PairedComparison:
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
         """Return the result of the test on valid arguments in one plain sentence.
 
-        Return `None` if A and B do not differ.
-        """
+        Return `None` if A and B do not differ."""
         found = self.by(VALID_ARGUMENTS)
         if found.difference is None or found.p is None or not found.differs:
             return None
@@ -387,8 +381,7 @@ class PairedComparison:
         With m further cases and unchanged shares, n pairs become n + m, and `better` and `worse` grow by (n + m) / n,
         rounded to whole cases. The result is the smallest m for which McNemar's test then gives a p of at most `level`.
         It is 0 if the present cases suffice. It is `None` if `better` equals `worse`, if m is above `MAX_MORE_CASES`,
-        or if cases have clusters.
-        """
+        or if cases have clusters."""
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
         pairs, of_status = self.count, self.by(PASS_RATE)
@@ -431,8 +424,7 @@ class PairedComparison:
         """Return the result on pass and fail in one plain sentence.
 
         The sentence has the difference, its interval, the number of cases, the result of the test, and the number of
-        left-out cases.
-        """
+        left-out cases."""
         if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
         found = self.by(PASS_RATE)
@@ -515,8 +507,7 @@ def compare_pairs(
 ) -> PairedComparison:
     """Compare the cells of a model A with those of a model B. A pair has the same suite and case id.
 
-    `watched` is the decision about the two models in a batch that may stop early.
-    """
+    `watched` is the decision about the two models in a batch that may stop early."""
     of_a, of_b = _by_case(first), _by_case(second)
     pairs: list[CellPair] = []
     for key, a in of_a.items():
@@ -535,8 +526,7 @@ def _by_case(cells: Iterable[Cell]) -> dict[tuple[str, str], Cell]:
 def compare_with_first(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, PairedComparison]:
     """Compare the cells of one model with every other model's cells.
 
-    Returns the comparisons by model, each corrected for the number of comparisons.
-    """
+    Returns the comparisons by model, each corrected for the number of comparisons."""
     first = tuple(first)
     found = corrected_for_count([compare_pairs(first, cells) for cells in others.values()])
     return dict(zip(others, found, strict=True))

@@ -23,8 +23,7 @@ def first_value(name: str, schema: Schema | None) -> object:
 
     The check expects the first suggested value that the schema accepts (a default, an example, an enum's member).
     Without such a value, the check is `present`, or null if the schema allows only null. A number's bound is not a
-    suggestion: it states what is allowed, not what a request requires.
-    """
+    suggestion: it states what is allowed, not what a request requires."""
     if types_of(schema) == {"null"}:
         return {"equals_null": True}
     for value in suggested_values(schema):
@@ -62,8 +61,7 @@ def is_open(value: object) -> bool:
 def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str, ...] | None:
     """Return the names of the arguments that a schema refuses. An empty name means the arguments as a whole.
 
-    Returns `None` if the schema itself is broken.
-    """
+    Returns `None` if the schema itself is broken."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -81,8 +79,7 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
 def as_check(name: str, value: object) -> object:
     """Return the check that an argument equals a value.
 
-    This is the value alone, or `{ equals = … }` if the value looks like a check.
-    """
+    This is the value alone, or `{ equals = … }` if the value looks like a check."""
     if name in AMBIGUOUS_ARGUMENTS:
         return {"equals": value}
     if isinstance(value, dict) and value and (check_names_in(value) or OPTION_NAMES.issuperset(value)):

@@ -1,7 +1,6 @@
 """The reports of published evaluation systems. Each suite is reported as in the system of its deciding grader.
 
-The names, the rounding and the order of the figures are those of the published systems, including their oddities.
-"""
+The names, the rounding and the order of the figures are those of the published systems, including their oddities."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ from workbench.trajectory.trajectory import CallRecord
 class Summary:
     """The text and the numbers of a report.
 
-    `headline` is one line without the system's name, `details` are further lines, `numbers` is a JSON object.
-    """
+    `headline` is one line without the system's name, `details` are further lines, `numbers` is a JSON object."""
 
     headline: str
     details: tuple[str, ...]
@@ -53,8 +51,7 @@ class PublishedSystem:
     The functions receive one or more graded runs of one suite. The system's grader applies to all of them, and the
     status of each run is the grader's verdict. `summary` receives the runs with one model. `with_cases`, if set,
     replaces `summary` and also receives the known cases by run id. `comparison`, if set, receives the runs with several
-    models.
-    """
+    models."""
 
     summary: Callable[[Sequence[RunResult]], Summary]
     comparison: Callable[[Sequence[RunResult]], Summary] | None = None
@@ -75,8 +72,7 @@ def percentage(part: int, whole: int, digits: int) -> float:
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
     """Return the metadata that the published `accuracy` scorer adds to its score.
 
-    If no calls were expected or none were made, the metadata is a sentence and the number of the other calls.
-    """
+    If no calls were expected or none were made, the metadata is a sentence and the number of the other calls."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
     if not expected and not made:
@@ -98,8 +94,7 @@ def flexible_details(
     """Return the calls that the scorer's flexible mode counts, under its own names.
 
     Unlike the count of missing calls, `missingToolCalls` also has the expected calls matched only by name. Equal calls
-    are grouped in the order of their first occurrence. An expected value is a plain value or a check in words.
-    """
+    are grouped in the order of their first occurrence. An expected value is a plain value or a check in words."""
 
     def made(outcome: str) -> list[JsonValue]:
         indices = []
@@ -323,8 +318,7 @@ MIN_FOR_PERCENTILES = 20
 class PrintedLatency:
     """The latencies of a model's single answers, in milliseconds.
 
-    `p95` is computed as the published system does (see `printed_latency`).
-    """
+    `p95` is computed as the published system does (see `printed_latency`)."""
 
     mean: float
     p50: float
@@ -350,8 +344,7 @@ def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
     """Return the latency statistics of answers as the published system computes them.
 
     The system's 95th percentile is the value at position `int(0.95 * n)`, counted from 1: of two values the first, of
-    twenty the 19th. (The totals of a batch use the nearest rank.) Raises ValueError without values.
-    """
+    twenty the 19th. (The totals of a batch use the nearest rank.) Raises ValueError without values."""
     if not latencies_ms:
         raise ValueError("no latencies")
     ascending = sorted(latencies_ms)
@@ -503,8 +496,7 @@ _AVERAGED: Mapping[str, Callable[[GradedTest], float]] = {
 def failure_analysis(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
     """Return the ids of the failed tests by group, and the codes of the advice.
 
-    If no test failed, return a message instead.
-    """
+    If no test failed, return a message instead."""
     failed = [test for test in tests if not test.passed]
     if not failed:
         return {"message": "no_failures"}
@@ -581,8 +573,7 @@ _NO_CASES: Mapping[str, Case] = MappingProxyType({})
 class PublishedReport:
     """A system's report on the runs of one suite with one model. `model` is `None` for all models.
 
-    `suite` is the path of the suite.
-    """
+    `suite` is the path of the suite."""
 
     suite: str
     model: str | None
@@ -611,8 +602,7 @@ def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = 
 
     `cases` holds the cases by run id. A run counts with the verdict of its deciding grader because the published
     systems have no other requirements. Runs that were not graded, or to which the grader does not apply, are left out.
-    A batch of more than `MAX_DOCUMENT_RUNS` runs has no reports.
-    """
+    A batch of more than `MAX_DOCUMENT_RUNS` runs has no reports."""
     if len(results) > MAX_DOCUMENT_RUNS:
         return
     groups: dict[tuple[str, str], list[RunResult]] = {}

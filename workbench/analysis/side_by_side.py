@@ -109,8 +109,7 @@ class Weakest:
     """The models that fail most and the models that fail least, among the cases graded with every model.
 
     `only_there` are the names of cases that fail only with the models that fail most. `differs` is false if each case
-    fails with all models or with none.
-    """
+    fails with all models or with none."""
 
     models: tuple[str, ...]
     failed: int
@@ -128,8 +127,7 @@ _MIN_COLUMNS = 3
 def weakest_models(columns: Mapping[str, Iterable[Cell]]) -> Weakest | None:
     """Return the models that fail most.
 
-    Return `None` for fewer than three models, or if no case was graded with all.
-    """
+    Return `None` for fewer than three models, or if no case was graded with all."""
     graded: dict[tuple[str, str], dict[str, Cell]] = {}
     for model, cells in columns.items():
         for cell in graded_cells(cells):
@@ -170,8 +168,7 @@ def compare_cells(
     """Return a comparison of cells. `models` are the columns.
 
     `suite_names` and `gates` have the suites' keys in the cells. `watched` are the pairs of a batch that may stop
-    early. No other pair is then tested, and a case that the early decision skipped for every model has no row.
-    """
+    early. No other pair is then tested, and a case that the early decision skipped for every model has no row."""
     models = tuple(dict.fromkeys(models))
     columns: dict[str, list[Cell]] = {model: [] for model in models}
     rows_cells: dict[tuple[str, str], list[Cell | None]] = {}
@@ -266,8 +263,7 @@ class ParetoPoint:
 def pareto_front(points: Sequence[ParetoPoint]) -> tuple[ParetoPoint, ...]:
     """Return the points that no other point beats (the Pareto front), in ascending order of `amount`.
 
-    Of several equal points, either all or none are on the front.
-    """
+    Of several equal points, either all or none are on the front."""
     found: list[ParetoPoint] = []
     # In ascending order of `amount`, a point is on the front if it scores more than the front's last point.
     for point in sorted(points, key=lambda each: (each.amount, -each.score)):
@@ -283,8 +279,7 @@ def _are_equal(one: ParetoPoint, other: ParetoPoint) -> bool:
 def pareto_points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[ParetoPoint, ...], tuple[str, ...]]:
     """Return the models as points by a measure for which less is better, and the names of models without a point.
 
-    A model without a value of the measure, or without a score, has no point.
-    """
+    A model without a value of the measure, or without a score, has no point."""
     found = []
     without = []
     for each in totals:

@@ -41,8 +41,7 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
     distributions. If every value is 0 or 1, the result is exactly the mid-p interval.
 
     The interval always has a width. With `clusters`, one for each value, n values count as n / d independent values: d
-    is the design effect, times the squared ratio of Student's quantile to the normal quantile.
-    """
+    is the design effect, times the squared ratio of Student's quantile to the normal quantile."""
     if not values or not all(0 <= value <= 1 + ROUNDING_SLACK for value in values):
         return None
     inside = [min(value, 1.0) for value in values]
@@ -53,8 +52,7 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
 def share_interval(good: int, of: int) -> Interval:
     """Return the 95% interval of the true share if `good` of `of` independent trials succeed (mid-p Clopper-Pearson).
 
-    Raises ValueError unless 0 <= good <= of and of > 0.
-    """
+    Raises ValueError unless 0 <= good <= of and of > 0."""
     if not 0 <= good <= of or not of:
         raise ValueError(f"{good} of {of} is not a share: pass 0 <= good <= of and of > 0")
     # For values of 0 and 1, the mean of the squares equals the mean.
@@ -153,8 +151,7 @@ def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None 
     """Return the standard error of the mean of finite values, or `None` with fewer than two clusters.
 
     With the deviations from the mean summed within each of G clusters, se² = G / (G - 1) · Σ sums² / n² (Liang and
-    Zeger 1986). If each value is a separate cluster, this is the usual standard error.
-    """
+    Zeger 1986). If each value is a separate cluster, this is the usual standard error."""
     sums = _sums(values, clusters, mean(values) if values else 0.0)
     count = len(sums)
     # The deviations within a single cluster add up to 0 and say nothing about the error.
@@ -185,8 +182,7 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
     """Return the design effect (Kish 1965), at least 1.
 
     This is the variance of the mean divided by the variance for independent values. If all values are equal, each
-    cluster counts as one observation.
-    """
+    cluster counts as one observation."""
     if clusters is None:
         return 1.0
     alone, together = standard_error(values), standard_error(values, clusters)
@@ -234,8 +230,7 @@ def mean_difference_interval(
     """Return Student's interval of the mean of finite score differences, by cluster.
 
     `level` is the probability of missing the true mean. A quarter of a case is added at each end of the possible range,
-    so the interval always has a width. Returns `None` with fewer than two clusters.
-    """
+    so the interval always has a width. Returns `None` with fewer than two clusters."""
     freedom = len(differences if clusters is None else set(clusters)) - 1
     if freedom < 1:
         return None
@@ -254,8 +249,7 @@ def adjusted_to_test(found: Interval, *, is_real: bool, apart: float) -> Interva
     """Return the interval, changed if necessary so that it excludes 0 exactly if the test finds a real difference.
 
     The test decides about 0, the interval about every other value. Test and interval use different approximations and
-    disagree in 1 to 5% of comparisons. After a real difference, a bound of 0 means "above 0" or "below 0".
-    """
+    disagree in 1 to 5% of comparisons. After a real difference, a bound of 0 means "above 0" or "below 0"."""
     if not is_real:
         return Interval(min(found.low, 0.0), max(found.high, 0.0))
     if apart > 0:
@@ -275,8 +269,7 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
 
     "Usually" means in four of five tries. The formula is (z + z') · √(share of discordant pairs ÷ n), with the observed
     share. A difference larger than this share needs more discordant pairs; then all discordant pairs count as better.
-    Returns `None` if no difference up to 1 is large enough.
-    """
+    Returns `None` if no difference up to 1 is large enough."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
     # Two extra discordant pairs keep the share above 0 if no pair differed.
@@ -290,8 +283,7 @@ def detectable_mean(error: float | None, clusters: int, level: float) -> float |
     """Return the approximate smallest mean difference that a test at `level` detects in four of five tries.
 
     `error` is the standard error of the mean. Returns `None` if the error is unknown, or with fewer than `MIN_CLUSTERS`
-    clusters.
-    """
+    clusters."""
     if not error or clusters < MIN_CLUSTERS:
         return None
     return _z_sum(level) * error
@@ -312,8 +304,7 @@ def student_quantile(freedom: int, level: float = MISS_PROBABILITY) -> float:
     """Return the two-sided quantile of Student's t distribution.
 
     `freedom` is the number of degrees of freedom, 1 or more. For example, 10 degrees of freedom at a level of 0.05 give
-    2.23.
-    """
+    2.23."""
     if freedom >= _NORMAL_FROM:
         return normal_quantile(level)
     high = 16.0
@@ -354,8 +345,7 @@ def pass_at_k(cases: Iterable[tuple[int, int]]) -> tuple[PassAtK, ...]:
 
     A case is given as its number of good runs and its number of graded runs. With c good runs of n, pass@k is 1 -
     C(n-c, k) / C(n, k) (Chen et al. 2021) and pass^k is C(c, k) / C(n, k) (Yao et al. 2024): shares of the C(n, k) ways
-    to draw k runs. Both are unbiased, unlike powers of the pass rate c / n.
-    """
+    to draw k runs. Both are unbiased, unlike powers of the pass rate c / n."""
     cases_of_share: list[_CasesOfShare] = []
     most = 0
     for (good, of), times in Counter(cases).items():
@@ -368,8 +358,7 @@ class _CasesOfShare(NamedTuple):
     """A group of `times` cases that have the same numbers of good and graded runs.
 
     `none_good` and `all_good` hold probabilities for 1, 2, … drawn runs. `none_good` is the probability that no drawn
-    run is good, and `all_good` that every drawn run is good.
-    """
+    run is good, and `all_good` that every drawn run is good."""
 
     times: int
     none_good: Sequence[float]
@@ -418,8 +407,7 @@ def mcnemar(one: int, other: int) -> float:
     """Return the exact two-sided p-value of McNemar's test (1947). The numbers count the pairs good on only one side.
 
     If the sides are equal, each side is the good one with probability 1/2 in each of these n pairs. So p is twice the
-    probability that Binomial(n, 1/2) is at most the smaller count, and at most 1.
-    """
+    probability that Binomial(n, 1/2) is at most the smaller count, and at most 1."""
     of = one + other
     tail = ways = 1
     for chosen in range(min(one, other)):
@@ -435,8 +423,7 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
     vectors whose sum is at least as far from 0 as the observed sum. The result is exact if all sign vectors can be
     counted. Otherwise, it is estimated from `RANDOM_DRAWS` random sign vectors and the observed one; the same `seed`
     gives the same estimate. With `clusters`, one for each difference, all differences of a cluster change their signs
-    together.
-    """
+    together."""
     values = list(differences)
     unit = max(1.0, max(map(abs, values), default=0.0))
     steps = [round(value / unit * PERMUTATION_STEPS) for value in values]
@@ -466,8 +453,7 @@ def bonferroni(p: float, comparisons: int) -> float:
     """Return the p-value of one of several tests, adjusted for the number of tests (Dunn 1961).
 
     The adjustment bounds the probability that any of the tests mistakes chance for a difference. Holm's adjustment is
-    slightly more powerful but has no matching intervals.
-    """
+    slightly more powerful but has no matching intervals."""
     return min(1.0, p * max(comparisons, 1))
 
 
@@ -483,8 +469,7 @@ def _counted(sizes: Sequence[int], light: int) -> int:
 
     One large integer holds a field for each weight up to `light`: the number of subsets with this weight. For each
     size, a copy of the integer is shifted by the size and added: every subset without the size yields a subset with it.
-    One addition of large integers thus replaces a loop over a list of counts.
-    """
+    One addition of large integers thus replaces a loop over a list of counts."""
     width = len(sizes) + 1
     mask = (1 << (light + 1) * width) - 1
     fields = 1
@@ -533,8 +518,7 @@ def e_value(one: int, other: int) -> float:
     side with an unknown probability (with the prior Beta(1/2, 1/2)), the denominator their probability if both sides
     are equally likely: B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. If the sides are equal, the e-value ever reaches
     20 with a probability of at most 5%, no matter how often it is read (Ville 1939; Grünwald, de Heide and Koolen
-    2024). It is infinite if a float cannot hold it.
-    """
+    2024). It is infinite if a float cannot hold it."""
     of = one + other
     exponent = math.lgamma(one + 0.5) + math.lgamma(other + 0.5) - math.lgamma(of + 1) - math.log(math.pi)
     exponent += of * math.log(2)
@@ -552,8 +536,7 @@ def level_of_look(look: int, looks: int) -> float:
 
     Together, the looks have a level of 5%. By O'Brien and Fleming (1979): the early looks decide only very clear
     differences, and the last look is nearly a usual test. `look` counts from 1. Raises ValueError unless 1 <= look <=
-    looks <= `MAX_LOOKS`.
-    """
+    looks <= `MAX_LOOKS`."""
     if not 1 <= look <= looks <= MAX_LOOKS:
         raise ValueError(f"a test has 1 to {MAX_LOOKS} looks, numbered from 1: look {look} of {looks} does not exist")
     z = _OBRIEN_FLEMING[looks - 1] * math.sqrt(looks / look)
@@ -563,8 +546,7 @@ def level_of_look(look: int, looks: int) -> float:
 def looks_after(cases: int, looks: int) -> tuple[int, ...]:
     """Return the numbers of cases after which a test looks at the results. Three looks at 10 cases are at 4, 7 and 10.
 
-    With fewer cases than looks, there is one look after each case.
-    """
+    With fewer cases than looks, there is one look after each case."""
     if not cases:
         return ()
     numbers = (math.ceil(cases * look / looks) for look in range(1, looks + 1))
@@ -585,8 +567,7 @@ class GateEvidence:
     any dependence between the runs within a unit. The test is a pair of betting games (Wald 1945; Waudby-Smith and
     Ramdas 2024): one player bets that the rate is above `worse`, the other that it is below `gate`. If a player is
     wrong, the wealth ever reaches twenty times its initial value with a probability of at most 5% (Ville 1939).
-    Therefore, twenty times the initial wealth decides. Raises ValueError unless 0 < worse < gate < 1.
-    """
+    Therefore, twenty times the initial wealth decides. Raises ValueError unless 0 < worse < gate < 1."""
 
     def __init__(self, gate: float, worse: float) -> None:
         if not 0 < worse < gate < 1:
@@ -646,8 +627,7 @@ class _Bets:
 def fewest_units_to_reach(gate: float, worse: float, sizes: Iterable[float]) -> int | None:
     """Return how many units reach a gate if all their runs are good. `sizes` are the units' sizes, in order.
 
-    Returns `None` if even all units together do not reach the gate.
-    """
+    Returns `None` if even all units together do not reach the gate."""
     evidence = GateEvidence(gate, worse)
     for number, size in enumerate(sizes, 1):
         evidence.add(1.0, size)

@@ -83,8 +83,7 @@ class _Position(NamedTuple):
     """The position of a schema inside a tool's schema (`root`). Up to `levels` levels below it are read.
 
     A schema that is not `sure` is one of several alternatives, so its parameters are not required. `entered` are the
-    references on the way to this position. A recursive definition is not entered again.
-    """
+    references on the way to this position. A recursive definition is not entered again."""
 
     root: Schema
     levels: int
@@ -217,8 +216,7 @@ class ToolName:
     """The name of a tool, and where the tool comes from.
 
     `server` is `None` for a tool written in the suite. If `case` is set, the tool is written in the case with this id.
-    The name is empty for the list of a server as a whole, and for an unnamed tool in the list.
-    """
+    The name is empty for the list of a server as a whole, and for an unnamed tool in the list."""
 
     name: str
     server: str | None = None
@@ -230,8 +228,7 @@ class LintFinding:
     """A finding of the linter.
 
     `tools` are the tools concerned, or empty for all tools. `where` is the place of a parameter, such as `to[].name`,
-    or empty for the tool itself. An error means that this program or a provider refuses requests with the tool.
-    """
+    or empty for the tool itself. An error means that this program or a provider refuses requests with the tool."""
 
     rule: LintRule
     severity: Severity
@@ -244,8 +241,7 @@ class LintFinding:
 def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[LintFinding, ...]:
     """Return the findings on tools that are offered together: first on all of them, then on each tool in order.
 
-    `at_once` is the largest number of tools that a single case offers, by default all.
-    """
+    `at_once` is the largest number of tools that a single case offers, by default all."""
     by_first: dict[ToolName, list[LintFinding]] = defaultdict(list)
     for finding in (*_same_names(tools), *_same_descriptions(tools), *_near_identical(tools)):
         by_first[finding.tools[0]].append(finding)

@@ -1,7 +1,6 @@
 """Totals of runs: counts, rates, means, latency, cost, and agreement with the source of imported runs.
 
-Totals are accumulated run by run because the runs of a large batch do not fit in memory together.
-"""
+Totals are accumulated run by run because the runs of a large batch do not fit in memory together."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ from workbench.trajectory.events import Usage
 class Disagreement:
     """A run, or a group of runs, that the source of an import and Workbench judge differently.
 
-    `value` is the source's score, 0..1, and `passed_here` is the verdict of the case.
-    """
+    `value` is the source's score, 0..1, and `passed_here` is the verdict of the case."""
 
     about: str
     value: float
@@ -40,8 +38,7 @@ class Agreement:
     """How often one score of the source system and the verdicts of the cases agree.
 
     `of` counts the units (runs or groups of runs) with both verdicts, and `agree` those with equal verdicts. `differ`
-    lists the others. `ungraded` counts the units that Workbench did not grade.
-    """
+    lists the others. `ungraded` counts the units that Workbench did not grade."""
 
     name: str
     agree: int
@@ -60,8 +57,7 @@ class _ScoredUnit:
 class AgreementFold:
     """The comparison of each score of the source with the verdicts of the cases, updated run by run.
 
-    A unit of several runs passes here if all of its graded runs pass.
-    """
+    A unit of several runs passes here if all of its graded runs pass."""
 
     def __init__(self) -> None:
         self._scored: dict[str, dict[tuple[str, str], _ScoredUnit]] = {}
@@ -151,8 +147,7 @@ class Totals(StatusCounts):
     user_cost_usd: float | None = 0.0
     """The cost of the models that played users, in US dollars, or `None` if some of it is unknown.
 
-    `cost_usd` excludes it.
-    """
+    `cost_usd` excludes it."""
     judging: JudgeUsage = NO_JUDGE_USAGE
     """The usage of judge models. Cost, tokens and latency exclude it."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
@@ -171,8 +166,7 @@ class Totals(StatusCounts):
 def counted_runs(results: Iterable[RunResult]) -> Sequence[RunResult]:
     """Return the runs that count in totals: all except forks, or all if every run is a fork.
 
-    A fork is an experiment: a run that a person changed.
-    """
+    A fork is an experiment: a run that a person changed."""
     if not isinstance(results, Sequence):
         results = tuple(results)
     # Indices instead of runs because a stored batch reads a run from the history on every access.
@@ -275,8 +269,7 @@ class TotalsFold:
 class Cost:
     """The cost of several runs: the known US dollars, and the number of runs of `unknown` cost.
 
-    `dollars` is `None` without runs, or if some costs are unknown and all known costs are 0.
-    """
+    `dollars` is `None` without runs, or if some costs are unknown and all known costs are 0."""
 
     dollars: float | None
     unknown: int
@@ -285,8 +278,7 @@ class Cost:
 def cost_of_runs(costs: Sequence[float | None]) -> Cost:
     """Return the cost of several runs together.
 
-    `costs` has the US dollars of each run, or `None` for an unknown cost.
-    """
+    `costs` has the US dollars of each run, or `None` for an unknown cost."""
     found = known_values(costs)
     return _cost(found, len(costs) - len(found))
 
@@ -302,8 +294,7 @@ def _cost(known: Sequence[float], unknown: int) -> Cost:
 def nearest_rank(ascending: Sequence[float], percent: float) -> float:
     """Return a percentile by nearest rank: the smallest value that is at least as large as `percent` % of the values.
 
-    For example, 95 of twenty values gives the 19th. Raises ValueError without values.
-    """
+    For example, 95 of twenty values gives the 19th. Raises ValueError without values."""
     if not ascending:
         raise ValueError("no values")
     rank = math.ceil(percent / 100 * len(ascending))

@@ -35,8 +35,7 @@ def is_whole(part: BatchPart) -> bool:
     """Return whether a batch ran a whole suite, with a result for each planned run and at least one graded run.
 
     `part` is the part of the batch for one suite and model. Runs that were skipped or had no expectations also have a
-    result.
-    """
+    result."""
     _, graded = good_and_graded((part,))
     not_owed = sum(count for status, count in part.counts.items() if not status.owed)
     return part.whole and bool(graded) and graded + not_owed == part.planned
@@ -46,8 +45,7 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
     """Return the pass rates, 0..1, of each suite with each model, together with the batch numbers.
 
     Batches keep the given order. Only batches that ran a whole suite count. Forks and shards do not count, and neither
-    do batches that stopped early, because their rates are biased.
-    """
+    do batches that stopped early, because their rates are biased."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
         if batch.kind != "runs" or batch.shard is not None:
@@ -68,8 +66,7 @@ def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
     """Return the trends of some suites and models in a history, at most the latest `MAX_TREND` values up to a batch.
 
-    The history may have any size because it is read backwards until there are enough values. Raises HistoryError.
-    """
+    The history may have any size because it is read backwards until there are enough values. Raises HistoryError."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for suite, model in dict.fromkeys(keys):
         latest: list[tuple[int, float]] = []

@@ -59,8 +59,7 @@ class _Suite:
 class StandingApproval:
     """An approval of permanently trusted suites, and of the needs that `suites` had when it was given.
 
-    The approval holds only while the environment variables and the models of `folders` are unchanged.
-    """
+    The approval holds only while the environment variables and the models of `folders` are unchanged."""
 
     suites: Mapping[Path, _Suite]
     folders: Mapping[Path, _Folder]
@@ -128,8 +127,7 @@ def standing_approval(
     """Approve the suites at `paths` as they are now.
 
     The approval covers the settings of `models` and `judge`, the environment of the suites and, with `trust`, all needs
-    of these suites. Raises UsageError for an unknown model.
-    """
+    of these suites. Raises UsageError for an unknown model."""
     program = create_program(user_folders(), os.environ, ModelOptions(frozenset(models), judge=judge))
     files = [load_suite(path) for path in find_suites(paths)]
     places = {absolute(file.path.parent) for file in files}
@@ -235,16 +233,14 @@ Approve = Callable[[SuiteNeeds], bool]
 def approve_nothing(needs: SuiteNeeds) -> bool:
     """Approve nothing: the default of `approve`.
 
-    It refuses suites that would start a process, import a file, or contact an address that the caller did not name.
-    """
+    It refuses suites that would start a process, import a file, or contact an address that the caller did not name."""
     return False
 
 
 def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
     """Approve everything that the suites need.
 
-    Use it only for suites that you wrote or have read: suites may start processes and import code on this machine.
-    """
+    Use it only for suites that you wrote or have read: suites may start processes and import code on this machine."""
     return True
 
 
@@ -252,8 +248,7 @@ def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
     """Approve suites that the user trusted permanently, in the app or on the command line.
 
     Pass the function itself, `approve=workbench.TRUSTED`. Trust is recorded for suite files and not for needs, so
-    calling the function returns `False`.
-    """
+    calling the function returns `False`."""
     return False
 
 
@@ -263,8 +258,7 @@ def approval_for(needs: Needs, approve: Approve, program: Program, own: Collecti
     `own` holds the suites that the caller's code built. They are approved: that code could itself start the same
     commands. A suite with text from elsewhere, such as a file of variants, does not count as own.
 
-    Raises ApprovalError with all needs that are not approved.
-    """
+    Raises ApprovalError with all needs that are not approved."""
     written = {(file.path, file.text) for file in own}
     others, granted = [], set()
     for request in needs.requests:

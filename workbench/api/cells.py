@@ -19,8 +19,7 @@ from workbench.suite.grading_model import Gate
 class CellDone:
     """All runs of a case with a model have ended.
 
-    `report` covers these runs alone. It omits the suite's gates and aggregates, so it passes if the case passes.
-    """
+    `report` covers these runs alone. It omits the suite's gates and aggregates, so it passes if the case passes."""
 
     suite: Path
     """The absolute path of the suite file."""

@@ -23,8 +23,7 @@ def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
     """Load suites. Files and folders are read, and each file counts once.
 
     Raises SuiteError with the errors of all suites. Raises UsageError for a path without a suite, and for two suites
-    that a report could not distinguish.
-    """
+    that a report could not distinguish."""
     given: Iterable[AnySuite]
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite | Suite | Case) else suites
     if isinstance(given, bytes) or not isinstance(given, Iterable):

@@ -58,8 +58,7 @@ class Imported:
         """Write the suite to `path`, and its runs into the folder `recordings`, if given; return the suite.
 
         Raises UsageError if the file or the folder exists, unless `force` replaces the suite and adds to the
-        recordings.
-        """
+        recordings."""
         suite, folder = Path(path), None
         if recordings is not None:
             folder = Path(recordings)

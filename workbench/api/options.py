@@ -99,8 +99,7 @@ def with_keywords(
 ) -> Callable[[Callable[[Suites, RunOptions], _Result]], _Evaluate[_Keywords, _Result]]:
     """Let a function of suites and `RunOptions` also accept each option as a keyword.
 
-    `options` is the class `RunOptions`. Type checkers read the keywords from its constructor.
-    """
+    `options` is the class `RunOptions`. Type checkers read the keywords from its constructor."""
 
     def decorated(function: Callable[[Suites, RunOptions], _Result]) -> Any:
         @wraps(function)

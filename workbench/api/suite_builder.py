@@ -120,8 +120,7 @@ class Suite:
     def from_toml(cls, path: SuitePath) -> Self:
         """Return the suite of a file, to add cases to it. Its needs must be approved. Raises SuiteError.
 
-        Comments of the file are lost when the suite is saved.
-        """
+        Comments of the file are lost when the suite is saved."""
         file = load_suite(Path(path))
         if file.suite is None:
             raise SuiteError(file.problems)
@@ -178,8 +177,7 @@ class Suite:
 
         The loaded suite equals this one. Paths in the file are relative to its folder. Raises SuiteError for a suite
         with errors. Raises UsageError if the file exists (unless `force` replaces it), would hold a secret of the
-        environment, or cannot be written.
-        """
+        environment, or cannot be written."""
         file, text = absolute(Path(path)), self.load().file.text
         shown = create_program(user_folders(), os.environ).secrets.redact(text)
         for line, redacted in zip(text.splitlines(), shown.splitlines(), strict=False):
@@ -223,8 +221,7 @@ class Case:
         """Expect a call of a tool after the calls expected so far; each argument is a value or a check.
 
         Without arguments, any arguments are accepted. `tool` may also be a table as in `[[cases.ordered]]`, with all
-        its keys: `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`.
-        """
+        its keys: `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`."""
         self._added("ordered", _call(tool, arguments, named))
         return self
 

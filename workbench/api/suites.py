@@ -33,8 +33,7 @@ class ApprovalError(WorkbenchError):
     """Suites have needs that were not approved, so nothing was started.
 
     `suites` are the paths of the refused suite files, and `needs` their needs, in the same order. `refused` is the
-    message without its advice.
-    """
+    message without its advice."""
 
     def __init__(self, refused: Iterable[tuple[str, SuiteNeeds, Sequence[str]]]) -> None:
         suites: list[str] = []
@@ -61,8 +60,7 @@ class SuiteError(WorkbenchError, ValueError):
     """Suite files have errors, so they cannot be used.
 
     Each of `problems` has a `file`, a `line`, a `where`, a `message` and a `hint`. `line` counts from 1 and is `None`
-    for the whole file. `where` is a path in the file, such as `cases[3].ordered[0].args.city`.
-    """
+    for the whole file. `where` is a path in the file, such as `cases[3].ordered[0].args.city`."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problem for problem in problems if problem.severity == "error")
@@ -151,8 +149,7 @@ class LoadedSuite:
         """Return the case with an id.
 
         A case without an `id` gets one from its name: "Time in Bergen" is `time-in-bergen`. Raises KeyError for an
-        unknown id; the message names the nearest ids, or all ids.
-        """
+        unknown id; the message names the nearest ids, or all ids."""
         for case in self.cases:
             if case.id == case_id:
                 return case

@@ -2,8 +2,7 @@
 
 A whole run becomes the sequence of its calls. Several calls of one answer become one any-order group: a model that
 requests calls together leaves their order open. If the run has exactly the expected calls in an allowed order, only
-arguments change. Checks that hold stay. The calls of a chain go into its steps.
-"""
+arguments change. Checks that hold stay. The calls of a chain go into its steps."""
 
 from __future__ import annotations
 
@@ -62,8 +61,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
     """Propose the calls of a run as its case's expected calls.
 
     In a chain, each step expects only its first call. `pairings` are the grader's pairs of made and expected calls.
-    Raises AcceptError.
-    """
+    Raises AcceptError."""
     if case.steps:
         return accept_steps(case, table, trajectory, pairings)
     check_calls(trajectory.calls)
@@ -101,8 +99,7 @@ def accept_call(
     """Propose that a case expects one call of a run.
 
     `call` is the call's index in the run. It replaces the expectation that it was paired with, or its step's
-    expectation. If there is neither, the call is added. Raises AcceptError.
-    """
+    expectation. If there is neither, the call is added. Raises AcceptError."""
     if case.steps:
         return accept_step(case, table, trajectory, pairings, call)
     record = trajectory.calls[call]
@@ -124,8 +121,7 @@ def accept_call(
 def accept_missing(case: Case, expected: int) -> Proposal:
     """Propose to remove an expected call that the run did not make.
 
-    `expected` is the index of the expected call in the case.
-    """
+    `expected` is the index of the expected call in the case."""
     if case.steps:
         return accept_step_without_call(case, expected)
     place, call = list(case.placed_expected_calls())[expected]
@@ -193,8 +189,7 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     """Return the index in the sequence at which an unexpected call is inserted.
 
     The call follows the last expectation that the run met before it. If there is none, the call precedes the next
-    expectation that the run met, or goes to the end.
-    """
+    expectation that the run met, or goes to the end."""
     before: list[int] = []
     after: list[int] = []
     for index, pair in paired.items():
@@ -225,8 +220,7 @@ def proposal_for_all(
     """Propose expectations that all runs pass.
 
     `table` is the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectations let
-    all runs pass.
-    """
+    all runs pass."""
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
     why_not = unmet_reason(suite, proposal, table, runs)
@@ -243,8 +237,7 @@ def proposal_for_all(
 def unmet_reason(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
     """Return why a run would not pass with these expectations; `None` if all runs pass.
 
-    Judges and functions are not called again: checks that need them are proposed only where they held.
-    """
+    Judges and functions are not called again: checks that need them are proposed only where they held."""
     return unmet_reason_of_table(suite, proposal.expectations_in(table), runs)
 
 
@@ -273,8 +266,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     """Propose the calls that all runs have in common. If there is only one run, propose all its calls.
 
     With `lists_all`, arguments that only some runs give become optional instead of being left out. Raises AcceptError,
-    for example if the runs call different tools.
-    """
+    for example if the runs call different tools."""
     proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
     if len(proposals) == 1:
         return proposals[0]
@@ -320,8 +312,7 @@ def _check_tools(tools: Sequence[frozenset[str]]) -> None:
 def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
     """Yield the calls that all runs have in common, each as its index in every run.
 
-    If runs call a tool different numbers of times, the run with the fewest calls decides which calls count.
-    """
+    If runs call a tool different numbers of times, the run with the fewest calls decides which calls count."""
     # The order of the tools does not matter, because the caller sorts the rows.
     for tool in _tools_of(runs[0]):
         of_runs: list[list[int]] = []
@@ -351,8 +342,7 @@ def _most_similar_calls(first: Sequence[AcceptedCall], others: Sequence[Accepted
 
     Calls are similar if they have the same expectation, then if they have many equal arguments, then if their positions
     are close. The assignment problem needs a single number, so each of these criteria weighs more than all later ones
-    together. `others` has at least as many calls as `first`. Each of them is used once at most.
-    """
+    together. `others` has at least as many calls as `first`. Each of them is used once at most."""
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
     unit = (len(first) + 1) * (len(others) + 1)
@@ -377,8 +367,7 @@ def _given(call: AcceptedCall) -> dict[str, JsonValue]:
 def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
     """Yield the position in the sequence, from 1, of each call that all runs have in common.
 
-    A call gets a later position only if every run made it in a later answer. Calls of one answer share a position.
-    """
+    A call gets a later position only if every run made it in a later answer. Calls of one answer share a position."""
     part = 1
     for at in range(len(rows)):
         if at:

@@ -45,8 +45,7 @@ class CurrentCase(NamedTuple):
 def current_case(suite: OpenSuite, outline: CaseOutline) -> CurrentCase | None:
     """Return the current state of a case in a suite that can run; `None` if the case has errors.
 
-    Other cases with errors are left out of the suite.
-    """
+    Other cases with errors are left out of the suite."""
     file = suite.file
     if file.suite is not None:
         return CurrentCase(file, file.suite, file.case_of(outline.index, outline.id))
@@ -62,8 +61,7 @@ def current_case(suite: OpenSuite, outline: CaseOutline) -> CurrentCase | None:
 def has_same_grading(run: PlannedRun, suite: Suite, case: Case) -> bool:
     """Return whether the case still has the expectations and options by which a run was graded.
 
-    The run's variant is applied to the case.
-    """
+    The run's variant is applied to the case."""
     try:
         variant = variant_of(suite, run.model)
     except UnknownVariantError:
@@ -113,8 +111,7 @@ class CaseListChange:
     """The result of a change: the new document, its description, and the case that gets the cursor.
 
     `key` is the key of that case, `None` for the suite itself. `gone` is the key of a deleted case, which an undo
-    restores.
-    """
+    restores."""
 
     document: Document
     summary: str
@@ -130,8 +127,7 @@ class CaseListChange:
 def index_of(suite: OpenSuite, key: str | None) -> int:
     """Return the index of the case with this key, or `HEAD` for the key `None`.
 
-    Raises SpliceError for an unknown key.
-    """
+    Raises SpliceError for an unknown key."""
     if key is None:
         return HEAD
     for outline in suite.cases:
@@ -175,8 +171,7 @@ def index_after(suite: OpenSuite, key: str | None) -> int:
 def with_new_case(suite: OpenSuite, index: int, case: Table) -> CaseListChange:
     """Add a case at this index.
 
-    If the id derived from its name is taken, the case gets a free id.
-    """
+    If the id derived from its name is taken, the case gets a free id."""
     case = _with_free_id(case, _ids(suite.document))
     return _at(suite.document.with_new_case(index, case), index, f"New case {case['name']}")
 
@@ -296,8 +291,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 def free_path(path: Path, taken: Iterable[Path]) -> Path:
     """Return the path if it is free and not in `taken`; otherwise append a number to its stem.
 
-    Reads the file system.
-    """
+    Reads the file system."""
     others = set(taken)
     found, number = path, 1
     while found in others or found.exists() or found.is_symlink():  # a dangling link does not `exist`
@@ -335,8 +329,7 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
 def _sound(document: Document, index: int) -> Table:
     """Return the table of a case.
 
-    Raises SpliceError if the case's text is not TOML, because a change would lose that text.
-    """
+    Raises SpliceError if the case's text is not TOML, because a change would lose that text."""
     if index in document.unparsed:
         raise SpliceError("the text of this case is not TOML: correct it first, or undo it with Ctrl+Z")
     return document.table(index)
@@ -350,8 +343,7 @@ def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -
     """Return the path that the user typed, relative to a folder; `.toml` is added if it has no suffix.
 
     If the path cannot be used, return the reason as text without a full stop. `why_not` makes further checks and may
-    read the disk.
-    """
+    read the disk."""
     try:
         path = folder / Path(text).expanduser()
         if path.name == "..":  # `with_suffix` would make a file name of it

@@ -22,8 +22,7 @@ from workbench.suite.user_model import IN_TURNS
 def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
     """Build the suite file of a document with invalid texts.
 
-    `sound` is the suite file with the last valid versions of these texts.
-    """
+    `sound` is the suite file with the last valid versions of these texts."""
     parts = document.parts
     assert parts is not None
     remaining: list[Problem] = []
@@ -68,8 +67,7 @@ def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
 def is_in(problem: Problem, at: int) -> bool:
     """Return whether a problem is in the case with the index `at`.
 
-    For `HEAD`, return whether the problem is outside all cases.
-    """
+    For `HEAD`, return whether the problem is outside all cases."""
     if at == HEAD:
         return not problem.where.startswith("cases[")
     return is_within(problem.where, place_text(("cases", at)))
@@ -103,8 +101,7 @@ class CaseOutline:
     """A case as the tree shows it.
 
     `key` is the case's id, made unique if several cases have it. `steps` holds the expected tool of each step of a
-    chain. The tool is empty text if a step expects no tool.
-    """
+    chain. The tool is empty text if a step expects no tool."""
 
     index: int
     key: str
@@ -127,8 +124,7 @@ class Document:
 
     `parts` holds the parsed suite. `unparsed` holds the texts that are not TOML, by the index of their case; the key of
     the head is `HEAD`. For these texts, `parts` has the last valid versions. If the file as a whole is not TOML,
-    `parts` is `None` and `whole` holds the text.
-    """
+    `parts` is `None` and `whole` holds the text."""
 
     parts: SuiteText | None
     whole: str = ""
@@ -147,8 +143,7 @@ class Document:
     def of_parts(cls, parts: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
         """Return the document of a parsed text; `parts` is `None` if the text is not TOML.
 
-        `outlines` are the outlines of its cases, if known.
-        """
+        `outlines` are the outlines of its cases, if known."""
         if parts is None:
             return cls(None, text)
         return cls(parts, _known=(parts.cases, outlines))
@@ -215,8 +210,7 @@ class Document:
     def table(self, index: int) -> Table:
         """Return the table of a case, or of everything outside the cases for `HEAD`.
 
-        For text that is not TOML, the last valid table is returned. Raises IndexError if there is no such case.
-        """
+        For text that is not TOML, the last valid table is returned. Raises IndexError if there is no such case."""
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")
         if index == HEAD:
@@ -250,8 +244,7 @@ class Document:
         """Replace the text of a case or of the head.
 
         Text that is not TOML or not exactly one block is stored unparsed. Raises IndexError for an unknown case, and
-        SpliceError if cases are not in separate blocks: such a file is edited as a whole.
-        """
+        SpliceError if cases are not in separate blocks: such a file is edited as a whole."""
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
         unparsed = dict(self.unparsed)
@@ -266,8 +259,7 @@ class Document:
         """Replace the table of a case.
 
         `expect_nothing_yet` is removed once the case expects something, and added when its last expectation is removed.
-        Raises like `SuiteText.with_case`.
-        """
+        Raises like `SuiteText.with_case`."""
         if expects_something(case):
             case = dict(case)
             case.pop("expect_nothing_yet", None)
@@ -279,8 +271,7 @@ class Document:
         """Replace a value of the head.
 
         Raises SpliceError while the head is not TOML, because its text would be lost. Otherwise raises like
-        `SuiteText.with_header`.
-        """
+        `SuiteText.with_header`."""
         if HEAD in self.unparsed:
             raise SpliceError("the head of this suite is not TOML: correct it first, or undo it with Ctrl+Z")
         return self._with(self._sound_parts().with_header(key, value), {})

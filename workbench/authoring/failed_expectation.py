@@ -35,8 +35,7 @@ def failed_place(
     """Return the place of the expectation that a run failed; `None` if it failed none.
 
     `call` and `expected_call` are the indices of an issue's calls. Expectations of these calls are searched first, then
-    the expectations that decide the grade.
-    """
+    the expectations that decide the grade."""
     if result.grade is None:
         return None
     issues = sorted(

@@ -26,8 +26,7 @@ class _Folder(NamedTuple):
 class FolderWatch:
     """The TOML files below some folders, selected as in `suite.project.Search`.
 
-    A folder is listed again only when its modification time changed.
-    """
+    A folder is listed again only when its modification time changed."""
 
     def __init__(self) -> None:
         self._known: dict[Path, _Folder] = {}

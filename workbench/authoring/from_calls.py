@@ -1,7 +1,6 @@
 """Add a call from a run or one made by hand to a case: as a mock with its answer, or as an expected call.
 
-In a chain, both can go into a step; steps count from 1.
-"""
+In a chain, both can go into a step; steps count from 1."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ def case_with_mock(
 
     A mock for the same arguments is replaced. With `step`, the step itself holds the answer to its first call. Errors
     still become mocks of the case, because a step cannot express them. Raises ValueError for an unknown step. Also
-    raises it if the answer contains `{name}`, which a mock would replace by an argument.
-    """
+    raises it if the answer contains `{name}`, which a mock would replace by an argument."""
     result: JsonValue = None
     if not answer.is_error:
         result = _result(answer.content, arguments)
@@ -71,8 +69,7 @@ def case_with_expected_call(
 ) -> Table:
     """Add an expected call to the end of `ordered`, or let `step` expect it in place of its present call.
 
-    Raises ValueError for a chain without `step`, and for a case that expects no calls.
-    """
+    Raises ValueError for a chain without `step`, and for a case that expects no calls."""
     call: Table = {"tool": tool, "args": _args(arguments)}
     if step is not None:
         place, before = _step(case, step)
@@ -92,8 +89,7 @@ def case_with_expected_call(
 def step_of(trajectory: Trajectory, call: int) -> int | None:
     """Return the step (from 1) whose first call has this index in the trajectory; `None` for other calls.
 
-    The step grades its first call, and the step's mock answers that call.
-    """
+    The step grades its first call, and the step's mock answers that call."""
     wanted = trajectory.calls[call]
     asked = trajectory.rounds[wanted.round - 1]
     if asked.step is None or asked.calls[0] is not wanted:
@@ -116,8 +112,7 @@ def _is_of(mock: object, tool: str) -> bool:
 def _expected(value: JsonValue) -> object:
     """Return the expectation for a value.
 
-    TOML has no null, so null becomes a check, even inside the value.
-    """
+    TOML has no null, so null becomes a check, even inside the value."""
     if value is None:
         return {"equals_null": True}
     if isinstance(value, dict) and holds_null(value):
@@ -133,8 +128,7 @@ def _expected(value: JsonValue) -> object:
 def _part(value: JsonValue) -> object:
     """Return the expectation for a part of a value.
 
-    A table becomes an `equals` check, because a plain table would be compared field by field.
-    """
+    A table becomes an `equals` check, because a plain table would be compared field by field."""
     expected = _expected(value)
     if isinstance(value, dict) and expected is value:
         return {"equals": value}
@@ -155,8 +149,7 @@ def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
 def _shortest(content: str) -> JsonValue:
     """Parse a text if it is exactly the JSON that a mock would send for its value.
 
-    Any other text is returned unchanged.
-    """
+    Any other text is returned unchanged."""
     if content[:1] not in ("{", "["):
         return content
     try:
@@ -189,8 +182,7 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     """Add a mock that answers a call as in the run.
 
     The mock matches the arguments as the model wrote them, because the model will write them in this way again. For the
-    first call in a step of a chain, the mock belongs to the step. Raises ValueError.
-    """
+    first call in a step of a chain, the mock belongs to the step. Raises ValueError."""
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
     if record.by_provider:
@@ -216,8 +208,7 @@ def expectation_of_call(
 
     The call replaces the expectation that it meets best. Checks that hold stay. If there is no such expectation, the
     call is added; in a chain, it is added to its step. Returns `None` if the case already expects exactly that. Raises
-    ValueError.
-    """
+    ValueError."""
     record = trajectory.calls[index]
     if record.edited is None:
         _check(record)
@@ -245,8 +236,7 @@ def _check(record: CallRecord) -> None:
 def _as_sent(trajectory: Trajectory) -> Trajectory:
     """Return the run with the arguments that were sent, including the user's edits.
 
-    They replace the arguments that the model wrote.
-    """
+    They replace the arguments that the model wrote."""
     rounds = []
     for each in trajectory.rounds:
         calls = tuple(replace(call, call=call.sent) for call in each.calls)

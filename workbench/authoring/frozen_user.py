@@ -13,8 +13,7 @@ _KEPT = ("max_turns", "stop")
 def frozen_user(case: Table, trajectory: Trajectory) -> Table:
     """Return the case with a scripted user who repeats the messages of a run, one after each answer.
 
-    A scripted message keeps its id and its expectations. Raises ValueError for a run without messages of a user.
-    """
+    A scripted message keeps its id and its expectations. Raises ValueError for a run without messages of a user."""
     sent = [turn.said for turn in trajectory.user_turns if turn.said is not None]
     user = case.get("user")
     if not sent or not isinstance(user, dict):
@@ -35,8 +34,7 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
 def _written(user: Table, sent: UserSaid) -> dict[str, JsonValue]:
     """Return the scripted message for a message that was sent, without its condition.
 
-    The scripted message is found by its id, or else by its text.
-    """
+    The scripted message is found by its id, or else by its text."""
     text = sent.text if sent.original is None else sent.original
     messages = user.get("messages")
     for message in map(_table, messages if isinstance(messages, list) else ()):

@@ -27,8 +27,7 @@ def tools_of_suite(header: Mapping[str, object], path: Path, listings: StoredLis
     """Return the tools that a suite's header names: its own, the providers', and each server's.
 
     Each name occurs once. The header (`SuiteText.header`) need not be valid. `path` is the suite's file. Names include
-    prefixes.
-    """
+    prefixes."""
     found: dict[str, ToolDefinition] = {}
     for tool in (*written_out(header), *_of_providers(header), *_listed(header, path, listings)):
         found.setdefault(tool.name, tool)
@@ -46,8 +45,7 @@ class KnownTools:
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
         """Return the tools of a suite.
 
-        They are read again only if `header` is a new object. Edits of cases keep the object.
-        """
+        They are read again only if `header` is a new object. Edits of cases keep the object."""
         # Comparison by identity, because only an edit of the header makes a new object.
         known = self._known.get(path)
         if known is None or known[0] is not header:

@@ -2,8 +2,7 @@
 
 A text is read as a sequence of units: its head, each top-level table or element of a list of tables, and each case.
 Comments directly above a unit belong to it. A unit that only one side changed is taken from that side. A unit that both
-sides changed differently is a conflict; the user decides it.
-"""
+sides changed differently is a conflict; the user decides it."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ class Conflict:
     """A unit that was changed differently here and on disk.
 
     `mine` and `theirs` are the two texts, `None` for a side that deleted the unit. `what` is the unit's name as the
-    beginning of a sentence.
-    """
+    beginning of a sentence."""
 
     key: Key
     what: str
@@ -66,8 +64,7 @@ class _Unit:
     """A part of a text without its last line end.
 
     `gap` is the text up to the next unit. `case` is the table of a case, and `title` its name. `is_last` is true if
-    nothing follows.
-    """
+    nothing follows."""
 
     text: str
     gap: str
@@ -87,8 +84,7 @@ def merge(
 
     `chosen` decides conflicts by key. The result has the order of `theirs`, with the additions of `mine` next to their
     neighbours. If only `mine` moved units, the result has the order of `mine`. Returns `None` if cases are not in
-    separate blocks, or if the changes contradict each other: then only the whole texts can be compared.
-    """
+    separate blocks, or if the changes contradict each other: then only the whole texts can be compared."""
     if mine.text in (base.text, theirs.text):
         return MergeResult(theirs.text)
     if theirs.text == base.text:
@@ -213,8 +209,7 @@ def _name(header: Table, place: Sequence[str | int]) -> str | None:
 def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
     """Return a key that is not taken.
 
-    A number is added if a table occurs in several places, or if elements have the same name or no name.
-    """
+    A number is added if a table occurs in several places, or if elements have the same name or no name."""
     counts[key] += bool(key)
     if is_named and counts[key] <= 1:
         return key
@@ -225,8 +220,7 @@ def _keyed_like(before: _Units, version: SuiteText) -> _Units | None:
     """Give the units of a version the keys that the same units have in `before`.
 
     A renamed case keeps its key, and so does a moved unit among units of the same name. Returns `None` if units of one
-    name cannot be paired with certainty.
-    """
+    name cannot be paired with certainty."""
     units = _units(version)
     gone: dict[str, list[Key]] = {}
     for key, unit in before.items():
@@ -265,8 +259,7 @@ def _group(key: Key) -> Key:
 def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
     """Pair the units of two versions that have the same name, and return each new key's old key.
 
-    Units with the same text are paired first, the rest in order. Returns `None` if the rests differ in number.
-    """
+    Units with the same text are paired first, the rest in order. Returns `None` if the rests differ in number."""
     known: dict[str, list[Key]] = {}
     for key, unit in old.items():
         known.setdefault(unit.text, []).append(key)
@@ -405,8 +398,7 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
 def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here: _Units, there: _Units) -> str:
     """Join the units to the merged text.
 
-    The gap after a unit comes from one side. Comments between units come from both.
-    """
+    The gap after a unit comes from one side. Comments between units come from both."""
     gaps = []
     for key in order:
         unit = _with_gap(before.get(key), here.get(key), there.get(key))
@@ -446,8 +438,7 @@ def _lone(gaps: Iterable[str]) -> Counter[str]:
 def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], there: Counter[str]) -> None:
     """Change the gaps so that each lone comment occurs as often as the changes of both sides require.
 
-    The counts of a comment are merged three-way. A comment without a place goes to the end of the text.
-    """
+    The counts of a comment are merged three-way. A comment without a place goes to the end of the text."""
     found = _lone(gaps)
     for comment in {**here, **there}:
         old, mine, theirs = before[comment], here[comment], there[comment]
@@ -479,8 +470,7 @@ def _reads_as_units(
 ) -> bool:
     """Return whether a merged text parses into exactly its units.
 
-    It must not have more repeated ids than either side.
-    """
+    It must not have more repeated ids than either side."""
     try:
         version = SuiteText.of(text)
     except SpliceError:

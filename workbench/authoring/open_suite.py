@@ -31,8 +31,7 @@ class Change:
     """A change in the history: the new document, a description, and the key of the changed case.
 
     `reread_count` is the number of times that the file had been read again without asking the user. `typed` holds the
-    servers that the user typed in this session.
-    """
+    servers that the user typed in this session."""
 
     document: Document
     summary: str
@@ -48,8 +47,7 @@ class OpenSuite:
     """A suite with its undo history: documents and the current position.
 
     A suite that was never edited has no history and uses no more memory than its file. `disk` is the file as last read
-    or saved. If the file does not exist yet, its text is empty and `on_disk` is `None`.
-    """
+    or saved. If the file does not exist yet, its text is empty and `on_disk` is `None`."""
 
     def __init__(self, disk: SuiteFile, on_disk: FileState | None = None, *, is_recording: bool = False) -> None:
         self.disk = disk
@@ -118,8 +116,7 @@ class OpenSuite:
     def file(self) -> SuiteFile:
         """The current state as a suite file, with its problems and hash.
 
-        While some text is not TOML, its last valid version is used, and the suite cannot run.
-        """
+        While some text is not TOML, its last valid version is used, and the suite cannot run."""
         if not self._history or self.is_gone:
             return self.disk
         document = self.document
@@ -202,8 +199,7 @@ class OpenSuite:
     def _follow_cells(self, before: Document) -> None:
         """Move invalid texts along with their cells, and drop those without a cell.
 
-        The dictionary object stays the same, because a form holds a reference to it.
-        """
+        The dictionary object stays the same, because a form holds a reference to it."""
         if not self.invalid_texts:
             return
         # A document that is not TOML has no places, so comparisons use its last TOML version.
@@ -240,8 +236,7 @@ class OpenSuite:
     def is_behind(self) -> bool:
         """Whether undo has gone back to before an external edit.
 
-        Such an edit was taken over without asking the user.
-        """
+        Such an edit was taken over without asking the user."""
         return (
             bool(self._history) and self._history[self._at].reread_count < self._readings
         )  # saving would lose that edit
@@ -276,8 +271,7 @@ class OpenSuite:
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
         """Return the suite for running these cases; `None` if they cannot run.
 
-        Other cases with errors are left out.
-        """
+        Other cases with errors are left out."""
         file = self.file
         if file.suite is not None:
             return file
@@ -300,8 +294,7 @@ class OpenSuite:
     def settings_file(self) -> SuiteFile | None:
         """The suite file for the settings; `None` if the settings have errors.
 
-        If any part of the suite has errors, the file has no cases.
-        """
+        If any part of the suite has errors, the file has no cases."""
         file = self.file
         if file.suite is not None:
             return file
@@ -325,8 +318,7 @@ class OpenSuite:
         """Replace the document, and return whether it changed.
 
         Consecutive changes of one group form one undo step; if they restore the earlier state, the step disappears.
-        With `by_keys`, the user typed the change into the form key by key.
-        """
+        With `by_keys`, the user typed the change into the form key by key."""
         now = self.document
         if document is now or document.text == now.text:
             return False
@@ -357,8 +349,7 @@ class OpenSuite:
     def forget_typed(self, typed: Collection[TypedServer]) -> None:
         """Treat these typed servers as part of the file, because the user trusted them.
 
-        Nothing happens if the user has typed more since.
-        """
+        Nothing happens if the user has typed more since."""
         if self._history and self.typed_servers == typed:
             self._history[self._at] = replace(self._history[self._at], typed=())
 
@@ -439,8 +430,7 @@ class OpenSuite:
         """Record that the file on disk changed.
 
         Unsaved changes stay. A suite without unsaved changes takes over the file. This is an undoable step if the suite
-        has a history.
-        """
+        has a history."""
         # `dirty` compares the document with `disk`, so it is read before `disk` is replaced.
         follows = not self.dirty
         # A deleted file stays open with its last text, and undo can restore it.
@@ -459,8 +449,7 @@ class OpenSuite:
         """Take over a merge of the unsaved changes with the file on disk, as a step that can be undone.
 
         If the user was not `asked`, saving after an undo of this step asks first. The cursor goes to `case` after an
-        undo.
-        """
+        undo."""
         self.reloaded(disk, None)
         if not asked:
             self._readings = max(self._readings, self._history[self._at].reread_count) + 1
@@ -470,8 +459,7 @@ class OpenSuite:
     def take_disk(self, summary: str, merged: Document | None = None, case: str | None = None) -> bool:
         """Replace the document with the file on disk, or with a merge, as an undoable step.
 
-        Returns whether it changed.
-        """
+        Returns whether it changed."""
         document = merged or Document.of_parts(self.disk.parts, self.disk.text)
         changed = self.change(document, summary, case=case)
         if changed and merged is None:
@@ -511,8 +499,7 @@ class OpenSuite:
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
         """Return the suite file of the parts.
 
-        Unchanged cases are reused from the last version, or from the last version that could run.
-        """
+        Unchanged cases are reused from the last version, or from the last version that could run."""
         # Comparison by identity, because an undo returns to an object that was already read.
         for known, file in self._known:
             if known is parts:

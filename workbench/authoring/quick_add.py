@@ -1,8 +1,7 @@
 """Quick add: typed requests that become cases once the calls of their runs are accepted.
 
 Nothing here depends on a screen: `QuickAdd` is the typed line and the queue of requests, `Question` a proposal to
-accept.
-"""
+accept."""
 
 from __future__ import annotations
 
@@ -112,8 +111,7 @@ class Request:
 def new_request(text: str, kind: RequestKind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
     """Return a request for a suite.
 
-    The name and the id of its case differ from those of all cases and of `pending` requests.
-    """
+    The name and the id of its case differ from those of all cases and of `pending` requests."""
     others = [request for request in pending if request.suite == suite.path]
     names = {outline.name for outline in suite.cases}
     names.update(request.name for request in others)
@@ -171,8 +169,7 @@ class Question:
     """The question whether the calls of a request's runs become the expectation of its case.
 
     `table` is the case that ran, `runs` are its finished runs, and `left_out` are the proposal's calls that are not
-    expected. `row` is the focused row of `rows`. `note` explains how the runs of several models differ.
-    """
+    expected. `row` is the focused row of `rows`. `note` explains how the runs of several models differ."""
 
     kind: RequestKind
     suite: Suite
@@ -187,8 +184,7 @@ class Question:
     def rows(self) -> tuple[tuple[int, int | None], ...]:
         """The rows that can have the focus, as pairs of a call and an argument.
 
-        A call's own row has `None` as argument. The rows of the call's arguments follow.
-        """
+        A call's own row has `None` as argument. The rows of the call's arguments follow."""
         rows: list[tuple[int, int | None]] = []
         for number, call in enumerate(self.proposal.calls):
             rows.append((number, None))
@@ -217,8 +213,7 @@ class Question:
     def has_order(self) -> bool:
         """Whether the calls come from several answers.
 
-        The user can then expect them in this order or in any order.
-        """
+        The user can then expect them in this order or in any order."""
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:
@@ -261,8 +256,7 @@ class Question:
     def why_not(self) -> str | None:
         """The reason why one of the runs would fail the case as it is saved.
 
-        `None` if all runs pass, or if the case is a chain.
-        """
+        `None` if all runs pass, or if the case is a chain."""
         if self.kind == "chain" and not self.expects_no_call:
             return None
         return unmet_reason_of_table(self.suite, self.case, self.runs)
@@ -274,8 +268,7 @@ class Question:
     def with_other_check(self, step: int) -> Question:
         """Choose the next (1) or previous (-1) check of the focused argument.
 
-        If a call has the focus, the focus first moves to its next argument with a choice.
-        """
+        If a call has the focus, the focus first moves to its next argument with a choice."""
         focus = self.focus
         if focus is None:
             return self
@@ -320,8 +313,7 @@ class Question:
         """Replace the focused expectation by a typed one: a value, or a call such as `set_lights room=kitchen`.
 
         Raises:
-            CellError: The text is not a valid value, or names no tool of `tools`.
-        """
+            CellError: The text is not a valid value, or names no tool of `tools`."""
         focus, calls = self.focus, list(self.proposal.calls)
         if focus is None:
             call = _typed_call(text, None, tools)
@@ -403,8 +395,7 @@ def question_for(
 ) -> Question:
     """Return the question about a request's finished runs, each with the name of its model.
 
-    If the runs cannot be merged, the first run is proposed. Raises AcceptError.
-    """
+    If the runs cannot be merged, the first run is proposed. Raises AcceptError."""
     runs = tuple(RunToAccept(trajectory) for _, trajectory in trajectories)
     # The case has no expectations yet, so only its text matters here.
     table, note = without_keys(request.table, "expect_nothing_yet"), ""
@@ -441,8 +432,7 @@ def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
 def calls_shown(question: Question, trajectory: Trajectory) -> dict[int, int]:
     """Map the index of a call in a run to the index of its proposed call.
 
-    If there are several runs, a call is identified by its tool and its order.
-    """
+    If there are several runs, a call is identified by its tool and its order."""
     found: dict[int, int] = {}
     start = 0
     for number, call in enumerate(question.proposal.calls):
@@ -486,8 +476,7 @@ class QuickAdd:
     def head(self) -> Request | None:
         """The first request if its run has ended; `None` otherwise.
 
-        Results are shown in the order in which the requests were typed.
-        """
+        Results are shown in the order in which the requests were typed."""
         if self.requests and self.requests[0].has_ended:
             return self.requests[0]
         return None
@@ -542,8 +531,7 @@ class QuickAdd:
     def recall(self, step: int) -> bool:
         """Put an earlier (1) or later (-1) request into the line, and return whether there was one.
 
-        After the latest request, the line gets the typed text back.
-        """
+        After the latest request, the line gets the typed text back."""
         at = self._recalled + step
         if not -1 <= at < len(self.recent):
             return False

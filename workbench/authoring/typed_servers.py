@@ -1,8 +1,7 @@
 """The servers that the user typed into a suite's form in this session.
 
 They need no question of trust. Text from a file, a paste, a completion or another program does not count as typed. A
-server with such text needs trust even after the user types into it: `original` is then the server with that text.
-"""
+server with such text needs trust even after the user types into it: `original` is then the server with that text."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ def typed_tables_after(typed: TypedTables, before: Document, after: Document, *,
     """Return the servers that still count as typed after a change.
 
     `by_keys` means that the user made the change by single keys. Such a change edits one server, or adds one with the
-    command of new servers. After any other change, only unchanged servers count as typed.
-    """
+    command of new servers. After any other change, only unchanged servers count as typed."""
     # Text that is not TOML starts no server; its next valid version is compared with the same servers.
     if after.parts is None:
         return typed

@@ -42,8 +42,7 @@ screen wait."""
 class RecordedRun:
     """A recorded run, in the form of a planned run.
 
-    `known` is false if only the recording defines the model.
-    """
+    `known` is false if only the recording defines the model."""
 
     planned: PlannedRun
     recording: Recording
@@ -55,8 +54,7 @@ class RecordedRun:
 class Workspace:
     """The files that were found under the given roots.
 
-    `samples` is true for the bundled samples, shown if the current folder has no suites.
-    """
+    `samples` is true for the bundled samples, shown if the current folder has no suites."""
 
     roots: tuple[Path, ...]
     files: tuple[SuiteFile, ...]
@@ -91,8 +89,7 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
 
     A given folder without suites opens with its recordings. `models` decides which recorded models are known. A stopped
     `search` opens the suites found so far, or the samples if it found none. The folders are then not searched again,
-    because they do not become roots.
-    """
+    because they do not become roots."""
     search = search or Search()
     roots = tuple(paths) or (Path(),)
     found = _found_at(roots, search) if paths else find_suites(roots, search)
@@ -208,8 +205,7 @@ def is_recording(path: Path) -> bool:
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
     """Return the folder for runs of a suite, next to the suite.
 
-    Runs of samples go to the current folder; runs of a recording go to its folder.
-    """
+    Runs of samples go to the current folder; runs of a recording go to its folder."""
     if of_samples:
         return Path(RECORDINGS_FOLDER)
     if is_recording(suite):
@@ -234,8 +230,7 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
 def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
     """Return whether a recorded model is the offline model, or is named by the suite or its configuration.
 
-    A model that only a recording describes is not known, because it could have any address.
-    """
+    A model that only a recording describes is not known, because it could have any address."""
     if model == OFFLINE or (file.suite is not None and model in all_model_names(file.suite)):
         return True
     try:
@@ -256,8 +251,7 @@ class SuitesChanged:
     - `added`: a suite was opened that is not part of the workspace.
     - `edited`: the document of a suite changed. `index` is the case that was edited in place, if any (`HEAD`: the
       suite's settings).
-    - `undone`: the same, by undo or redo. `case` is the key of the case that the step was about.
-    """
+    - `undone`: the same, by undo or redo. `case` is the key of the case that the step was about."""
 
     how: Literal["read", "added", "edited", "undone"]
     suites: tuple[OpenSuite, ...]
@@ -294,8 +288,7 @@ class OpenSuites:
         """Register functions to call on every change, in this order, after the functions that are registered already.
 
         The order is guaranteed. The journal comes first: edits are on disk before they are visible. Then come the runs
-        of recordings, the tree and the grades, each relying on the preceding ones. The screen comes last.
-        """
+        of recordings, the tree and the grades, each relying on the preceding ones. The screen comes last."""
         self._followers += followers
 
     def at(self, path: Path) -> OpenSuite | None:
@@ -424,8 +417,7 @@ class OpenSuites:
 
         `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
         case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
-        it stays in the tree despite any filter. With `by_keys`, the user typed the change into the form key by key.
-        """
+        it stays in the tree despite any filter. With `by_keys`, the user typed the change into the form key by key."""
         refuse_if_read_only(f"editing {suite.path.name}")
         if not suite.change(document, summary, group, case, by_keys=by_keys):
             return False
@@ -503,8 +495,7 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     """Undo the last step of a suite.
 
     A move is undone in both suites, or in neither, because a case must not vanish from both. Returns the undone
-    changes, or the reason why nothing was undone. The suite that then has the case comes last.
-    """
+    changes, or the reason why nothing was undone. The suite that then has the case comes last."""
     # If only one suite were undone, a moved case would be in both suites or in neither.
     move = suite.last.linked_to if suite.last is not None else None
     if isinstance(move, LinkedMove) and open_suites.at(move.source.path) is move.source:

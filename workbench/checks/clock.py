@@ -48,8 +48,7 @@ NOMINAL_CLOCK = Clock(datetime(2026, 1, 14, 12, tzinfo=UTC), "UTC")
 def fixed_clock(text: str) -> Clock | None:
     """Parse a suite's `clock`. Return `None` for a time zone without a time.
 
-    Raises ValueError for other texts, unknown time zones, and times that do not exist or are ambiguous.
-    """
+    Raises ValueError for other texts, unknown time zones, and times that do not exist or are ambiguous."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
         _zone(text.strip())
@@ -81,8 +80,7 @@ def fixed_clock(text: str) -> Clock | None:
 def clock_at(text: str, now: datetime) -> Clock:
     """Return a suite's clock. If the suite fixes no time, the clock shows `now`, which must have an offset.
 
-    Seconds are dropped because the model does not see them. Raises ValueError as `fixed_clock` does.
-    """
+    Seconds are dropped because the model does not see them. Raises ValueError as `fixed_clock` does."""
     if (fixed := fixed_clock(text)) is not None:
         return fixed
     at = now.astimezone(_zone(text.strip())).replace(second=0, microsecond=0)
@@ -171,8 +169,7 @@ class RelativeTime:
         """Return the time with its offset, or two times if it occurs twice because clocks are put back.
 
         Adding days and weeks keeps the time of day. Hours and minutes are added as elapsed time. Raises OverflowError
-        beyond the calendar.
-        """
+        beyond the calendar."""
         days = sum(amount * _DAYS[unit] for amount, unit in self.amounts if unit in _DAYS)
         elapsed = timedelta()
         for amount, unit in self.amounts:
@@ -226,8 +223,7 @@ def _with_two_digits(at: str) -> str:
 def date_or_time_text(when: RelativeTime, clock: Clock, *, with_offset: bool = False) -> str:
     """Return a relative time as a model would write it.
 
-    A whole day is written as a date, unless `with_offset` is true.
-    """
+    A whole day is written as a date, unless `with_offset` is true."""
     at = when.moments(clock)[0]
     if when.is_date and not with_offset:
         return at.date().isoformat()

@@ -67,8 +67,7 @@ class _Combined(CheckBase):
     def _found(self, value: JsonValue, context: CheckContext, decides: bool) -> list[tuple[CheckVerdict, CheckBase]]:
         """Return the verdicts of the parts. Judges are not asked if another part already decides.
 
-        A part decides if its verdict is `decides`: false for `all_of`, true for `any_of` and `none_of`.
-        """
+        A part decides if its verdict is `decides`: false for `all_of`, true for `any_of` and `none_of`."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
         # Judges come last: they cost money and seconds.
         for part in sorted(self.parts, key=lambda part: has_kind(part, Judged)):
@@ -209,8 +208,7 @@ class NoneOf(_Combined):
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         """Return a verdict that holds if the value meets no part.
 
-        Otherwise, the verdict names the first part that it meets.
-        """
+        Otherwise, the verdict names the first part that it meets."""
         for verdict, part in self._found(value, context, decides=True):
             if verdict.holds:
                 return CheckVerdict(0.0, False, with_because(f"excluded: {describe(part)}", part.because))
@@ -298,8 +296,7 @@ class PythonCheck(CheckBase):
     """A value for which a Python function in the suite's folder returns True. The suite must be trusted.
 
     With `at_least`, the function may return a score, and the check holds from that score on. With `sees = "run"`, which
-    only checks of the answer may have, the function is called with the whole run instead of the value.
-    """
+    only checks of the answer may have, the function is called with the whole run instead of the value."""
 
     kind = "python"
     written = 'python = "module:function"'
@@ -356,8 +353,7 @@ class PythonCheck(CheckBase):
     def _returned(self, returned: object) -> CheckVerdict:
         """Return the verdict for a function's result: a bool, a score, or a dict of either with a reason.
 
-        Raises ValueError for any other result.
-        """
+        Raises ValueError for any other result."""
         # Python's truthiness would turn mistakes into wrong verdicts: the text "no" is true.
         if isinstance(returned, bool):
             if returned:

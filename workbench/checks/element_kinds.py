@@ -303,8 +303,7 @@ def _path_from(row: int, columns: Iterable[int], owners: Mapping[int, int], fits
     """Search for a path from `row` to a free column. Return the new column of each row on the path.
 
     The result is empty if there is no such path. `columns` are the free columns in search order, then the columns in
-    `owners`.
-    """
+    `owners`."""
     reached_from: dict[int, int] = {}
     column_of: dict[int, int | None] = {row: None}
     waiting = deque([row])

@@ -43,8 +43,7 @@ TEXT = frozenset({"string"})
 class Editor:
     """The editor of a field in the form.
 
-    `input_kind` is the kind of input. `least` and `most` bound a number, and `words` are the options of a choice.
-    """
+    `input_kind` is the kind of input. `least` and `most` bound a number, and `words` are the options of a choice."""
 
     input_kind: Literal[
         "nothing",

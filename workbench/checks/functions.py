@@ -1,8 +1,7 @@
 """Checks as Python functions, one for each kind: `contains("vacation")` returns `{"contains": "vacation"}`.
 
 A function returns the check as a suite writes it. Checks from functions therefore nest and are validated like checks in
-a file.
-"""
+a file."""
 
 from __future__ import annotations
 

@@ -142,8 +142,7 @@ class _Automaton:
     Successors are counted by the number of ways to reach them. The repetition is exponentially ambiguous if two
     different walks over the same text lead from a position back to it (Weber and Seidl 1991). Assertions, atomic groups
     and references are not analysed here. Each counts as a separate character, and the patterns inside them go to
-    `apart`, to be analysed separately.
-    """
+    `apart`, to be analysed separately."""
 
     def __init__(self, loop: tuple[object, Any], ignore_case: bool, apart: list[Any]) -> None:
         self._characters: list[frozenset[str]] = []
@@ -332,8 +331,7 @@ SpentTime = dict[str, float]
 class CheckError(Exception):
     """A check could not be evaluated: its Python function raised an error, or a judge or function is missing.
 
-    The fault is not the model's, so the run gets the status `error`. The message names the check.
-    """
+    The fault is not the model's, so the run gets the status `error`. The message names the check."""
 
 
 class SearchError(CheckError):
@@ -343,8 +341,7 @@ class SearchError(CheckError):
 def search_pattern(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
     """Return whether a pattern is found in a text. `spent` has the time of earlier searches, which counts too.
 
-    Raises SearchError if the time runs out, or if the pattern cannot be used.
-    """
+    Raises SearchError if the time runs out, or if the pattern cannot be used."""
     if spent is None:
         spent = {}
     left_s = SEARCH_LIMIT_S - spent.get(pattern, 0.0)
@@ -435,8 +432,7 @@ _MAX_CHARS = 10_000
 def matching_text(pattern: str) -> str | None:
     """Return a short text in which a pattern is found, or `None` if no text can be constructed.
 
-    No text can be constructed for most patterns that look ahead, or for a pattern whose search takes too long.
-    """
+    No text can be constructed for most patterns that look ahead, or for a pattern whose search takes too long."""
     try:
         if expanded_size(pattern) > _MAX_CHARS:
             return None

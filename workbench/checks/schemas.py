@@ -132,8 +132,7 @@ _MAX_LEVELS = 20
 def is_plainly_valid(schema: object) -> bool:
     """Return whether a schema has only the commonest keywords, each valid by draft 2020-12.
 
-    If False, the schema may still be valid; only jsonschema can tell.
-    """
+    If False, the schema may still be valid; only jsonschema can tell."""
     return _is_schema(schema, _MAX_LEVELS)
 
 
@@ -224,8 +223,7 @@ _TABLES_OF_SCHEMAS = frozenset({"properties", "$defs"})
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
     """Return whether a schema is plainly valid and its commonest keywords accept a value.
 
-    If False, the schema may still accept the value; only jsonschema can tell.
-    """
+    If False, the schema may still accept the value; only jsonschema can tell."""
     plain = _without_dialect(schema)
     return is_plainly_valid(plain) and accepts(plain, value)
 
@@ -349,8 +347,7 @@ class Violation(NamedTuple):
     """A violation of a schema.
 
     `path` leads to the refused value (`("to", 0)`), and `rule` is the keyword that refuses it (`required`, `enum`). If
-    a property is missing or not allowed, the path ends with the property's name.
-    """
+    a property is missing or not allowed, the path ends with the property's name."""
 
     path: tuple[str | int, ...]
     rule: str
@@ -370,8 +367,7 @@ class Violation(NamedTuple):
 class ArgumentSchema:
     """The schema of a tool's arguments, prepared to validate many calls.
 
-    The schema is read in its declared dialect, otherwise as draft 2020-12. No reference is fetched from the network.
-    """
+    The schema is read in its declared dialect, otherwise as draft 2020-12. No reference is fetched from the network."""
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
         self._schema = schema
@@ -409,8 +405,7 @@ def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, J
 def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str | None:
     """Return the message of the first violation in structured content, or `None` if the schema accepts the content.
 
-    Raises BrokenSchemaError.
-    """
+    Raises BrokenSchemaError."""
     if plainly_accepts(schema, content):
         return None
     with _broken_schema(schema):

@@ -68,8 +68,7 @@ def _as_field(value: Any) -> Any:
 def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
     """Return the check that a table resembles, and the keys that do not belong to the check.
 
-    Returns `None` if the table is a check or resembles none.
-    """
+    Returns `None` if the table is a check or resembles none."""
     if check_names_in(table):
         return None
     for name, cls in CHECK_CLASSES.items():
@@ -296,8 +295,7 @@ _MAX_NAMED = 4
 def as_plain_check(value: object) -> object:
     """Return the check that expects exactly this value.
 
-    This is the value alone, or the value under `equals` if it would otherwise be read as a check.
-    """
+    This is the value alone, or the value under `equals` if it would otherwise be read as a check."""
     if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
         return {"equals": value}
     return value

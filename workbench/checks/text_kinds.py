@@ -108,8 +108,7 @@ class DateTime(_TextCheck):
     """A time within `tolerance` of the expected time. The credit falls to 0 at `max_difference`.
 
     The expected time may be relative to the `clock` of the case: `today+1d 15:00`. With `offset = "required"`, a time
-    without an offset from UTC does not hold.
-    """
+    without an offset from UTC does not hold."""
 
     kind = "datetime"
     written = 'datetime = "2026-05-27T19:00"'
@@ -218,8 +217,7 @@ class DateTime(_TextCheck):
 def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
     """Return the time that a text spells, or two times if it occurs twice because clocks are put back.
 
-    Raises ValueError for a text that cannot be read, and CheckError if the time of the run is missing.
-    """
+    Raises ValueError for a text that cannot be read, and CheckError if the time of the run is missing."""
     relative = relative_time(expected)
     if relative is None:
         return (read_timestamp(expected),)

@@ -474,8 +474,7 @@ class Near(CheckBase):
         - `tolerance`: 1 within the tolerance, then falling linearly to 0 at twice the tolerance; integers are compared
         exactly.
 
-        Raises ValueError or OverflowError if there is nothing to compare.
-        """
+        Raises ValueError or OverflowError if there is nothing to compare."""
         if self.value_range is not None:
             low, high = map(float, self.value_range)
             # The order of operations is Arcade's, so the last digits agree.

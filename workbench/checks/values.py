@@ -98,8 +98,7 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
     """Return whether two JSON values are equal at every depth.
 
     Numbers are compared by value (5 = 5.0), and integers exactly. A boolean is never a number. The order of a list
-    matters, but the order of an object's keys does not.
-    """
+    matters, but the order of an object's keys does not."""
     if isinstance(left, str):
         return left == right
     # A stack in place of recursion: arguments of a broken model nest deeper than Python's recursion limit.
@@ -122,8 +121,7 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
 def hashable(value: JsonValue) -> Hashable:
     """Return a dictionary key for a JSON value. Two keys are equal exactly if `json_equal` holds for the values.
 
-    Raises RecursionError for a value that is nested too deeply.
-    """
+    Raises RecursionError for a value that is nested too deeply."""
     if isinstance(value, bool):
         # In Python, `True` equals 1.
         return bool, value
@@ -150,8 +148,7 @@ def keyword_text(text: str) -> str:
 def without_case(value: JsonValue) -> JsonValue:
     """Return a value with its texts in NFC and lower case, at any depth. The keys of objects stay.
 
-    Raises RecursionError for a value that is nested too deeply.
-    """
+    Raises RecursionError for a value that is nested too deeply."""
     if isinstance(value, str):
         return keyword_text(value)
     if isinstance(value, list):
@@ -228,8 +225,7 @@ def json_number(value: JsonValue) -> int | float:
 def published_number(value: JsonValue) -> float:
     """Return a value as Arcade's numeric critic reads it: by Python's `float`, with booleans as 1 and 0.
 
-    Raises TypeError, ValueError or OverflowError as `float` does.
-    """
+    Raises TypeError, ValueError or OverflowError as `float` does."""
     if value is None or isinstance(value, list | dict):
         raise TypeError("not a number")
     return float(value)
@@ -282,8 +278,7 @@ def cosine(left: str, right: str) -> float:
     """Return the cosine of the TF-IDF vectors of two texts, which form the whole corpus.
 
     Tokens are runs of two or more word characters, in lower case. Texts without tokens are similar only if they are
-    equal. The formula is that of Arcade's evals, which use scikit-learn's defaults (smoothed idf, L2 norm).
-    """
+    equal. The formula is that of Arcade's evals, which use scikit-learn's defaults (smoothed idf, L2 norm)."""
     if left == right:
         return 1.0
     left_counts, right_counts = _token_counts(left), _token_counts(right)
@@ -334,8 +329,7 @@ def read_timestamp(text: str) -> datetime:
     """Return the time that a text spells in any form known to python-dateutil. Ambiguous dates are month first.
 
     The time is naive if the text has no offset. Raises ValueError for a text that cannot be read, and OverflowError for
-    a number that is absurdly large.
-    """
+    a number that is absurdly large."""
     if len(text) > _MAX_TEXT_CHARS and not text.isdigit():
         raise ValueError("too long for a date and time")
     # Lazy import: most suites compare no times.
@@ -353,8 +347,7 @@ def read_timestamp(text: str) -> datetime:
 def seconds_between(left: datetime, right: datetime) -> float:
     """Return the distance of two times in seconds, at least 0. If only one time has an offset, the offset is ignored.
 
-    Raises ValueError if both times have an offset and one of the offsets is a day or more.
-    """
+    Raises ValueError if both times have an offset and one of the offsets is a day or more."""
     if left.tzinfo is None or right.tzinfo is None:
         left, right = left.replace(tzinfo=None), right.replace(tzinfo=None)
     return abs((left - right).total_seconds())
@@ -375,8 +368,7 @@ def timestamp_credit(distance_s: float, tolerance_s: float, max_difference_s: fl
 def duration_seconds(text: str) -> float:
     """Return a duration such as `"500s"`, `"2h"` or `"250ms"` in seconds.
 
-    Raises ValueError for any text except a number followed by `ms`, `s`, `m`, `h` or `d`.
-    """
+    Raises ValueError for any text except a number followed by `ms`, `s`, `m`, `h` or `d`."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a duration: write a number with ms, s, m, h or d, such as '90s'")
@@ -406,8 +398,7 @@ def _is_iso_format(text: str) -> bool:
 def has_offset(text: str) -> bool:
     """Return whether a time has an offset.
 
-    An unreadable time counts as having one, because it is reported separately.
-    """
+    An unreadable time counts as having one, because it is reported separately."""
     try:
         return read_timestamp(text).tzinfo is not None
     except (ValueError, OverflowError):

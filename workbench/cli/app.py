@@ -72,8 +72,7 @@ class AppParser(Parser):
 def parser_of_app(purposes: Mapping[str, str]) -> AppParser:
     """Return the parser of `workbench` without a command.
 
-    `purposes` describes each command in its help.
-    """
+    `purposes` describes each command in its help."""
     commands = "\n".join(f"  {name:<10} {purpose}" for name, purpose in purposes.items())
     parser = AppParser(
         prog="workbench",
@@ -148,8 +147,7 @@ def show_app(
 ) -> int:
     """Open the app and return its exit code.
 
-    `begin` describes the app's first runs; `left` is called when the user leaves a comparison.
-    """
+    `begin` describes the app's first runs; `left` is called when the user leaves a comparison."""
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 

@@ -16,8 +16,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
     """Return what the user approves among the needs of suites, after asking if necessary.
 
     With `together`, one question covers all suites with the same needs. Servers that were typed on the command line
-    need no question. If the user refuses a suite that needs trust, report that and return `None`.
-    """
+    need no question. If the user refuses a suite that needs trust, report that and return `None`."""
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     for problem in trust.grant_typed(needs):
         warn(f"{problem}; it holds for this run only", program.secrets)

@@ -131,8 +131,7 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
 def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[NamedBatch, tuple[Path, ...]]:
     """Return the selected batch, and the files of its suites that still exist.
 
-    Raises AttachError or HistoryError.
-    """
+    Raises AttachError or HistoryError."""
     batch = find_batch(program.folders, history, which)
     with History(batch.history) as opened:
         files = (suite.file for suite in opened.batch(f"#{batch.number}").suites)
@@ -245,8 +244,7 @@ class _TerminalView:
     def _counts(self, seen: ViewedEvent, viewing: BatchView) -> bool:
         """Return whether an event counts in the progress.
 
-        The events of runs that had ended before this command attached do not count.
-        """
+        The events of runs that had ended before this command attached do not count."""
         match seen:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over
@@ -280,8 +278,7 @@ def _ended_ms(row: RunRow) -> float:
 def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[ViewedEvent]:
     """Yield the messages of a batch, and draw the progress of the batch meanwhile.
 
-    Raises the errors of the viewer.
-    """
+    Raises the errors of the viewer."""
     news: queue.SimpleQueue[ViewedEvent | Exception] = queue.SimpleQueue()
 
     def read() -> None:

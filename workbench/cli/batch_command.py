@@ -76,8 +76,7 @@ class BaselineOptions:
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
     """Plan the runs that the options select, and print the plan's notices.
 
-    If no plan can be made, print the reason and return `None`.
-    """
+    If no plan can be made, print the reason and return `None`."""
     try:
         with signals_interrupt(), shown_search(quiet=quiet) as search:
             made = plan(options, program, search)
@@ -127,8 +126,7 @@ def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) ->
 def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
     """Return the baseline of a plan after printing its notices.
 
-    If the batch cannot be the baseline, abandon the plan and return `None`.
-    """
+    If the batch cannot be the baseline, abandon the plan and return `None`."""
     # Lazy import: few runs have a baseline.
     from workbench.evaluation.baseline import baseline_of
 
@@ -157,8 +155,7 @@ def run_plan(
     """Run a plan.
 
     If no run can begin, the reason is reported, and the exit code is returned. With `frozen`, tools must equal their
-    pins. `from_history` is passed to `run_live`.
-    """
+    pins. `from_history` is passed to `run_live`."""
     approval = approve_runs(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
         return approval
@@ -168,8 +165,7 @@ def run_plan(
 def approve_runs(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
     """Return the approval for the runs of a plan.
 
-    If the runs cannot be made, report the reason and return an exit code.
-    """
+    If the runs cannot be made, report the reason and return an exit code."""
     program = plan.program
     # Approval comes before the check of pins, which starts servers.
     approval = approved(needs(plan), program, all_of_them=trust)
@@ -259,8 +255,7 @@ class Experiment:
     def run(self, plan: Plan, undone: str) -> Sequence[RunResult] | None:
         """Run a plan, and return its results.
 
-        On an interrupt, report the `undone` work and return `None`.
-        """
+        On an interrupt, report the `undone` work and return `None`."""
         outcome = run_live(plan, self.approval, self.show).outcome
         if outcome.interrupted:
             warn(f"interrupted: {undone}")
@@ -271,8 +266,7 @@ class Experiment:
 def experiment(options: RunOptions, program: Program, output: Output, *, trust: bool) -> Experiment | None:
     """Plan runs and ask for approval.
 
-    If the runs cannot be made, report the reason and return `None`.
-    """
+    If the runs cannot be made, report the reason and return `None`."""
     plan = planned(options, program, quiet=output.quiet)
     if plan is None or not output.can_write(len(plan.places)):
         return None
@@ -306,8 +300,7 @@ def _limit_again(settings: Mapping[str, JsonValue]) -> str:
 def restored_model_options(settings: Mapping[str, JsonValue]) -> str:
     """Return the command-line options that restore the addresses of a batch's models.
 
-    They come from the batch's settings. Options for keys are left out, because a history holds no keys.
-    """
+    They come from the batch's settings. Options for keys are left out, because a history holds no keys."""
     models = settings.get("models")
     if not isinstance(models, dict):
         return ""

@@ -81,8 +81,7 @@ class Running:
 def list_running(history: Path, form: str) -> int:
     """List the running batches; returns an exit code.
 
-    The list has all batches without a terminal, and the history's batches that run in other programs.
-    """
+    The list has all batches without a terminal, and the history's batches that run in other programs."""
     program = create_program()
     # Killed processes leave their sockets and records behind.
     remove_stale(program.folders)

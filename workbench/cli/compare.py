@@ -173,8 +173,7 @@ def compare(
 ) -> int:
     """Compare models with each other or with a stored batch, in the app or in a report; returns an exit code.
 
-    With `detach`, the runs continue in another process that outlives this one.
-    """
+    With `detach`, the runs continue in another process that outlives this one."""
     program = create_program(options.model_options)
     comparing = ComparisonCommand(program, options, output, only_differences, detach)
     if options.resume is not None:

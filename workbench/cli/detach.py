@@ -1,8 +1,7 @@
 """Run a batch in a separate process without a terminal.
 
 The command first asks all questions and reports all refusals. Then the process gets the plan and its approval over a
-socket.
-"""
+socket."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
 class Job:
     """The work of a process without a terminal: run a plan, and report as `command` does.
 
-    `options` and `only_differences` belong to a comparison.
-    """
+    `options` and `only_differences` belong to a comparison."""
 
     plan: Plan
     output: Output
@@ -63,8 +61,7 @@ class BatchBegun:
 class JobRefused:
     """A message of the detached process: it starts no runs, and has reported the reason.
 
-    The message holds the exit code of the command.
-    """
+    The message holds the exit code of the command."""
 
     exit_code: int
 
@@ -82,8 +79,7 @@ Answer = BatchBegun | JobRefused | TerminalLine
 def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
     """Run a batch in a process that outlives this one.
 
-    Returns an exit code once the batch has begun.
-    """
+    Returns an exit code once the batch has begun."""
     plan = job.plan
     if (why := _why_not(job)) is not None:
         plan.release_claim()

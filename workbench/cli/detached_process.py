@@ -65,8 +65,7 @@ def main(descriptor: int) -> None:
 class _Process:
     """The work of a detached process.
 
-    Output for a terminal goes to the waiting command until the batch has begun, and to viewers from then on.
-    """
+    Output for a terminal goes to the waiting command until the batch has begun, and to viewers from then on."""
 
     def __init__(self, connection: socket.socket, job: Job, approval: Approval) -> None:
         self._connection = connection
@@ -201,8 +200,7 @@ class _KeptOutput(Output):
     def deliver(self, pieces: MakeReport) -> bool:
         """Write the reports to files, and keep the function that creates reports.
 
-        Returns whether all files could be written.
-        """
+        Returns whether all files could be written."""
         self.keep(pieces)
         written = self.deliver_to_file(pieces, "; 'workbench attach' shows the report")
         return self.deliver_further(pieces) and written
@@ -259,8 +257,7 @@ def _stop() -> None:
 def _reclaim(plan: Plan) -> None:
     """Claim the batch to resume, as it was planned.
 
-    Raises HistoryError if the batch is running elsewhere, or has run since it was planned.
-    """
+    Raises HistoryError if the batch is running elsewhere, or has run since it was planned."""
     if plan.resumed is None or plan.history is None:
         return
     number, handle = plan.resumed.batch.number, plan.resumed.handle

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
     """Announce the start of a server whose launcher may have to download the server first.
 
-    This function is an `AnnounceStart` of `workbench.tools.connection`.
-    """
+    This function is an `AnnounceStart` of `workbench.tools.connection`."""
     if downloads:
         # Lazy import: commands also import this module only for their options.
         from workbench.cli.redaction import warn

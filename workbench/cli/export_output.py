@@ -25,8 +25,7 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 class Export:
     """The form of exported runs, and their destination: files at a place, or the collector `otlp`.
 
-    If `otlp` is empty, the environment names the collector. `hint` tells the user how to name the place.
-    """
+    If `otlp` is empty, the environment names the collector. `hint` tells the user how to name the place."""
 
     form: str | None
     place: Path | None
@@ -61,8 +60,7 @@ def export_runs(
 ) -> bool:
     """Write or send runs, print `said` and the result, and return whether the export worked.
 
-    `stem` is the name of the file if the form does not name its files. `report` returns the report for tables.
-    """
+    `stem` is the name of the file if the form does not name its files. `report` returns the report for tables."""
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)
     except (ExportError, RecordingError) as error:
@@ -133,8 +131,7 @@ def read_runs(
 ) -> Iterator[tuple[Recording, ExportedRun]]:
     """Yield the recordings at the paths, after registering the secrets of their suites.
 
-    Recordings that cannot be read are left out, and the reasons are given to `damaged`.
-    """
+    Recordings that cannot be read are left out, and the reasons are given to `damaged`."""
     for file in _files(paths, damaged):
         try:
             recording = read_recording(file)

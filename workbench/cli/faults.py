@@ -79,8 +79,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:
     """Run the cases, repeat the runs with faults, and report.
 
-    Returns an exit code, 0 if every reaction is acceptable.
-    """
+    Returns an exit code, 0 if every reaction is acceptable."""
     program = create_program(options.model_options)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:

@@ -1,8 +1,7 @@
 """Output in a job of GitHub Actions: annotations and the summary of the job.
 
 The runner executes every line that begins with `::` as a command, even if a model wrote it. So all other commands are
-escaped.
-"""
+escaped."""
 
 from __future__ import annotations
 
@@ -63,8 +62,7 @@ def write_commands(commands: Iterable[str], stream: TextIO) -> None:
 def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
     """Append a report to the job's summary, if there is one.
 
-    `pieces` is called with the number of bytes left in the summary. A failure to write is only reported.
-    """
+    `pieces` is called with the number of bytes left in the summary. A failure to write is only reported."""
     from workbench.cli.redaction import warn
     from workbench.show.views.batch_markdown import SUMMARY_MAX
 

@@ -1,7 +1,6 @@
 """The options of `workbench history`.
 
-Each subcommand is a module `workbench.cli.history_*`, imported when it runs.
-"""
+Each subcommand is a module `workbench.cli.history_*`, imported when it runs."""
 
 from __future__ import annotations
 

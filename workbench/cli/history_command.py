@@ -103,8 +103,7 @@ def run_on_batch(word: Callable[[_Options, HistoryCommand], int], options: _Opti
     """Run a subcommand on a batch, and return its exit code.
 
     Raises HistoryError. For an unknown batch, the message adds that no file has this name either, because the user may
-    have meant a path.
-    """
+    have meant a path."""
     try:
         return word(options, command)
     except NoSuchBatchError as error:
@@ -114,8 +113,7 @@ def run_on_batch(word: Callable[[_Options, HistoryCommand], int], options: _Opti
 def newest(history: History) -> BatchRow:
     """Return the newest batch that is not a fork.
 
-    Raises HistoryError if there is none.
-    """
+    Raises HistoryError if there is none."""
     for batch in history.each_batch(forks=False):
         if batch.damage is None:
             return batch
@@ -126,8 +124,7 @@ def newest(history: History) -> BatchRow:
 def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
     """Return the regrade that `--grading` selects; `None` for the original grades.
 
-    Raises HistoryError if the batch has no grading of that number.
-    """
+    Raises HistoryError if the batch has no grading of that number."""
     if wanted is None:
         return None
     gradings = history.gradings(batch.number)

@@ -142,8 +142,7 @@ def _side(
 def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]) -> RunRow:
     """Replace the grade of a run by the grade of another grader.
 
-    If that grade cannot be read, the run loses its figures.
-    """
+    If that grade cannot be read, the run loses its figures."""
     from workbench.evaluation.stored_runs import as_graded_by, result_of_row
 
     if run.figures is None:

@@ -30,8 +30,7 @@ from workbench.show.visible import one_line
 class Options:
     """The batch to export, its grading, the folder and the form.
 
-    `otlp` is the collector that gets traces instead; empty for the collector that the environment names.
-    """
+    `otlp` is the collector that gets traces instead; empty for the collector that the environment names."""
 
     batch: str
     folder: Path | None

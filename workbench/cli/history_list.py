@@ -72,8 +72,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def suites_named(history: History, name: str | None, file: Path) -> list[int] | None:
     """Return the ids of the suites that `--suite` names; `None` for all suites.
 
-    Raises HistoryError if no batch has such a suite.
-    """
+    Raises HistoryError if no batch has such a suite."""
     if name is None:
         return None
     suites = history.suites_called(name)

@@ -99,8 +99,7 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
     """Return the number of the batch to compare with.
 
     If an earlier merge of the same plan has taken the name, the batch that had the name before is used. Raises
-    HistoryError if there is no such batch.
-    """
+    HistoryError if there is no such batch."""
     try:
         with command.history() as history:
             batch = history.batch(which)
@@ -121,8 +120,7 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
 def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
     """Return the shards of one plan in the files, and whether all files could be read.
 
-    Raises HistoryError if there are no shards, or shards of several plans.
-    """
+    Raises HistoryError if there are no shards, or shards of several plans."""
     found: list[StoredShard] = []
     is_whole = True
     for file in _histories(options.files or (command.file,)):
@@ -204,8 +202,7 @@ def _lines(batch: BatchRow, merged: MergeResult, option: str) -> Iterator[str]:
 def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
     """Return the report on the batch. The history is read when the report is written.
 
-    `damaged` is called with the reasons why runs are left out.
-    """
+    `damaged` is called with the reasons why runs are left out."""
     command.register_secrets(batch)
     exempt_stored_suites(command.program, history, batch)
     runs = history.runs(batch.number)

@@ -86,8 +86,7 @@ def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: 
     """Return the batches to remove, newest first.
 
     These are the batches that the options name, and the batches beyond all given limits (the newest N, the age). The
-    limits do not apply to damaged batches. Without `--named`, they do not apply to named batches either.
-    """
+    limits do not apply to damaged batches. Without `--named`, they do not apply to named batches either."""
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)
     if options.keep is not None or options.older_than is not None:

@@ -140,8 +140,7 @@ def _refused(what: str, file: Path, error: RefusedError, program: Program) -> in
 def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
     """Return the path of a suite's file.
 
-    If there are several suites, the names of all but the first contain the names of their sources.
-    """
+    If there are several suites, the names of all but the first contain the names of their sources."""
     from workbench.suite.model import derived_id
 
     if not taken:
@@ -157,8 +156,7 @@ def _executed(
 ) -> list[Source] | None:
     """Run files after one question, and return the content for each suite file.
 
-    The files are read before the question, and exactly this code is executed. Returns `None` if the user refused.
-    """
+    The files are read before the question, and exactly this code is executed. Returns `None` if the user refused."""
     import os
     import sys
 

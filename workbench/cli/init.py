@@ -343,8 +343,7 @@ def _drafted(
 ) -> tuple[Sequence[Draft], int] | int:
     """Return the drafted cases, if drafting was requested, and the exit code to return once they are written.
 
-    Returns only an exit code if there is nothing to write.
-    """
+    Returns only an exit code if there is nothing to write."""
     if options.draft is None:
         return (), OK
     from workbench.cli.init_drafts import drafted
@@ -417,8 +416,7 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 def _cwd(text: str | None, folder: Path) -> str | None:
     """Return a server's working folder as the suite in `folder` writes it.
 
-    The path is relative, unless the user gave an absolute one.
-    """
+    The path is relative, unless the user gave an absolute one."""
     if text is None:
         return None
     path = resolved(Path(text).expanduser())

@@ -64,8 +64,7 @@ class _StopError(Exception):
 class DraftsToWrite:
     """The drafts that passed their checks, and the exit code after they are written.
 
-    After an interruption, the drafts are saved to another file (`save_aside`) instead of the suite.
-    """
+    After an interruption, the drafts are saved to another file (`save_aside`) instead of the suite."""
 
     drafts: tuple[Draft, ...]
     code: int
@@ -78,8 +77,7 @@ class DraftsToWrite:
 def save_aside(text: str, path: Path, program: Program) -> None:
     """If a suite could not be written to `path`, save it elsewhere and report the place.
 
-    The suite must not be lost, because its drafts cost money. Raises SavingError.
-    """
+    The suite must not be lost, because its drafts cost money. Raises SavingError."""
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
     # A number in the name protects earlier drafts.
@@ -114,8 +112,7 @@ def drafted(
     """Let a model draft cases for the tools in `about`, by default for all.
 
     `path` is the path of the suite, `like` the existing suite, if any. If there are no drafts, report the reason and
-    return an exit code.
-    """
+    return an exit code."""
     try:
         wanted = tools if about is None else about
         return _drafting_drafted(tools, path, options, program, by=by, about=wanted, like=like, trust=trust, yes=yes)
@@ -191,8 +188,7 @@ def _drafting_drafted(
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
     """Run a plan; return the results, and whether the user interrupted it.
 
-    If the runs are not approved, report that and return no results.
-    """
+    If the runs are not approved, report that and return no results."""
     quiet = Output(None, quiet=True)
     live = run_plan(plan, step_output(quiet, plan.program), quiet, trust=trust, record=None, command="run")
     if isinstance(live, int):
@@ -208,8 +204,7 @@ Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinitio
 def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
     """Draft cases for the tools of a suite that `choose` selects, show the change, and write it.
 
-    Returns an exit code. Raises SavingError.
-    """
+    Returns an exit code. Raises SavingError."""
     file = load_suite(path)
     if file.suite is None:
         warn_of_problems(file.errors, program.secrets)

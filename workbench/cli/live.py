@@ -100,8 +100,7 @@ class StepPrinter:
     def start_up(self, event: StartUp) -> None:
         """Print one line for the start of a server.
 
-        The run that needs the server reports a failure.
-        """
+        The run that needs the server reports a failure."""
         if self._show.steps and event.took_ms is None:
             line = self._show.paint(starting_text((event.words,)), "muted")
             write(f"{line}\n", self._show.stream)
@@ -292,8 +291,7 @@ class ProgressBar:
     def _removal(self) -> str:
         """Return the escape sequence that removes the line.
 
-        A terminal that was made narrower may have wrapped the line into several rows.
-        """
+        A terminal that was made narrower may have wrapped the line into several rows."""
         if not self._shown:
             return ""
         if not self._rewraps:
@@ -390,8 +388,7 @@ def signals_interrupt() -> Iterator[None]:
 def _handled() -> list[signal.Signals]:
     """Return the signals to handle, without signals that the parent process ignores.
 
-    Under nohup, for example, a hang-up must not stop the process.
-    """
+    Under nohup, for example, a hang-up must not stop the process."""
     return [number for number in _STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
@@ -400,8 +397,7 @@ class _Signalled:
     """A received signal, as a message in the queue.
 
     A signal handler could instead raise an exception anywhere, for instance while servers are being closed. The report
-    would then be lost.
-    """
+    would then be lost."""
 
     number: int
 
@@ -417,8 +413,7 @@ _DISPLAY_EVENTS = (RunEvent, JudgeAsked, RequestDelayed)
 class _Inbox:
     """The queue of events for the main thread. Any thread and any signal handler can add events.
 
-    A main thread that prints no steps gets only results and urgent events. A single result does not wake it up.
-    """
+    A main thread that prints no steps gets only results and urgent events. A single result does not wake it up."""
 
     def __init__(self, *, shows: bool) -> None:
         self._shows = shows
@@ -464,8 +459,7 @@ def run_live(
     from the history, without secrets. The progress is drawn on standard error if that is a terminal.
 
     Before any run, raises HistoryError if a resumed batch cannot be written, and ClusterError if the cluster cannot
-    execute the runs.
-    """
+    execute the runs."""
     live = BatchOutcome()
     signals: list[_Signalled] = []
 

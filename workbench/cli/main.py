@@ -50,8 +50,7 @@ COMMANDS = {
 """The commands with their purposes.
 
 A command is the module of that name, with `add_arguments` and `execute`. Without a command, `workbench.cli.app` opens
-the app.
-"""
+the app."""
 
 FORMER = {"capture": "accept"}
 """The former names of commands, which still work."""
@@ -126,8 +125,7 @@ def _silence_output() -> None:
 def _prepare_output() -> None:
     """Let the streams flush every line, even into a pipe, and write `?` for characters that the terminal cannot show.
 
-    If standard error cannot be written, the exit code stays the same.
-    """
+    If standard error cannot be written, the exit code stays the same."""
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, TextIOWrapper):
         sys.stderr = dispensable(sys.stderr)
     for stream in (sys.stdout, sys.stderr):

@@ -89,8 +89,7 @@ class _ModelList(argparse.Action):
 def complete_names(arguments: argparse.Namespace) -> None:
     """Complete bare names in the lists of `--model` with the preceding provider, and report the full names.
 
-    Call this before the names are used; a second call changes nothing.
-    """
+    Call this before the names are used; a second call changes nothing."""
     lists = arguments.model_lists
     if not any(len(names) > 1 for names in lists):
         return
@@ -133,8 +132,7 @@ def names_a_model(arguments: argparse.Namespace) -> bool:
 def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
     """Return the options for models.
 
-    If they contradict each other, report the reason and return `None`.
-    """
+    If they contradict each other, report the reason and return `None`."""
     from workbench.cli.redaction import warn
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError

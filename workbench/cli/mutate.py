@@ -76,8 +76,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:
     """Run the cases, repeat them with changed tools, and report.
 
-    Returns an exit code, 0 if every mutant is noticed.
-    """
+    Returns an exit code, 0 if every mutant is noticed."""
     program = create_program(options.model_options)
     output = Output(form, quiet=quiet)
     trying = experiment(options, program, output, trust=trust)

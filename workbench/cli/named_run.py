@@ -27,8 +27,7 @@ from workbench.trajectory.recording import RecordingError, read_recording
 class NamedRun:
     """A run, with its suite and case at the time of the run.
 
-    `file` is the suite's file for a run of the history, otherwise the recording. `suite` is the path to show.
-    """
+    `file` is the suite's file for a run of the history, otherwise the recording. `suite` is the path to show."""
 
     file: SuiteFile
     written: Case
@@ -47,8 +46,7 @@ class NamedRun:
 def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
     """Return the run that the arguments of a command name, and register the secrets of its suite.
 
-    Raises HistoryError or RecordingError.
-    """
+    Raises HistoryError or RecordingError."""
     name: str = arguments.run
     if arguments.number is None:
         if not Path(name).is_file():

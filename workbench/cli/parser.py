@@ -1,7 +1,6 @@
 """The parser of every command, and the options that several commands share.
 
-The parser accepts no abbreviations, never prints a key, and suggests the likely meaning of a misspelt word.
-"""
+The parser accepts no abbreviations, never prints a key, and suggests the likely meaning of a misspelt word."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ _Options = TypeVar("_Options", bound="DataclassInstance")
 def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
     """Return the parsed arguments as an instance of a dataclass.
 
-    The fields of the dataclass have the names of the arguments.
-    """
+    The fields of the dataclass have the names of the arguments."""
     return kind(**{field.name: getattr(arguments, field.name) for field in fields(kind)})
 
 
@@ -48,8 +46,7 @@ def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
 def _ending_of(option: str, command: str) -> str | None:
     """Return the file extension for a form that was given as an option, such as `.html` for `--html`.
 
-    Returns `None` for a form that the command lacks.
-    """
+    Returns `None` for a form that the command lacks."""
     # Lazy import: only mistakes need it.
     from workbench.show.forms import FORMS
 
@@ -365,8 +362,7 @@ def add_report_options(
     """Add the options for the report of a command.
 
     `form` begins the help of `--format`; the names of the forms follow. With `beside`, streamed forms are left out;
-    with `summary`, jobs of GitHub Actions get a summary.
-    """
+    with `summary`, jobs of GitHub Actions get a summary."""
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import endings_of
 
@@ -445,8 +441,7 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
 def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = True) -> None:
     """Add the options for the history's file.
 
-    If `may_be_none` is false, the command needs a history.
-    """
+    If `may_be_none` is false, the command needs a history."""
     purpose = "store batches in" if may_be_none else "use"
     which = group(parser, HISTORY).add_mutually_exclusive_group()
     which.add_argument(

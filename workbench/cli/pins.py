@@ -29,8 +29,7 @@ class FrozenError(Exception):
 def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
     """Pin the listed tools of suites' servers, and return whether all are pinned.
 
-    If a server of a suite did not answer, the suite keeps its earlier pins.
-    """
+    If a server of a suite did not answer, the suite keeps its earlier pins."""
     done = True
     for file, suite in zip(files, listed, strict=True):
         servers, instructions = {}, {}
@@ -56,8 +55,7 @@ def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
     """Report the differences between the tools of servers and their pins on standard error.
 
     Only servers of suites with pins are started. If `frozen`, raises FrozenError for a difference or an impossible
-    comparison.
-    """
+    comparison."""
     differs = False
     for file in plan.files:
         for line in _differences(file, plan.program, approval):

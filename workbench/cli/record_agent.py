@@ -50,8 +50,7 @@ _WAKE_S = 0.5
 def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: bool) -> int:
     """Let the user talk with an agent that has the tools of a suite, and add the conversation to the suite.
 
-    Returns an exit code.
-    """
+    Returns an exit code."""
     file = load_suite(absolute(suite))
     register_suite_secrets(program, [file])
     if file.suite is None:
@@ -192,8 +191,7 @@ def case_of_conversation(trajectory: Trajectory) -> Table | None:
     """Return a case whose script repeats the user's messages.
 
     The case expects the calls that followed each message. Results of servers become mocks. Returns `None` if no message
-    was answered.
-    """
+    was answered."""
     case: Table = {}
     messages: list[Table] = []
     for message_text, rounds in _answered_turns(trajectory):

@@ -30,8 +30,7 @@ _Report = TypeVar("_Report", bound="ReportModel")
 def create_program(options: ModelOptions | None = None) -> Program:
     """Create the program of this process, and start its log.
 
-    From then on, its secrets are redacted in all output.
-    """
+    From then on, its secrets are redacted in all output."""
     from workbench.config.folders import user_folders
     from workbench.config.model_book import NO_MODEL_OPTIONS
     from workbench.config.program import create_program
@@ -52,8 +51,7 @@ def continue_as(program: Program) -> None:
 def register_suite_secrets(program: Program, files: Iterable[SuiteFile]) -> None:
     """Register the secrets of suites for redaction.
 
-    Errors in the suites' settings are ignored here. The commands that use the settings report them.
-    """
+    Errors in the suites' settings are ignored here. The commands that use the settings report them."""
     from workbench.config.models import ConfigError
     from workbench.engine.suite_secrets import register_secrets
 
@@ -84,8 +82,7 @@ def without_secrets(report: _Report) -> _Report:
 def json_report(report: ReportModel | Mapping[str, Any]) -> str:
     """Return a report as indented JSON.
 
-    The values are redacted before they become JSON, so the result is valid even if a secret has quotes.
-    """
+    The values are redacted before they become JSON, so the result is valid even if a secret has quotes."""
     shown = _known[0].redacted(report)
     data = dict(shown) if isinstance(shown, Mapping) else shown.model_dump(mode="json")
     return json_text(data, indent=2) + "\n"
@@ -104,8 +101,7 @@ def write_redacted(text: str, stream: TextIO | None = None) -> None:
 def write_json_text(text: str, stream: TextIO | None = None) -> None:
     """Write JSON that is already redacted.
 
-    In a job of GitHub Actions, commands for the runner in it are escaped.
-    """
+    In a job of GitHub Actions, commands for the runner in it are escaped."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from workbench.show.workflow_commands import inert_json
 
@@ -174,8 +170,7 @@ _REDRAW_INTERVAL_S = 0.2
 def shown_search(*, quiet: bool = False) -> Iterator[Search]:
     """Yield a search for suites, and show its progress until it ends.
 
-    Afterwards, unless `quiet`, the skipped folders are reported.
-    """
+    Afterwards, unless `quiet`, the skipped folders are reported."""
     from workbench.suite.project import Search
 
     search, over = Search(), threading.Event()

@@ -47,8 +47,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Output:
     """The destination of a report: its form (`None` for the default) and its file (`None` for standard output).
 
-    `quiet` and `verbose` set the level of detail; `beside` holds further reports.
-    """
+    `quiet` and `verbose` set the level of detail; `beside` holds further reports."""
 
     form: str | None = None
     file: Path | None = None
@@ -103,8 +102,7 @@ class Output:
     def can_write(self, runs: int = 0) -> bool:
         """Return whether all reports on this number of runs can be written later; report an obstacle.
 
-        Commands call this before any run is paid for.
-        """
+        Commands call this before any run is paid for."""
         for each in (self, *self.beside):
             if (why := why_too_many(each.form, runs)) is not None:
                 warn(why)
@@ -132,8 +130,7 @@ class Output:
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
         """Write each report from redacted pieces, except a report that was streamed.
 
-        Returns whether all files could be written. The main report goes to standard output if its file could not.
-        """
+        Returns whether all files could be written. The main report goes to standard output if its file could not."""
         written = self.deliver_to_file(pieces, "; the report follows on standard output")
         if self.form != "jsonl" and (self.file is None or not written):
             _write_all(pieces(self), self.form)
@@ -147,8 +144,7 @@ class Output:
     def deliver_to_file(self, pieces: Callable[[Output], Iterable[str]], instead: str = "") -> bool:
         """Write the report to its file, if any, unless it was streamed there.
 
-        Returns whether the file could be written; `instead` ends the message about a failure.
-        """
+        Returns whether the file could be written; `instead` ends the message about a failure."""
         if self.file is None or self.form == "jsonl":
             return True
         try:
@@ -190,8 +186,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     """Return the output that `--format`, `--output`, `--report`, `--lean`, `--quiet` and `--verbose` select.
 
-    If the options contradict each other, or if `command` lacks the form, report the reason and return `None`.
-    """
+    If the options contradict each other, or if `command` lacks the form, report the reason and return `None`."""
     output = _output_of(arguments, command)
     if output is None or not output.lean or "json" in (output.form, *(each.form for each in output.beside)):
         return output
@@ -231,8 +226,7 @@ def _output_of(arguments: argparse.Namespace, command: Command) -> Output | None
 def further_reports(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
     """Return the reports of `--report`.
 
-    If the form of a report is unknown, print the reason and return `None`.
-    """
+    If the form of a report is unknown, print the reason and return `None`."""
     files: list[Path] = arguments.report
     reports = []
     for file in files:

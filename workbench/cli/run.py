@@ -216,8 +216,7 @@ def run_and_report(
 ) -> int:
     """Run cases and report; with `detach`, in another process that outlives this one.
 
-    Returns an exit code.
-    """
+    Returns an exit code."""
     program = create_program(options.model_options)
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
@@ -254,8 +253,7 @@ def report_on_runs(
 ) -> int:
     """Rerun cases that broke since the baseline, with the same approval, and report.
 
-    Returns an exit code.
-    """
+    Returns an exit code."""
     resumed = plan.resumed
     if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
         warn(f"reading the {count_text(resumed.before.count)} earlier runs for the report")
@@ -314,8 +312,7 @@ def _confirmed(
 def deliver_report(report: Report, output: Output, history: Path | None) -> bool:
     """Write a report to its destinations and to GitHub Actions; returns whether all files could be written.
 
-    `history` holds the batch, if it is recorded.
-    """
+    `history` holds the batch, if it is recorded."""
     # A text report on the terminal already has these lines.
     if not output.is_text or output.file is not None:
         if report.against is not None and report.against.failed:

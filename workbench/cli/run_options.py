@@ -145,8 +145,7 @@ def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> N
 def add_until_option(parser: argparse.ArgumentParser, *, compares: bool) -> None:
     """Add the option for stopping early.
 
-    The former options for its values are also added, without a help text.
-    """
+    The former options for its values are also added, without a help text."""
     values: dict[str, Callable[[str], float]]
     if compares:
         what, values = "the better model is decided", {"looks": _looks, "seed": _seed}
@@ -257,8 +256,7 @@ def add_choice_options(
 ) -> None:
     """Add `option`, which chooses among the `names` of faults or changes, and `--tool`.
 
-    The help of `option` is "only `chosen`, of …", the help of `--tool` is "only `things` of this tool".
-    """
+    The help of `option` is "only `chosen`, of …", the help of `--tool` is "only `things` of this tool"."""
     listed = ", ".join(names)
     parser.add_argument(
         option,
@@ -287,8 +285,7 @@ def folder(text: str) -> Path:
 def run_options(arguments: argparse.Namespace, *, compares: bool, command: str | None = None) -> RunOptions | None:
     """Return the options of `run`, `compare` or another `command`.
 
-    If the arguments contradict each other, report the reason and return `None`.
-    """
+    If the arguments contradict each other, report the reason and return `None`."""
     from workbench.cli.redaction import warn
     from workbench.config.models import ConfigError
     from workbench.evaluation.options import OptionsError, Resume, RunOptions
@@ -512,8 +509,7 @@ _SCHEDULERS = (
 """The variables with the number of a job and the count of jobs, and the number of the first job.
 
 The variables belong to GitLab, CircleCI, Buildkite, Kubernetes (indexed jobs) and GNU parallel. Slurm is handled
-separately, because its arrays may begin with any number.
-"""
+separately, because its arrays may begin with any number."""
 
 _PLAN_IDS = (
     "WORKBENCH_PLAN",
@@ -529,8 +525,7 @@ _PLAN_IDS = (
 def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard:
     """Return the shard that parsed arguments select.
 
-    Raises OptionsError.
-    """
+    Raises OptionsError."""
     from workbench.cli.parser import history_to_read
     from workbench.evaluation.options import Shard
 
@@ -548,8 +543,7 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
 def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
     """Return the number of this shard (from 1) and the count of shards, from a scheduler's variables.
 
-    Raises OptionsError.
-    """
+    Raises OptionsError."""
     from workbench.evaluation.options import OptionsError
 
     if "SLURM_ARRAY_TASK_ID" in environment:

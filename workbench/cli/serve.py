@@ -135,8 +135,7 @@ def _open_app(arguments: argparse.Namespace) -> int:
 def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     """Return whether the batch exists and a read-only view of it shows no secret.
 
-    An obstacle is reported. The app of a read-only visitor knows no secrets and cannot redact them.
-    """
+    An obstacle is reported. The app of a read-only visitor knows no secrets and cannot redact them."""
     from workbench.authoring.workspace import is_recording
     from workbench.cli.attach import batch_and_suites
     from workbench.cli.redaction import warn

@@ -137,8 +137,7 @@ async def call_tool(
 ) -> int:
     """Call a tool and print its answer; returns an exit code.
 
-    The call is written to the audit log.
-    """
+    The call is written to the audit log."""
     try:
         found = callable_tool(by_hand.tool, listed)
     except NoSuchToolError as error:
@@ -264,8 +263,7 @@ def list_or_call(options: ToolOptions) -> int:
 async def run_until_signal(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
     """Await work that uses a pool's servers, and close the servers; returns an exit code.
 
-    The first signal cancels the work; further signals are ignored until the servers are closed.
-    """
+    The first signal cancels the work; further signals are ignored until the servers are closed."""
     working = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     signalled = asyncio.Event()

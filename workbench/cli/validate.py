@@ -1,7 +1,6 @@
 """`workbench validate`: check suite files, and the settings beside them, without running anything.
 
-With `--audit`, also check whether the cases can detect a failure, and whether they can be passed at all.
-"""
+With `--audit`, also check whether the cases can detect a failure, and whether they can be passed at all."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Check the files.
 
-    Returns 0 if no file has an error, 1 for a finding that `--fail-on` names, and 2 for an error.
-    """
+    Returns 0 if no file has an error, 1 for a finding that `--fail-on` names, and 2 for an error."""
     # Lazy import: `--help` answers at once.
     from workbench.cli.redaction import (
         create_program,

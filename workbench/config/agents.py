@@ -26,8 +26,7 @@ class KnownAgent:
     """An agent that Workbench can start through the Agent Client Protocol.
 
     `variables` names the environment variables that the agent receives, such as keys. `mode` is the session mode in
-    which a person, not a model, answers the agent's permission requests. It is empty if that is the default mode.
-    """
+    which a person, not a model, answers the agent's permission requests. It is empty if that is the default mode."""
 
     name: AgentName
     command: tuple[str, ...]
@@ -39,8 +38,7 @@ class KnownAgent:
     def login_variables(self) -> tuple[str, ...]:
         """The variables that can log the agent in, one of which must be set.
 
-        These are keys, tokens, and settings with an endpoint of the user's.
-        """
+        These are keys, tokens, and settings with an endpoint of the user's."""
         ends = ("_KEY", "_TOKEN", "_CONTENT", "GENERIC_BASE_URL")
         return tuple(name for name in self.variables if name.endswith(ends))
 

@@ -1,8 +1,7 @@
 """Models at Azure OpenAI, Amazon Bedrock and Google Vertex: their settings, their addresses, and their credentials.
 
 Nothing here sends anything or imports an SDK, because the user's approval needs the address of a model and the source
-of its credentials first.
-"""
+of its credentials first."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ V1 = "v1"
 class CloudSettings:
     """The settings of a model at a cloud, as written in `workbench.toml`.
 
-    A setting that is `None` is read from the environment.
-    """
+    A setting that is `None` is read from the environment."""
 
     api: Api
     resource: str | None = None
@@ -77,8 +75,7 @@ class Source:
     """Where the credentials of a model come from.
 
     `text` describes the source for messages; it is empty if one variable holds the key. `variables` are the environment
-    variables that the cloud's SDK reads.
-    """
+    variables that the cloud's SDK reads."""
 
     kind: SourceKind
     text: str = ""
@@ -101,8 +98,7 @@ class CloudPlace:
     `key_variable` is the variable that holds the key; it is `None` if the credentials come from another `source`. An
     empty `project` means the project of the credentials. `written_url` and `written_key` are the values in the
     settings, which may differ from those in use. A `problem` says why the model cannot be used; the model's name is put
-    before it in messages.
-    """
+    before it in messages."""
 
     base_url: str = ""
     region: str = ""
@@ -135,8 +131,7 @@ def checked_label(text: str) -> str:
 def checked_aws_region(text: str) -> str:
     """Return the name of an AWS region.
 
-    Raises ValueError for any other text.
-    """
+    Raises ValueError for any other text."""
     if not _AWS_REGION.fullmatch(text):
         raise ValueError("must be a region of AWS, such as us-east-1")
     return text
@@ -145,8 +140,7 @@ def checked_aws_region(text: str) -> str:
 def checked_api_version(text: str) -> str:
     """Return a version of Azure's API.
 
-    Raises ValueError for a text that is neither `v1` nor a date.
-    """
+    Raises ValueError for a text that is neither `v1` nor a date."""
     if not _API_VERSION.fullmatch(text):
         raise ValueError("must be 'v1' or a date such as 2025-04-01-preview")
     return text
@@ -155,8 +149,7 @@ def checked_api_version(text: str) -> str:
 def checked_profile(text: str) -> str:
     """Return the name of an AWS profile.
 
-    Raises ValueError for a text that cannot be such a name.
-    """
+    Raises ValueError for a text that cannot be such a name."""
     if not text or not text.isprintable() or text != text.strip() or "]" in text:
         raise ValueError("must be the name of a profile of the AWS configuration")
     return text
@@ -188,8 +181,7 @@ _VERTEX_HOST = late_pattern(
 def is_own_address(cloud: Cloud, url: str) -> bool:
     """Return whether an address belongs to a cloud's own hosts.
 
-    Only these hosts may receive the credentials of this machine.
-    """
+    Only these hosts may receive the credentials of this machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme != "https":
@@ -222,8 +214,7 @@ def place_of(
     """Find the address and the credentials of a model at a cloud.
 
     `written_url` is the address in the model's settings, or empty. `written_key` is the variable of its key.
-    `has_command` means that a command prints the key.
-    """
+    `has_command` means that a command prints the key."""
     given = {name: value.strip() for name, value in environment.items() if name in _VARIABLES and value.strip()}
     key = written_key
     if has_command:
@@ -251,8 +242,7 @@ def place_refusal(
     """Return why a model must not be used at its resolved address; empty if it may be used.
 
     This applies to models that need no trust. `own` holds the variables of the process. `environment` adds the
-    variables of a `.env` beside the suite.
-    """
+    variables of a `.env` beside the suite."""
     # A `.env` may name a resource for the keys in the same file, but not for the user's own keys.
     if place.written_url or settings.resource:
         return ""
@@ -511,8 +501,7 @@ _Name = TypeVar("_Name", bound=str)
 def setting_problems(cloud: Cloud | None, written: Mapping[_Name, str]) -> Iterator[tuple[_Name, str]]:
     """Yield each invalid cloud setting of a provider with its problem.
 
-    `cloud` is `None` for a provider that is not a cloud.
-    """
+    `cloud` is `None` for a provider that is not a cloud."""
     for name, value in written.items():
         users = [known for known, names in SETTINGS_OF.items() if name in names]
         choices: tuple[str, ...] = _CHOICES.get(name, ())

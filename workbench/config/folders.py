@@ -132,8 +132,7 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
 def path_in(project: Path, path: Path) -> str:
     """Return a path relative to the project folder, or the absolute path of a file outside it.
 
-    Both have forward slashes.
-    """
+    Both have forward slashes."""
     resolved = path.resolve()
     if resolved.is_relative_to(project):
         return resolved.relative_to(project).as_posix()
@@ -144,8 +143,7 @@ def project_folder(folder: Path, home: Path | None) -> Path:
     """Return the root folder of the project that contains `folder`.
 
     The root is the nearest folder with a `workbench.toml` or another sign of a project. Without one, `folder` is its
-    own project.
-    """
+    own project."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent in (home, parent.parent):
@@ -162,8 +160,7 @@ PROJECT_HISTORY = ".workbench"
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
     """Return the path of the history for the suites in a folder.
 
-    This is the history in their project if there is one, else the user's own.
-    """
+    This is the history in their project if there is one, else the user's own."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     if beside.is_dir():
         return beside / HISTORY_NAME
@@ -184,8 +181,7 @@ def folder_of(path: Path) -> Path:
 def history_option(file: Path) -> str:
     """Return the option ` --history FILE` for commands in the current folder, quoted for a shell.
 
-    The option is empty if commands there find the history without it.
-    """
+    The option is empty if commands there find the history without it."""
     # In a current folder that no longer exists, a command needs the option.
     try:
         found = history_file(user_folders(), Path(), home_folder(os.environ)).resolve() == file.resolve()
@@ -199,16 +195,14 @@ def history_option(file: Path) -> str:
 def is_beside_project(file: Path) -> bool:
     """Return whether a history lies in a project folder.
 
-    Such a history may have come with the project from elsewhere.
-    """
+    Such a history may have come with the project from elsewhere."""
     return file.absolute().parent.name == PROJECT_HISTORY
 
 
 def has_usual_history_name(file: Path) -> bool:
     """Return whether a history has the program's usual name and place.
 
-    Such a file belongs to the program even if it is damaged.
-    """
+    Such a file belongs to the program even if it is damaged."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
 
@@ -219,8 +213,7 @@ _RELATIVE_PREFIX = "./"
 def stored_folder(file: Path, folder: Path) -> str:
     """Convert a project folder to the form in which a history stores it.
 
-    The path is relative for the history's own project and for folders below it. It is absolute for all others.
-    """
+    The path is relative for the history's own project and for folders below it. It is absolute for all others."""
     # If a project is moved together with its history, its suites are still found.
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
@@ -231,8 +224,7 @@ def stored_folder(file: Path, folder: Path) -> str:
 def folder_of_stored(file: Path, stored: str) -> str:
     """Convert the stored form of a project folder, which `stored_folder` made, back to the folder.
 
-    A relative path that leads out of the history's own project is returned unchanged.
-    """
+    A relative path that leads out of the history's own project is returned unchanged."""
     beside = _project_beside(file)
     if beside is None or not stored.startswith(_RELATIVE_PREFIX) or ".." in PurePosixPath(stored).parts:
         return stored

@@ -14,8 +14,7 @@ def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, only_workbench: bool 
     """Send the process's redacted warnings and errors to a file in `folder`, and return the file's path.
 
     With `only_workbench`, the file receives only Workbench's own log. This is for programs that use Workbench as a
-    library. The first line creates the file. A line that cannot be written is dropped silently.
-    """
+    library. The first line creates the file. A line that cannot be written is dropped silently."""
     path = folder / LOG_NAME
     logger = logging.getLogger()
     if only_workbench:

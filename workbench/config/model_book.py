@@ -64,8 +64,7 @@ class ModelOptions:
     They do not apply to models that a suite names.
 
     `judge` is the model for judged checks that name no model. `user_model` plays users for which the case names no
-    model. `users` names recordings (`replay:DIR`), whose users replace the users of the cases.
-    """
+    model. `users` names recordings (`replay:DIR`), whose users replace the users of the cases."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
@@ -115,8 +114,7 @@ class ModelBook:
     Such a name is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. Each file is read again if it has
     changed. `home` is the user's home, above which no `workbench.toml` counts. `environment` returns the variables for
     the suites in a folder; they complete the settings of models at clouds. `own_variables` holds the variables of the
-    process alone, by default `os.environ`. Any thread may use the book.
-    """
+    process alone, by default `os.environ`. Any thread may use the book."""
 
     def __init__(
         self,
@@ -174,8 +172,7 @@ class ModelBook:
         """Return a specification with the address and credentials of its model at a cloud.
 
         `folder` holds the suites that use the model. Any other model is returned unchanged. If the address cannot be
-        found, the `place` of the result has a `problem`.
-        """
+        found, the `place` of the result has a `problem`."""
         cloud = spec.cloud_name
         if cloud is None or spec.cloud is None or spec.place is not None:
             return spec
@@ -197,8 +194,7 @@ class ModelBook:
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
         """Return the models in the `workbench.toml` of the project and of the user, the project's models first.
 
-        Models at clouds have a `place`, possibly with a problem. Raises ConfigError if a file cannot be used.
-        """
+        Models at clouds have a `place`, possibly with a problem. Raises ConfigError if a file cannot be used."""
         return tuple(self.with_place(spec, folder) for spec in self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
@@ -211,8 +207,7 @@ class ModelBook:
         """Return the default judge for the suites in a folder; `None` if there is none.
 
         The command line's judge takes precedence, then the project's, then the user's. Raises ConfigError as `named`
-        does.
-        """
+        does."""
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
         project, users = self._settings(folder)
@@ -256,8 +251,7 @@ class ModelBook:
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
         """Return the settings in the project's `workbench.toml`, and those in the user's.
 
-        The first are `None` if the project has no such file, or if its file is also the user's.
-        """
+        The first are `None` if the project has no such file, or if its file is also the user's."""
         project = project_file(folder, self._home)
         users = FileSettings({})
         if self._user_file.is_file():
@@ -342,8 +336,7 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
 def _cloud_at(spec: ModelSpec, base_url: str) -> CloudSettings | None:
     """Return a model's cloud settings for another address.
 
-    The profile is kept only if the address belongs to the cloud.
-    """
+    The profile is kept only if the address belongs to the cloud."""
     if spec.cloud is None or spec.cloud_name is None:
         return None
     profile = spec.cloud.profile if is_own_address(spec.cloud_name, base_url) else None

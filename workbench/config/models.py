@@ -83,8 +83,7 @@ class ModelSpec:
     `workbench.toml` with the model, if any.
 
     A model at a cloud has `cloud` settings. Its `base_url` and `api_key_env` are as written until `ModelBook` has found
-    its `place`; from then on they are those of the place.
-    """
+    its `place`; from then on they are those of the place."""
 
     name: str
     provider: Provider
@@ -126,8 +125,7 @@ class ModelSpec:
     def accepts_images(self) -> bool:
         """Whether images are sent to the model.
 
-        By default, they are sent to the vendors' own addresses and to clouds.
-        """
+        By default, they are sent to the vendors' own addresses and to clouds."""
         if self.images is not None:
             return self.images
         if (cloud := self.cloud_name) is not None:
@@ -207,8 +205,7 @@ class ModelSpec:
 class JudgeChoice:
     """The model for judged checks that name none.
 
-    `by_suite` means that the project's `workbench.toml` chose it.
-    """
+    `by_suite` means that the project's `workbench.toml` chose it."""
 
     name: str
     by_suite: bool = False
@@ -233,8 +230,7 @@ class ConfigError(Exception):
 class UnknownModelError(ConfigError):
     """No model has the requested name.
 
-    The message lists the models and explains how to name one.
-    """
+    The message lists the models and explains how to name one."""
 
 
 def usual_key_variable(base_url: str) -> str | None:
@@ -290,8 +286,7 @@ def checked_key_variable(text: str) -> str:
     """Return the name of an environment variable.
 
     Raises ValueError for a text that cannot be such a name, or that looks like a key. The message does not quote the
-    text.
-    """
+    text."""
     long_and_lower = len(text) > _MAX_LOWER_CASE_NAME_CHARS and text != text.upper()
     if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(
@@ -376,8 +371,7 @@ class Preset:
     def model_name(self, model: str) -> str | None:
         """Return the full name of a model at this endpoint.
 
-        Returns `None` if the model needs an entry in a `workbench.toml`.
-        """
+        Returns `None` if the model needs an entry in a `workbench.toml`."""
         # A full name has no place for the key's variable, so it suffices only if the usual variable is right.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None

@@ -89,8 +89,7 @@ def secret_parts(name: str, value: str) -> Iterator[str]:
     """Yield the secrets in a passed variable: addresses with their hosts, and values that look unusual.
 
     Values such as `true`, `60`, `copy`, a path and a public registry are not secret. If they were, ordinary words in
-    reports would be redacted.
-    """
+    reports would be redacted."""
     if addresses := _ADDRESS.findall(value):
         for address in addresses:
             yield from _parts_of_address(address, _host_and_query(address)[0])

@@ -45,8 +45,7 @@ class Environment:
         """Return the variables for the suites in a folder.
 
         They come from the process, the folder's `.env`, and the `.env` next to the `workbench.toml`; the earlier source
-        takes precedence. Raises ConfigError if a `.env` cannot be read.
-        """
+        takes precedence. Raises ConfigError if a `.env` cannot be read."""
         folders = [folder.resolve()]
         settings = project_file(folder, self.home)
         if settings is not None and settings.parent not in folders:

@@ -54,8 +54,7 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     """Make this process read-only until its end.
 
     The process can still write into the folder `log`. It can also connect to sockets in the folders `sockets`, where
-    other processes send their events.
-    """
+    other processes send their events."""
     global _is_read_only
     # This import comes first: it opens a library, and the hook would later refuse that, for example to dateutil.
     import ctypes  # noqa: F401

@@ -63,8 +63,7 @@ def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
 def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
     """Return the query of a model as it is written.
 
-    Raises ValueError as `checked_headers` does.
-    """
+    Raises ValueError as `checked_headers` does."""
     for name, value in query.items():
         if not name or not name.isprintable():
             raise ValueError('has a name that no query can have: write { "api-version" = "2024-10-21" }')
@@ -148,8 +147,7 @@ def checked_address(text: str) -> tuple[str, Mapping[str, str]]:
 def joined_query(of_address: Mapping[str, str], query: Mapping[str, str]) -> Mapping[str, str]:
     """Join the query in an address with the query in the settings.
 
-    Raises ValueError for a name in both, and the errors of `checked_query`.
-    """
+    Raises ValueError for a name in both, and the errors of `checked_query`."""
     for name in of_address:
         if name in query:
             raise ValueError(f"has {_named(name)} after '?', and query has it, too: omit one")

@@ -27,8 +27,7 @@ def split_address(address: str) -> tuple[str, dict[str, str]]:
 def with_query(path: str, query: Iterable[tuple[str, str]], *, safe: str = "") -> str:
     """Add a query to a path that may already have one.
 
-    A new value replaces an old value of the same name. The characters in `safe` are not percent-encoded.
-    """
+    A new value replaces an old value of the same name. The characters in `safe` are not percent-encoded."""
     added = dict(query)
     if not added:
         return path
@@ -53,8 +52,7 @@ def settings_text(settings: Mapping[str, str]) -> str:
 def settings_of(text: str) -> dict[str, str]:
     """Return the headers or the query in a text such as `x-team=search x-key='$KEY'`.
 
-    The words are quoted as in a shell. Raises ValueError for any other text.
-    """
+    The words are quoted as in a shell. Raises ValueError for any other text."""
     settings: dict[str, str] = {}
     for word in words_of(text):
         name, equals, value = word.partition("=")
@@ -69,8 +67,7 @@ def settings_of(text: str) -> dict[str, str]:
 def words_of(text: str) -> list[str]:
     """Split a text into words, which are quoted as in a shell.
 
-    Raises ValueError for an open quote.
-    """
+    Raises ValueError for an open quote."""
     try:
         return shlex.split(text)
     except ValueError:

@@ -110,8 +110,7 @@ _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 class FormPlace(NamedTuple):
     """A secret of a known form in a text: its position and its replacement.
 
-    `what` is the secret itself without JSON's escapes, or `user:password` for an address.
-    """
+    `what` is the secret itself without JSON's escapes, or `user:password` for an address."""
 
     first: int
     end: int
@@ -139,8 +138,7 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
 def open_form_from(text: str) -> int:
     """Return the position of the first possible secret that further text could complete or lengthen.
 
-    Without such a secret, return the length of the text.
-    """
+    Without such a secret, return the length of the text."""
     found = len(text)
     word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:

@@ -79,8 +79,7 @@ def is_secret_if_used(name: str, value: str) -> bool:
     """Return whether a value that is used as a key, a header or a server's setting is secret.
 
     It is not secret if it is a single character, a word for yes, no or nothing, or the path of an existing file. Two or
-    three characters under an ordinary name are not secret either.
-    """
+    three characters under an ordinary name are not secret either."""
     if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _marks_secret(name)):
         return False
     return not _PLACEHOLDERS.fullmatch(value) and not _is_path(value)
@@ -91,8 +90,7 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
     It is secret with these exceptions: values that `is_secret_if_used` excludes, numbers, addresses, single words, and
     values under an ordinary name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single
-    word is also secret, unless the name contains it (`POSTGRES_PASSWORD=postgres`).
-    """
+    word is also secret, unless the name contains it (`POSTGRES_PASSWORD=postgres`)."""
     if len(value) < MIN_DECLARED_CHARS or _PLACEHOLDERS.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -108,8 +106,7 @@ def is_secret_of_file(name: str, value: str) -> bool:
 def looks_secret(name: str, value: str) -> bool:
     """Return whether an unused value of the environment is secret.
 
-    It is if its name suggests a secret and the value looks like a key.
-    """
+    It is if its name suggests a secret and the value looks like a key."""
     return _marks_secret(name) and looks_like_key(value)
 
 
@@ -141,8 +138,7 @@ def looks_like_key(value: str) -> bool:
 def keys_in(text: str) -> Iterator[str]:
     """Yield the parts of a text that look like keys of well-known services.
 
-    These parts need not be known secrets.
-    """
+    These parts need not be known secrets."""
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".-_")
         if len(token) >= MIN_FOREIGN_KEY_CHARS and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
@@ -206,8 +202,7 @@ def _in_json(text: str) -> set[str]:
 def _in_any_json(text: str) -> set[str]:
     """Return the forms of a text inside a JSON string.
 
-    Languages that escape slashes (PHP) or HTML (Go) are included.
-    """
+    Languages that escape slashes (PHP) or HTML (Go) are included."""
     forms = _in_json(text)
     for plain in tuple(forms):
         forms.add(plain.replace("/", "\\/"))
@@ -272,8 +267,7 @@ class Finder:
     """A search for secret values and for secrets of known forms.
 
     `replacements` maps each value to its replacement. `own` holds secrets of known forms (`FormPlace.what`) that the
-    user wrote and that are not replaced.
-    """
+    user wrote and that are not replaced."""
 
     def __init__(self, replacements: Mapping[str, str], own: frozenset[str] = frozenset()) -> None:
         self.replacements = replacements
@@ -291,8 +285,7 @@ class Finder:
     def may_contain(self, text: str) -> bool:
         """Return whether a text may hold a secret value or a secret of a known form.
 
-        The answer may be wrongly true: in a long text, a short value inside a longer word also counts.
-        """
+        The answer may be wrongly true: in a long text, a short value inside a longer word also counts."""
         if len(text) > _LONG_TEXT:
             return any(map(text.__contains__, self._needles)) or self._has_form(text)
         return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
@@ -300,8 +293,7 @@ class Finder:
     def json_may_contain(self, text: str) -> bool:
         """Return whether a JSON text may hold a secret, in a string or as a number.
 
-        The text must leave characters outside ASCII unescaped. The test is fast for texts without secrets.
-        """
+        The text must leave characters outside ASCII unescaped. The test is fast for texts without secrets."""
         may_be = any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
         return may_be or self._has_form(text)
 
@@ -337,8 +329,7 @@ class Finder:
         """Return how many characters of a text are decided, and the places of secrets among them.
 
         `over` means that the text is complete. Otherwise the text may continue, so its end is undecided. The part
-        before `begin` was decided earlier.
-        """
+        before `begin` was decided earlier."""
         until = len(text)
         if not over:
             until = max(self.undecided_from(text), begin)
@@ -354,8 +345,7 @@ class Finder:
 
         Overlapping places are joined. The joined place gets the replacement of the secret that begins first. If several
         begin there, the longest counts. Among equally long ones, a known value counts, because its name says more than
-        that of a form.
-        """
+        that of a form."""
         values: list[Place] = []
         if self.values:
             for match in self._pattern.finditer(text, begin):
@@ -503,16 +493,14 @@ class Secrets:
     def values(self) -> tuple[tuple[str, str], ...]:
         """Pairs of a variable's name and a form of its value, for every form of every value.
 
-        The longest forms come first.
-        """
+        The longest forms come first."""
         finder = self.finder
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
     def add(self, name: str, value: str) -> None:
         """Add a value that is used as a key, a header or a server's setting.
 
-        The passwords of addresses in the value are added too.
-        """
+        The passwords of addresses in the value are added too."""
         if is_secret_if_used(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
@@ -520,8 +508,7 @@ class Secrets:
     def add_from_file(self, name: str, value: str) -> None:
         """Add a value of a `.env` file unless it is ordinary.
 
-        The passwords of addresses in the value are added too.
-        """
+        The passwords of addresses in the value are added too."""
         if is_secret_of_file(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
@@ -539,8 +526,7 @@ class Secrets:
     def add_passwords(self, name: str, text: str) -> None:
         """Add the password of each `scheme://user:password@` in a text.
 
-        A password that is one plain word is redacted only where its user precedes it.
-        """
+        A password that is one plain word is redacted only where its user precedes it."""
         # Otherwise a password as in `postgres://postgres:postgres@` would hide every "postgres".
         if "://" not in text:
             return
@@ -724,8 +710,7 @@ def _are_same(items: Any, others: Any) -> bool:
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
     """Return the names of a record's fields that may hold foreign texts; `None` for any other type.
 
-    Fields of data classes that are marked `opaque` are not searched, because a change would destroy their content.
-    """
+    Fields of data classes that are marked `opaque` are not searched, because a change would destroy their content."""
     if is_dataclass(kind):
         names = [field.name for field in fields(kind) if field.init and not field.metadata.get("opaque", False)]
     elif hasattr(kind, "_fields"):
@@ -745,8 +730,7 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
     """Return whether values of a type need no search for secrets.
 
-    Literals, numbers and `None` hold no secrets. With `ours`, the texts come from this program and hold none either.
-    """
+    Literals, numbers and `None` hold no secrets. With `ours`, the texts come from this program and hold none either."""
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)

@@ -374,8 +374,7 @@ def _unknown(place: tuple[str, ...]) -> str:
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
     """Return the number of the line that holds a setting, or else of the line that begins its table.
 
-    Lines are counted from 1. Returns `None` if neither line can be found.
-    """
+    Lines are counted from 1. Returns `None` if neither line can be found."""
     lines = text.splitlines()
     if len(place) == 1:
         name = rf"""["']?{re.escape(place[0])}["']?\s*"""

@@ -81,8 +81,7 @@ async def ask(
 
     An agent with its own loop returns a whole run, whose events are not emitted here.
 
-    Raises ModelError if every permitted attempt fails, and AnswerTooLargeError if an answer exceeds a limit.
-    """
+    Raises ModelError if every permitted attempt fails, and AnswerTooLargeError if an answer exceeds a limit."""
     attempt = 1
     while True:
         try:
@@ -190,8 +189,7 @@ class AgentLoop:
     async def run(self) -> RunFinished:
         """Run the conversation to its end, and return its final event.
 
-        Raises ModelError, ToolsError, TrajectoryError and StepNotJudgedError.
-        """
+        Raises ModelError, ToolsError, TrajectoryError and StepNotJudgedError."""
         finish: RunFinished | None = None
         if self._fork is not None:
             finish = await self._resume(self._fork)
@@ -215,8 +213,7 @@ class AgentLoop:
     async def _resume(self, fork: Fork) -> RunFinished | None:
         """Replay the start of the forked run, and continue from there.
 
-        Returns the run's final event if the run ends with the replayed part.
-        """
+        Returns the run's final event if the run ends with the replayed part."""
         if (refusal := fork_refusal(fork, self._turns)) is not None:
             return RunFinished("error", f"the run cannot be forked there: {refusal}")
         recorder = self._recorder
@@ -255,8 +252,7 @@ class AgentLoop:
         """Answer the calls of a round. Returns the run's final event if the run ends here.
 
         The first `answered` calls already have results. With `to_result`, the run is held again after the last of these
-        results. A person may have the answer regenerated any number of times.
-        """
+        results. A person may have the answer regenerated any number of times."""
         while True:
             if isinstance(answer, ExternalRun):
                 return await self._add_run(turn, answer)
@@ -276,8 +272,7 @@ class AgentLoop:
         """Add the rounds of an agent that has its own loop.
 
         Returns the run's final event if the run ends with these rounds. In a chain, the rounds belong to the steps
-        before the next user message.
-        """
+        before the next user message."""
         from workbench.engine.external_run import external_payloads  # on use: models need none of it
 
         rounds, steps = run.rounds, range(0)
@@ -316,8 +311,7 @@ class AgentLoop:
         """Return the run's final event if a conversation or a chain stops after the round `done`.
 
         A conversation stops when its `stop` condition holds. A chain with `stop_on_failure` stops when its latest step
-        failed.
-        """
+        failed."""
         if self._user is not None:
             async with self._limit.suspended():
                 return await self._user.stop_result()
@@ -335,8 +329,7 @@ class AgentLoop:
     async def _pending_request(self, turn: Turn) -> HttpRequest | None:
         """Return the HTTP request that would be sent now, without further messages.
 
-        Raises ModelError.
-        """
+        Raises ModelError."""
         messages = self._messages + messages_before(turn.user, self._checkpoint.added)
         return await http_request_of(self._model, self._request(turn, messages))
 
@@ -379,8 +372,7 @@ class AgentLoop:
     def _replay_round(self, done: Round, is_whole: bool) -> None:
         """Restore the loop's state after a replayed round.
 
-        `is_whole` is false if some calls of the round are unanswered.
-        """
+        `is_whole` is false if some calls of the round are unanswered."""
         step_mock = self._step_mock(done.step_number)
         # Regenerated answers have also advanced the counts of the mocks.
         for answer in (*done.superseded, done):
@@ -417,8 +409,7 @@ class RunRequest:
 
     With `fork`, the run starts from a point of another run. `images` are the images of the case, with their content.
     `clock` is the time that the model sees. `time_limit` is the suite's key for the time limit, which messages quote.
-    `agent_output` is set if an agent runs the case. It returns the end of the agent's standard error.
-    """
+    `agent_output` is set if an agent runs the case. It returns the end of the agent's standard error."""
 
     case: Case
     settings: CaseSettings
@@ -458,8 +449,7 @@ async def run_case(
     before and after the run. `user` is the user of a conversation.
 
     Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
-    `error` or `timed out`; they are not raised.
-    """
+    `error` or `timed out`; they are not raised."""
     limits = request.settings.limits
     definitions = tuple([tool for tool in tools.definitions if _is_offered(tool, model, tools)])
     notices = (*model.notices, *tools.notices, *_not_offered(model, tools))
@@ -544,8 +534,7 @@ def emit_start(
 ) -> RunStarted:
     """Emit and return `RunStarted`, the first event of a run.
 
-    `tools` is `None` if the run cannot continue. `definitions` are the tools offered to the model.
-    """
+    `tools` is `None` if the run cannot continue. `definitions` are the tools offered to the model."""
     system, messages = _opening(request)
     server_outputs: tuple[ServerOutput, ...] = ()
     instructions: tuple[ServerInstructions, ...] = ()

@@ -28,8 +28,7 @@ _USAGE = {
 def native_call(value: object) -> object:
     """Convert a call of the AI SDK to a call of a run document. A list becomes the calls of one answer.
 
-    Example: `{"toolName": "a", "input": {"x": 1}}` becomes `{"tool": "a", "arguments": {"x": 1}}`.
-    """
+    Example: `{"toolName": "a", "input": {"x": 1}}` becomes `{"tool": "a", "arguments": {"x": 1}}`."""
     if isinstance(value, list):
         return [native_call(each) for each in value]
     if not isinstance(value, dict) or not isinstance(value.get("toolName"), str) or "tool" in value:
@@ -48,8 +47,7 @@ def native_run(value: object) -> object:
     """Convert a run of the AI SDK to a run document.
 
     The run is a result, with or without steps, or a list of messages. A run document may also be given; only its calls
-    are then converted.
-    """
+    are then converted."""
     if is_messages(value):
         return _of_messages(value)
     if not isinstance(value, dict):
@@ -146,8 +144,7 @@ def _answer(run: Document, text: str) -> None:
 def _add_parts(calls: list[list[Document]], parts: object) -> str:
     """Add the calls and results in the parts of an answer to `calls`, and return the text of the last answer.
 
-    A UI message holds several answers. A part `step-start` precedes each of them.
-    """
+    A UI message holds several answers. A part `step-start` precedes each of them."""
     group: list[Document] = []
     texts: list[str] = []
     for part in filter(_is_table, parts if isinstance(parts, list) else []):

@@ -24,8 +24,7 @@ _logger = logging.getLogger(__name__)
 class ModelQueue:
     """The waiting runs of one model at one endpoint.
 
-    `concurrency` limits how many of its runs are in progress at a time.
-    """
+    `concurrency` limits how many of its runs are in progress at a time."""
 
     concurrency: int
     waiting: deque[PlannedRun] = field(default_factory=deque)
@@ -35,8 +34,7 @@ class ModelQueue:
 class QueueKey:
     """Identifies the queue of a run.
 
-    `key` is the model with its endpoint, `concurrency` the limit of concurrent runs.
-    """
+    `key` is the model with its endpoint, `concurrency` the limit of concurrent runs."""
 
     key: str
     concurrency: int
@@ -64,8 +62,7 @@ class SkipRule(Protocol):
     async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason why a run is skipped, or `None` to start it now.
 
-        The call may wait until other runs have ended.
-        """
+        The call may wait until other runs have ended."""
         ...
 
 
@@ -79,8 +76,7 @@ class Batch:
     """Runs that are started together.
 
     `run_one` makes each run, in this process or another. Before a run begins, the rules in `skip_rules` decide in order
-    whether it is skipped.
-    """
+    whether it is skipped."""
 
     def __init__(
         self,
@@ -100,8 +96,7 @@ class Batch:
     async def run(self) -> None:
         """Make all runs.
 
-        Each run ends with exactly one `RunDone` event, even if the run is stopped or fails unexpectedly.
-        """
+        Each run ends with exactly one `RunDone` event, even if the run is stopped or fails unexpectedly."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.begin_batch(), self._context.ready())
@@ -140,8 +135,7 @@ class Batch:
     async def run_one(self, planned: PlannedRun) -> None:
         """Make one run in the current task.
 
-        The run ends with exactly one `RunDone` event, even if it is stopped or fails unexpectedly.
-        """
+        The run ends with exactly one `RunDone` event, even if it is stopped or fails unexpectedly."""
         task = asyncio.current_task()
         assert task is not None
         running = self._running[planned.run_id] = _Running(task)

@@ -31,8 +31,7 @@ class Breakpoint:
     """A condition that holds a run.
 
     `tool` limits the kinds `tool`, `error` and `failed-check` to calls of one tool. `when` holds the checks that a
-    call's arguments must meet. `round` is the number for the kind `round`. Only an `enabled` breakpoint holds a run.
-    """
+    call's arguments must meet. `round` is the number for the kind `round`. Only an `enabled` breakpoint holds a run."""
 
     on: BreakOn
     tool: str | None = None
@@ -112,8 +111,7 @@ def breakpoint_of(line: str) -> Breakpoint:
 def breakpoint_line(point: Breakpoint) -> str:
     """Return a breakpoint as a line in its notation. `enabled` is ignored.
 
-    Raises ValueError for a value that TOML cannot express.
-    """
+    Raises ValueError for a value that TOML cannot express."""
     if point.round is not None:
         return f"{point.on} {point.round}"
     if point.tool is None:
@@ -238,8 +236,7 @@ async def break_reason(
     """Return why a run is held at a point; `None` if no breakpoint matches.
 
     The reason comes from the first matching breakpoint. A condition that cannot be evaluated also holds the run, with
-    the error as the reason.
-    """
+    the error as the reason."""
     possible = [each for each in breakpoints if _may_match(each, point)]
     # A condition may ask a judge, so breakpoints without a condition are tried first.
     for each in sorted(possible, key=_cost):
@@ -296,8 +293,7 @@ def breakpoint_warning(point: Breakpoint, tools: Iterable[ToolDefinition]) -> st
     """Return why a breakpoint may never hold a run; `None` if it may.
 
     Reasons are an unknown tool, an unknown argument or a misspelt check. `tools` are the tools of the open suites. If
-    there are none, every name is accepted.
-    """
+    there are none, every name is accepted."""
     if point.tool is None:
         return None
     known = tuple(tools)
@@ -329,8 +325,7 @@ def _other_names(name: str, arguments: Iterable[Mapping[str, JsonValue] | None])
 def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
     """Return the schemas of a tool's arguments by name.
 
-    Returns `None` if the tool accepts other arguments too, or describes none.
-    """
+    Returns `None` if the tool accepts other arguments too, or describes none."""
     schema = tool.parameters
     properties = schema.get("properties")
     open_to_others = schema.get("additionalProperties") not in (None, False)
@@ -343,8 +338,7 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
 def _is_object(schema: JsonValue) -> bool:
     """Return whether an argument may be an object.
 
-    Then a table in a condition is compared with the object.
-    """
+    Then a table in a condition is compared with the object."""
     return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
 
 

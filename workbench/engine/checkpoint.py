@@ -43,8 +43,7 @@ class HoldPoint:
     """A point at which a run can be held.
 
     If the point belongs to a tool call, `call` is this call. `tool` is the definition of the called tool, if there is
-    one.
-    """
+    one."""
 
     at: HoldPlace
     round: int
@@ -92,8 +91,7 @@ class AnswerCall:
 class SkipCall:
     """A command before a call: skip the call.
 
-    The model reads `SKIPPED` as the result.
-    """
+    The model reads `SKIPPED` as the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +136,7 @@ class AddMessage:
 class Regenerate:
     """A command before a call or after a result: discard the answer of this round and repeat its request.
 
-    Before a message of a played user, the command asks the player for another message.
-    """
+    Before a message of a played user, the command asks the player for another message."""
 
 
 UserMessageEdit = EditMessage | SayMessage
@@ -210,8 +207,7 @@ class RunControl(Protocol):
     async def next_command(self, point: HoldPoint) -> Command:
         """Wait for the next command to the held run, and return it.
 
-        `refusal` must allow the command at this point.
-        """
+        `refusal` must allow the command at this point."""
         ...
 
 
@@ -238,8 +234,7 @@ AfterHold = Literal["continue", "answered", "regenerate"]
 class Checkpoint:
     """Holds one run at the points that `control` selects, and records a person's changes.
 
-    Without `control`, the run is never held. `added` holds a person's messages for the next request.
-    """
+    Without `control`, the run is never held. `added` holds a person's messages for the next request."""
 
     def __init__(
         self, control: RunControl | None, recorder: Recorder, limit: TimeLimit, *, of_agent: bool = False
@@ -266,8 +261,7 @@ class Checkpoint:
     ) -> tuple[AfterHold, CallRecord | None]:
         """Hold the run at this checkpoint if `control` selects it, and wait until it may continue.
 
-        Returns how the run continues, and the call with a person's edits.
-        """
+        Returns how the run continues, and the call with a person's edits."""
         # Return at once, because most runs have no control.
         control = self._control
         if control is None:
@@ -314,8 +308,7 @@ class Checkpoint:
     ) -> ServerReply:
         """Hold the run at a server's request if `control` selects it.
 
-        Returns the reply, which a person may have changed.
-        """
+        Returns the reply, which a person may have changed."""
         control = self._control
         if control is None:
             return reply
@@ -345,8 +338,7 @@ class Checkpoint:
     async def before_message(self, round_number: int, said: UserSaid, may_differ: bool) -> UserSaid | None:
         """Hold the run before a user message if `control` selects this point, and return the message to send.
 
-        Returns `None` if the player must be asked for another message.
-        """
+        Returns `None` if the player must be asked for another message."""
         control = self._control
         if control is None:
             return said

@@ -42,8 +42,7 @@ class ConversationUser(Protocol):
     async def reply(self, trajectory: Trajectory, turn: int, /) -> UserSaid | UserEnded:
         """Return the user's message or departure in a turn, which counts from 1.
 
-        Raises UserError.
-        """
+        Raises UserError."""
         ...
 
 
@@ -73,8 +72,7 @@ class Conversation:
     async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
         """Emit and return the user's next message, or return the run's final event.
 
-        If `review` returns `None` for a message, the user is asked for another message.
-        """
+        If `review` returns `None` for a message, the user is asked for another message."""
         trajectory = self._recorder.trajectory
         said = user_messages(trajectory)
         if said and (not trajectory.rounds or trajectory.rounds[-1].turn != said[-1].turn):
@@ -133,8 +131,7 @@ class RecordedUser:
     """A user that repeats the turns of a recorded conversation without a model.
 
     `origin` is the recorded run. Refused attempts of a played user are repeated too, so that a replay equals its
-    origin.
-    """
+    origin."""
 
     can_retry = False
 
@@ -182,8 +179,7 @@ async def evaluate_condition(
 ) -> _Decided:
     """Return a decision about a conversation, made by `decide`.
 
-    Raises ConditionError if a check cannot be evaluated.
-    """
+    Raises ConditionError if a check cannot be evaluated."""
     found = await conditions.result_or_reason(decide, trajectory)
     if isinstance(found, str):
         raise ConditionError(f"a condition of the user cannot be checked: {found}")

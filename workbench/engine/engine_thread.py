@@ -38,15 +38,13 @@ class EngineThread:
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         """Run a coroutine on the engine's loop, and return its future.
 
-        Every thread except the engine's may wait for the future.
-        """
+        Every thread except the engine's may wait for the future."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, timeout_s: float) -> None:
         """Cancel the running tasks, and end the loop and the thread.
 
-        This takes at most about twice `timeout_s`.
-        """
+        This takes at most about twice `timeout_s`."""
         if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 def steady_clock_ms() -> Callable[[], float]:
     """Return a clock of milliseconds since 1970 that is suitable for measuring durations.
 
-    The clock starts at the system's time and ignores later changes of that time.
-    """
+    The clock starts at the system's time and ignores later changes of that time."""
     began_ms = time.time() * 1000 - _running_ms()
     return lambda: began_ms + _running_ms()
 
@@ -58,8 +57,7 @@ class StartUp:
 
     Runs that need the server or the model wait, and this wait counts for no run. An event with `took_ms` and the same
     `number` reports the end, after success or failure. With `downloads`, a further event between the two reports the
-    end of the download.
-    """
+    end of the download."""
 
     number: int
     what: str
@@ -90,8 +88,7 @@ class ToolsListed:
 class PermissionRequested:
     """A run waits for a person's permission to execute a call on its server.
 
-    `Runtime.allow` gives the answer. Stopping the run also ends the wait.
-    """
+    `Runtime.allow` gives the answer. Stopping the run also ends the wait."""
 
     question: PermissionQuestion
 
@@ -100,8 +97,7 @@ class PermissionRequested:
 class CostLimitReached:
     """No further run of a batch fits within its cost limit.
 
-    Runs that cost money wait until they are stopped, or until `Runtime.raise_cost_limit` raises the limit.
-    """
+    Runs that cost money wait until they are stopped, or until `Runtime.raise_cost_limit` raises the limit."""
 
     batch: str
     limit_usd: float
@@ -112,8 +108,7 @@ class CostLimitReached:
 class JudgeAsked:
     """A judge is asked about several values of a run.
 
-    `values` is their number. With `retry`, the request about one value failed and is retried.
-    """
+    `values` is their number. With `retry`, the request about one value failed and is retried."""
 
     run_id: str
     judge: str
@@ -166,8 +161,7 @@ class BatchDone:
 class HistoryProblem:
     """The history cannot be written as planned; the runs continue.
 
-    The history's own thread sends this event.
-    """
+    The history's own thread sends this event."""
 
     text: str
 
@@ -238,8 +232,7 @@ class StartUpReporter:
 def combined_listener(*listeners: BatchListener) -> BatchListener:
     """Return a listener that passes each event to all of these listeners in order.
 
-    If one listener raises an error, the later ones do not receive the event.
-    """
+    If one listener raises an error, the later ones do not receive the event."""
 
     def forward(event: BatchEvent) -> None:
         for listener in listeners:
@@ -252,8 +245,7 @@ def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = Non
     """Return a listener that adds begin and end times to each `RunDone`.
 
     A run begins with its first event. Other events pass unchanged. `now_ms` returns milliseconds since 1970; without
-    it, each run has its own steady clock. A run that was timed in another process keeps its times.
-    """
+    it, each run has its own steady clock. A run that was timed in another process keeps its times."""
     # Call this listener first, on the engine's thread. Otherwise a slow screen or disk would lengthen the run's time.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
@@ -280,8 +272,7 @@ _Item = TypeVar("_Item")
 class Inbox(Generic[_Item]):
     """Collects items from any thread for one reader.
 
-    When the first item after a `take_all` is added, `wake` is called on the same thread.
-    """
+    When the first item after a `take_all` is added, `wake` is called on the same thread."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake

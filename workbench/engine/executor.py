@@ -37,8 +37,7 @@ class ProgressReports:
     """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`.
 
     If several notices arrive within an interval, only the latest is emitted. Use this object on the engine's loop.
-    Close it before you emit the result of the call.
-    """
+    Close it before you emit the result of the call."""
 
     def __init__(self, call_id: str, recorder: Recorder) -> None:
         self._call_id = call_id
@@ -101,8 +100,7 @@ class Permission:
     """Decides which tools of a run may be executed on their servers.
 
     Read-only tools may always be executed. With `all_tools`, or on `exempt` servers, every tool may. For other tools,
-    `ask` asks a person; without `ask`, they are refused.
-    """
+    `ask` asks a person; without `ask`, they are refused."""
 
     all_tools: bool = False
     ask: AskPermission | None = None
@@ -162,8 +160,7 @@ class Executor:
 
         `review` may change the replies to the server's own requests during the call. Raises ToolsError when the server
         cannot answer, ExecutionRefusedError when the call may not be executed, and AuditError when the execution cannot
-        be logged.
-        """
+        be logged."""
         judge = None if self._judge is None else self._judged
         planned = await self._tools.plan(call, step_mock, judge=judge)
         if planned.source == "server" and planned.server is not None:

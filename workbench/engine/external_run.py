@@ -50,8 +50,7 @@ def external_run(
 ) -> ExternalRun:
     """Return a run made elsewhere, from its calls and its answer.
 
-    Each inner list holds the calls of one model answer.
-    """
+    Each inner list holds the calls of one model answer."""
     # Usage, latency and cost are known only for the whole run, so the last round carries them.
     last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0, cost_usd=cost_usd)
     rounds = []
@@ -95,8 +94,7 @@ def external_payloads(
     """Yield the events of rounds that were made elsewhere, with call ids that are unique in the run.
 
     `first` is the number of the first round. `taken` holds the ids of earlier calls, and `calls_before` is their
-    number.
-    """
+    number."""
     rounds = tuple(rounds)
     calls: list[ToolCall] = []
     for each in rounds:
@@ -243,8 +241,7 @@ def _text_of(result: JsonValue) -> str:
 def parse_run_document(value: object) -> RunDocument:
     """Read a run document from a JSON value, which may also be a run of the AI SDK.
 
-    Raises RunDocumentError for an invalid or an empty document.
-    """
+    Raises RunDocumentError for an invalid or an empty document."""
     run = document(RunDocument, native_run(value))
     if not run.model_fields_set & {"calls", "answer", "error"}:
         raise RunDocumentError(
@@ -256,8 +253,7 @@ def parse_run_document(value: object) -> RunDocument:
 def document(model: type[_Document], value: object) -> _Document:
     """Convert a JSON value to an instance of a Pydantic model.
 
-    Raises RunDocumentError with a list of all mistakes.
-    """
+    Raises RunDocumentError with a list of all mistakes."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

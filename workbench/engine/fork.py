@@ -42,8 +42,7 @@ _ID = "call{:05}"
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
     """Return rounds in a form that any other model accepts.
 
-    Calls have new ids that do not occur in `opening`, and provider state is left out.
-    """
+    Calls have new ids that do not occur in `opening`, and provider state is left out."""
     taken = set()
     for message in opening:
         for call in message.tool_calls:
@@ -181,8 +180,7 @@ def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
     """Return the places where a run was held, including the present hold.
 
     Waiting for a permission is not a hold, because nothing can be changed then. Holds at a server's request are left
-    out, because the server cannot return to its earlier state.
-    """
+    out, because the server cannot return to its earlier state."""
     holds = []
     for index, each in enumerate(events):
         if isinstance(each.payload, Paused) and each.payload.at not in ("permission", "question"):
@@ -194,8 +192,7 @@ def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fo
     """Return the system prompt of a request; `step` is its step in a chain, from 1.
 
     The fork's own prompt takes precedence, then the prompt of the step, then the prompt at the start of the original
-    run, then the prompt in the settings.
-    """
+    run, then the prompt in the settings."""
     if fork is not None and fork.system is not None:
         return fork.system or None
     if step is not None and (own := case.steps[step - 1].system) is not None:
@@ -219,8 +216,7 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
     """Return why a run cannot be forked at a point; `None` if it can.
 
-    `turns` plans the requests of the case in its present form.
-    """
+    `turns` plans the requests of the case in its present form."""
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
@@ -253,8 +249,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
     """Return why no request would follow these rounds; `None` if one may follow.
 
-    With `under_way`, a later round is unfinished, so only the requests of these rounds are checked.
-    """
+    With `under_way`, a later round is unfinished, so only the requests of these rounds are checked."""
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):
@@ -301,8 +296,7 @@ def replayed_events(fork: Fork, model: str) -> Iterator[EventPayload]:
 def _round(of: Round, answered: int) -> Iterator[EventPayload]:
     """Yield the events of a round, including its superseded answers.
 
-    Only the first `answered` calls get their results. The next call keeps a person's edit of its arguments.
-    """
+    Only the first `answered` calls get their results. The next call keeps a person's edit of its arguments."""
     if of.step is not None:
         yield of.step
     if of.said is not None:

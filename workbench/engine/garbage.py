@@ -22,8 +22,7 @@ def garbage_collected_rarely() -> Iterator[None]:
 
     The outermost context restores all settings.
 
-    Collections skip older objects, such as suites and plans, unless the program has already frozen objects itself.
-    """
+    Collections skip older objects, such as suites and plans, unless the program has already frozen objects itself."""
     # Runs make many objects but hardly any cycles, and their results stay until the report.
     global _under_way, _before, _is_frozen_by_others
     with _lock:

@@ -73,8 +73,7 @@ class HistoryRecorder:
     def on_event(self, event: BatchEvent) -> None:
         """Record an event of the batch.
 
-        Events need their times, which `with_times` adds.
-        """
+        Events need their times, which `with_times` adds."""
         if isinstance(event, RunEvent):  # first, because most events are of runs
             happened = event.event
             self._events.setdefault(happened.run_id, []).append(happened)
@@ -130,8 +129,7 @@ def settings_of_batch(
 
     API keys and the names of their variables are left out. `compares` marks a comparison of models, and `until` is the
     rule for early stopping. All shards store the settings of the whole plan: `min_score` is the gate over all their
-    runs. `cost_limit_usd` is the limit of the batch. `confirms` is the batch whose broken cases are rerun.
-    """
+    runs. `cost_limit_usd` is the limit of the batch. `confirms` is the batch whose broken cases are rerun."""
     # All shards of a plan must store the same settings, because the plan's id is derived from them.
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
@@ -168,8 +166,7 @@ def settings_of_batch(
 def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
     """Return the hash of each suite's images, keyed by the hash of the suite's text.
 
-    Suites without images are left out.
-    """
+    Suites without images are left out."""
     # A suite's text only names images, so the suite's hash does not change with them.
     found: dict[str, JsonValue] = {}
     for file in {file.path: file for file in files}.values():
@@ -182,8 +179,7 @@ def judges_of(runs: Iterable[PlannedRun], specs: ModelSpecs) -> dict[str, JsonVa
     """Return the settings of all judges that the runs may need, keyed by the judge's name.
 
     If a check has no usable judge, its entry describes the problem. The key of such an entry is the model that the
-    check names, or empty.
-    """
+    check names, or empty."""
     judges: dict[str, JsonValue] = {}
     for run in runs:
         for check in judged_checks(run.suite, run.case):

@@ -2,8 +2,7 @@
 
 Criteria and value are sent as data between marks, which the author of the value cannot predict. An answer counts only
 if it calls the tool `verdict` or, for models that call no tools, consists of the equivalent JSON object alone. It must
-repeat the mark of its question. So a verdict inside the value is never taken for the judge's verdict.
-"""
+repeat the mark of its question. So a verdict inside the value is never taken for the judge's verdict."""
 
 from __future__ import annotations
 
@@ -174,8 +173,7 @@ async def ask_judge(
 ) -> Ruling:
     """Ask a model once whether a value meets the criteria.
 
-    With `scale`, ask for a number on that scale instead. `value` is JSON text. Raises JudgeError.
-    """
+    With `scale`, ask for a number on that scale instead. `value` is JSON text. Raises JudgeError."""
     system, tool = _instructions(scale)
     written = _WrittenArguments(listener)
     recorder = Recorder("judging", clock, written.listen)
@@ -212,8 +210,7 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 def mark_of(criteria: str, value: str) -> str:
     """Return the mark of a question, which is 16 hexadecimal digits that the value cannot contain.
 
-    The mark is part of a digest of the value, so the author of the value cannot write the mark into it.
-    """
+    The mark is part of a digest of the value, so the author of the value cannot write the mark into it."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
@@ -318,8 +315,7 @@ def _shortened(text: str, most: int) -> str:
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
     """Return the verdict in the arguments of a call or in a JSON object.
 
-    Raises ValueError with a description of the mistake.
-    """
+    Raises ValueError with a description of the mistake."""
     if not isinstance(found, Mapping):
         raise ValueError(f"a JSON object with `mark`, `rationale` and `{_finding_key(scale)}` is required")
     rationale = found.get("rationale")
@@ -366,8 +362,7 @@ def parse_json_alone(text: str) -> object:
     """Return the JSON value that makes up a whole text.
 
     A leading thought and an enclosing code fence are ignored. JSON among other words does not count, because it may be
-    a quotation from the value. Raises ValueError.
-    """
+    a quotation from the value. Raises ValueError."""
     bare = text
     if _THOUGHT.match(text):
         bare = _THOUGHT.sub("", text, count=1)
@@ -468,8 +463,7 @@ class JudgementCache:
     def key(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> _JudgementCacheKey:
         """Return the key of a judgement.
 
-        Models with the same address, name and parameters have equal keys.
-        """
+        Models with the same address, name and parameters have equal keys."""
         params = ""
         if judge.params:
             params = f" with {json_text(dict(sorted(judge.params.items())))}"
@@ -507,8 +501,7 @@ class JudgementCache:
     def _add_line(self, line: bytes) -> bool:
         """Add the judgement in a line, unless it was made with an earlier prompt.
 
-        Returns whether the line is a judgement.
-        """
+        Returns whether the line is a judgement."""
         try:
             match parsed_json(line.decode("utf-8")):
                 case {
@@ -554,8 +547,7 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 class PendingJudgement:
     """A judge request in flight, shared by all callers that asked about the same value.
 
-    `waiting_callers` is the number of callers. Only one of the callers counts the cost of the answer.
-    """
+    `waiting_callers` is the number of callers. Only one of the callers counts the cost of the answer."""
 
     answer: asyncio.Task[tuple[Judgement | str, JudgeUsage]]
     waiting_callers: int = 0
@@ -610,8 +602,7 @@ class RunJudge:
     def judgements(self) -> tuple[Judgement, ...]:
         """The distinct judgements used so far.
 
-        They are sorted, so they do not depend on the order of the answers.
-        """
+        They are sorted, so they do not depend on the order of the answers."""
         with self._findings_lock:  # grading that exceeded its time limit goes on in its thread
             findings = tuple(self._findings.values())
         used = {each for each in findings if isinstance(each, Judgement)}
@@ -641,8 +632,7 @@ class RunJudge:
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
         """Have all these values judged at the same time.
 
-        Then `known_judgement` returns each judgement, or raises CheckError.
-        """
+        Then `known_judgement` returns each judgement, or raises CheckError."""
         asking = self._asking
         assert asking is not None, "known() never raises JudgementNeededError without `asking`"
         checks = {_key_of(each.check, each.value): each.check for each in needed}
@@ -738,8 +728,7 @@ async def grade_with_judge(attempt: Callable[[Judge], Awaitable[_Graded]], judge
     """Grade a run, and ask the judge about every value that the grading needs.
 
     `attempt` grades the run with a judge. It is called again until all values are judged. Raises the errors of the last
-    attempt.
-    """
+    attempt."""
     # In each attempt, a value without a judgement counts as accepted, so grading continues and finds more values. Then
     # the judge is asked about all of them at once. The assumption may cause errors in an attempt, so these errors are
     # ignored.
@@ -774,8 +763,7 @@ class _PendingJudge:
 def _key_of(check: Judged, value: JsonValue) -> _Key:
     """Return the key of a judgement.
 
-    Raises CheckError for a value that JSON cannot express.
-    """
+    Raises CheckError for a value that JSON cannot express."""
     try:
         return check.model, check.judged, judged_value(value), check.scale, check.at_least
     except (ValueError, RecursionError) as error:

@@ -9,8 +9,7 @@ from pathlib import Path
 def append_line(file: Path, line: bytes) -> None:
     """Append a line, including its line end, with one system call.
 
-    A new file is readable by the user only. Raises OSError.
-    """
+    A new file is readable by the user only. Raises OSError."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o600)
     try:

@@ -45,8 +45,7 @@ class MediaStore:
         """Return a tool's answer in the form that its event stores.
 
         Content is left out if an earlier event has it or if it exceeds the storage limit. Content beyond the run's
-        limit is replaced by a placeholder and not sent.
-        """
+        limit is replaced by a placeholder and not sent."""
         if not answer.media:
             return answer
         content, media = answer.content, []

@@ -67,8 +67,7 @@ class _SettingsCache(Generic[_Key, _Value]):
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
         """Return the cached setting of a key, or find the setting with `find`.
 
-        Raises ConfigError if `find` raised this error, now or earlier. Also raises it for a new key without `find`.
-        """
+        Raises ConfigError if `find` raised this error, now or earlier. Also raises it for a new key without `find`."""
         if key not in self.answers:
             if find is None:
                 raise ConfigError("this setting was not approved: start the run again")
@@ -111,8 +110,7 @@ class ModelSpecs:
     def load(self, runs: Iterable[PlannedRun]) -> None:
         """Read all settings that the runs need.
 
-        Errors are ignored here, because the runs report them.
-        """
+        Errors are ignored here, because the runs report them."""
         runs = tuple(runs)
         for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
             with suppress(ConfigError):
@@ -144,8 +142,7 @@ class ModelSpecs:
     def environment_at(self, suite: Path) -> Mapping[str, str]:
         """Return the environment variables for a suite.
 
-        Raises ConfigError if they cannot be read.
-        """
+        Raises ConfigError if they cannot be read."""
         # The environment is copied, because a module imported into this process may change it.
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
@@ -166,8 +163,7 @@ class ModelSpecs:
         """Return the settings of a model for a suite, without the changes of a variant.
 
         `by_suite` means that the suite names the model, not the person who runs it. `of` includes the changes of a
-        variant.
-        """
+        variant."""
         name = model_of(name)
         if is_built_in(name) or agent_named(name) is not None:
             return None
@@ -176,8 +172,7 @@ class ModelSpecs:
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
         """Yield the models and judges found for a suite.
 
-        Each comes with a flag that is true if the suite's own files name it.
-        """
+        Each comes with a flag that is true if the suite's own files name it."""
         for (_, path, by_suite, _), spec in self._specs.answers.items():
             if path == suite and isinstance(spec, ModelSpec):
                 yield spec, by_suite
@@ -185,22 +180,19 @@ class ModelSpecs:
     def of_project(self, suite: Path) -> tuple[ModelSpec, ...]:
         """Return the models in the project's `workbench.toml`.
 
-        Raises ConfigError for mistakes in it.
-        """
+        Raises ConfigError for mistakes in it."""
         return self._models.of_project(suite.parent)
 
     def judge_of(self, suite: Path, check: Judged) -> ModelSpec:
         """Return the settings of the judge of a check: the model that the check names, or else the chosen judge.
 
-        Raises ConfigError when there is no judge, when the model cannot judge, or when its settings are missing.
-        """
+        Raises ConfigError when there is no judge, when the model cannot judge, or when its settings are missing."""
         return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
 
     def user_of(self, suite: Path, case: Case) -> ModelSpec | None:
         """Return the settings of the model that plays the user of a case; `None` if the case needs none.
 
-        Raises ConfigError when no model is chosen, when the model cannot play, or when its settings are missing.
-        """
+        Raises ConfigError when no model is chosen, when the model cannot play, or when its settings are missing."""
 
         def find() -> ModelSpec | None:
             table = case.conversation

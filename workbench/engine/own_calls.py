@@ -69,8 +69,7 @@ class OwnCalls:
         """Make the calls of `final.state` after the run.
 
         They are left out if the run replays changes that never reached its tools. A tool error is a valid answer.
-        Raises ToolsError, naming the call, if a call fails in another way or gets only a default answer.
-        """
+        Raises ToolsError, naming the call, if a call fails in another way or gets only a default answer."""
         if not replays_changes(self._case, self._recorder.trajectory):
             await self._make_all("final", "final.state", self._case.final_states)
 

@@ -69,8 +69,7 @@ class PlannedRun:
     def variant(self) -> Variant | None:
         """The variant of the run; `None` if it has none.
 
-        Raises UnknownVariantError.
-        """
+        Raises UnknownVariantError."""
         # Each run reads this property many times, but few runs have a variant.
         if SEPARATOR not in self.model:
             return None
@@ -114,8 +113,7 @@ class PlannedRun:
 class Selection:
     """A selection of cases by id and tag.
 
-    An empty set of ids selects every id, and an empty set of tags every tag.
-    """
+    An empty set of ids selects every id, and an empty set of tags every tag."""
 
     case_ids: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -271,8 +269,7 @@ def _variants_of_case(case: Case, variants: Variants) -> Variants:
     """Return the variants in which a case is run.
 
     A case may be limited to certain variants. Then it runs those that the plan selects, or all of them if the plan
-    selects none.
-    """
+    selects none."""
     if not case.runs_only_in_variants:
         return variants
     own = frozenset(each.name for each in case.variants)
@@ -285,8 +282,7 @@ def model_and_variant_names(suite: Suite, models: Iterable[str], variants: Varia
     """Return the distinct names of the models and variants that run the cases of a suite.
 
     Each model runs the suite with each selected variant. If the plan includes the suite as written, each model runs
-    that too. A variant with its own model runs only on that model.
-    """
+    that too. A variant with its own model runs only on that model."""
     selected: list[Variant | None] = [variant for variant in suite.variants if variants.takes(variant)]
     if variants.plain:
         selected.insert(0, None)
@@ -308,8 +304,7 @@ _ASKED_BY_CASE = ("each", "user", "messages", "setup", "tools", "offer", "mocks"
 def sends_same_requests(run: PlannedRun, suite: Suite, case: Case) -> bool:
     """Return whether a new run of the case would send the same requests.
 
-    Texts, tools, mocks and limits are compared.
-    """
+    Texts, tools, mocks and limits are compared."""
     if run.case is case and run.suite is suite:
         return True
     try:
@@ -383,8 +378,7 @@ class PlannedShard:
 def run_id_at(run_id: str, place: int) -> str:
     """Return an id for a run that is unique among all shards of a plan.
 
-    The run's number in the plan is appended, unless the id already ends with it.
-    """
+    The run's number in the plan is appended, unless the id already ends with it."""
     # Every program numbers its runs from 1, but merged shards must not share ids.
     if run_id == f"run-{place + 1}":
         return run_id
@@ -394,8 +388,7 @@ def run_id_at(run_id: str, place: int) -> str:
 def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
     """Return the places in the plan of shard `index`, from 1: every `of`-th run.
 
-    Neighbouring runs have different models, so each shard gets runs of all models.
-    """
+    Neighbouring runs have different models, so each shard gets runs of all models."""
     return tuple(range(index - 1, planned, of))
 
 

@@ -68,8 +68,7 @@ GRADING_TIMEOUT_S = 30.0
 QUICK_CALLS = 10
 """The number of calls up to which a run is graded without a thread.
 
-Grading so few calls takes well under a millisecond.
-"""
+Grading so few calls takes well under a millisecond."""
 
 
 async def no_wait() -> None:
@@ -182,8 +181,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
 def _clock_of(planned: PlannedRun, context: RunContext) -> Clock | None:
     """Return the clock of a run, which shows a fixed time.
 
-    A fork keeps the clock of the original run.
-    """
+    A fork keeps the clock of the original run."""
     if planned.fork is not None and planned.fork.origin.start is not None:
         told = planned.fork.origin.start.clock
         return None if told is None else fixed_clock(told)
@@ -272,8 +270,7 @@ def _user_of(planned: PlannedRun, context: RunContext, recorder: Recorder, gradi
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
     """Return the request with which a subject is run.
 
-    Raises ToolsError if the subject may not be started.
-    """
+    Raises ToolsError if the subject may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
 
     # A fork cannot replay another run to a subject, which keeps its own conversation.
@@ -302,8 +299,7 @@ def _subject_environment(
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """Return the environment of a subject, and the names of variables that every subject receives.
 
-    Raises ToolsError if the subject may not be started.
-    """
+    Raises ToolsError if the subject may not be started."""
     path = planned.file.path
     # The user who chooses an agent by name has approved its command. The suite does not define that command.
     if subject is not planned.written_suite.subject and not planned.model_of_suite:
@@ -322,8 +318,7 @@ def _subject_environment(
 def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: RunRequest) -> AgentModel:
     """Return the agent of a run, not yet started.
 
-    Raises ToolsError if the agent may not be started, or if it does not support a need of the case.
-    """
+    Raises ToolsError if the agent may not be started, or if it does not support a need of the case."""
     from workbench.engine.agents.agent_model import AgentModel  # on use, as above
 
     if planned.fork is not None:
@@ -371,8 +366,7 @@ async def _python_subject(
 ) -> tuple[Model, RunRequest]:
     """Return a Python subject as a model, and the request with its time limit.
 
-    Raises ToolsError if the subject cannot be used.
-    """
+    Raises ToolsError if the subject cannot be used."""
     from workbench.engine.python_subject import open_python_subject  # on use, as above
 
     if planned.fork is not None:
@@ -443,8 +437,7 @@ _Graded = TypeVar("_Graded")
 class RunGrading:
     """Grades one run, during the run and after it.
 
-    A check is evaluated only once for each value.
-    """
+    A check is evaluated only once for each value."""
 
     def __init__(
         self,

@@ -135,8 +135,7 @@ class Player:
     async def reply(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
         """Return the user's message in a turn, or the user's departure.
 
-        The events of refused attempts are emitted first. Raises UserError and ConditionError.
-        """
+        The events of refused attempts are emitted first. Raises UserError and ConditionError."""
         table = self._table
         if turn == 1 and table.opening is not None and not _in_turn(trajectory, turn):
             return UserSaid(turn, table.opening, "opening")
@@ -297,8 +296,7 @@ def find_fault(
 ) -> tuple[UserFault | None, str]:
     """Return the rule that the player's message breaks, and the offending text.
 
-    The rule is `None` for a message that may be sent.
-    """
+    The rule is `None` for a message that may be sent."""
     text = answer.text
     if text is None:
         return None, ""

@@ -35,8 +35,7 @@ class PlayerCache:
     def key(self, spec: ModelSpec, version: int, system: str, question: str, repeat: int | None) -> str:
         """Return a digest of everything that determines an answer.
 
-        `repeat` is `None` for a user that never varies.
-        """
+        `repeat` is `None` for a user that never varies."""
         # The user may give another model the same name, so the key includes the address and the parameters.
         model = [spec.provider, spec.model, spec.endpoint, dict(sorted(spec.params.items()))]
         asked = json_text([model, version, system, question, repeat])

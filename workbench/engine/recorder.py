@@ -45,8 +45,7 @@ class TimeLimit:
     def before(self, context: AbstractAsyncContextManager[object]) -> Unlimited:
         """Return a context that enters another one.
 
-        The time until the other one is entered does not count.
-        """
+        The time until the other one is entered does not count."""
         return Unlimited(self._suspension, context)
 
     def suspend(self) -> None:
@@ -77,8 +76,7 @@ class TimeLimit:
 class Suspension:
     """The context of `TimeLimit.suspended`.
 
-    This is a class because a generator takes several times as long.
-    """
+    This is a class because a generator takes several times as long."""
 
     def __init__(self, limit: TimeLimit) -> None:
         self._limit = limit
@@ -117,8 +115,7 @@ class Recorder:
     """Makes the events of a run.
 
     Each event gets a number and a time, is added to the trajectory, and is passed to the listener. The trajectory is
-    the fold of exactly these events, so the events that are shown are also graded.
-    """
+    the fold of exactly these events, so the events that are shown are also graded."""
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock

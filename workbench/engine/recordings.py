@@ -122,8 +122,7 @@ class RecordingLines:
     def all_lines(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
         """Yield all lines of a run's recording.
 
-        Without `result`, the run has not ended, and the last line is missing.
-        """
+        Without `result`, the run has not ended, and the last line is missing."""
         yield self.header(planned)
         if result is None:
             yield from map(event_to_line, self.redaction().redact_all(events))
@@ -241,8 +240,7 @@ def save_recording(
 
     `result` is `None` for a run that has not ended. `started_at` is the time of the run's beginning as ISO 8601 text.
     Runs of one suite share `excerpts`, which parse the suite once. Raises RecordingError when the file cannot be
-    written.
-    """
+    written."""
     lines = RecordingLines(secrets, lambda: started_at, excerpts).all_lines(planned, events, result)
     stem = secrets.redacted((planned.file.path.stem, planned.case.id, planned.model))
     return _new_file(folder, _stem(*stem), 1, lines)
@@ -364,8 +362,7 @@ def suite_of_recording(recording: Recording) -> SuiteFile:
     Its path is that of the recording.
 
     The suite usually has only the recorded case, with the run's deciding grader. Raises RecordingError if this version
-    lacks that grader.
-    """
+    lacks that grader."""
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:
@@ -389,8 +386,7 @@ def _recorded_case(recording: Recording, file: SuiteFile) -> Case | None:
 def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
     """Return the case that a recording ran, from a valid suite.
 
-    Raises RecordingError when the suite lacks this case or the variant of the run.
-    """
+    Raises RecordingError when the suite lacks this case or the variant of the run."""
     case, wanted = _recorded_case(recording, file), recording.header.case
     if case is not None:
         assert file.suite is not None
@@ -435,8 +431,7 @@ def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun,
 def result_of_recording(recording: Recording, outcome: Outcome | None = None) -> RunResult:
     """Return the recorded run with its grades. A recording without a result gives the status `error`.
 
-    `outcome` is the result if the caller has already read it. Raises RecordingError when the result cannot be read.
-    """
+    `outcome` is the result if the caller has already read it. Raises RecordingError when the result cannot be read."""
     header, start = recording.header, recording.trajectory.start
     if outcome is None:
         result = recording.result

@@ -158,8 +158,7 @@ _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 class SuiteParts:
     """Redacts parts that many runs share, such as tools and cases, only once.
 
-    When another secret becomes known, the parts are redacted again.
-    """
+    When another secret becomes known, the parts are redacted again."""
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -254,8 +253,7 @@ class RunRedaction:
 def _texts_in_pieces(events: Iterable[Event]) -> str:
     """Return all streamed texts of a run, each joined from its pieces.
 
-    A secret may span several pieces.
-    """
+    A secret may span several pieces."""
     texts: dict[object, list[str]] = {}
     for event in events:
         what = event.payload
@@ -319,8 +317,7 @@ class EventRedaction:
 
     A secret may arrive in several pieces. An event is held back if its text may end with the beginning of a secret. All
     later events are held back too, until further pieces decide. The replacement goes into the piece in which the secret
-    begins.
-    """
+    begins."""
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
@@ -433,8 +430,7 @@ class _TextTail:
     """The end of one streamed text, which may belong to a secret.
 
     `undecided` is that end, with the length of each piece. `before` is the text just before the end; patterns of
-    secrets look back at it.
-    """
+    secrets look back at it."""
 
     secrets: Secrets
     before: str = ""

@@ -7,8 +7,7 @@ their places in the plan.
 A batch must not mix two experiments. A suite whose file has changed is run from the text in the history; graders,
 repeats and variants are those of the plan. If settings of models or judges have changed, `differences` names them, and
 only the user can accept them. A claim keeps two programs from making the same runs. It is a lock that ends with its
-program.
-"""
+program."""
 
 from __future__ import annotations
 
@@ -115,8 +114,7 @@ def resumable(
 
     The function blocks while it reads the history, suites and settings. `named` are the models that the user names
     again. The caller must also supply `own_models` again. Raises HistoryError when no run is missing, or when a missing
-    run cannot be made as planned.
-    """
+    run cannot be made as planned."""
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes new reruns")

@@ -44,8 +44,7 @@ def turn_condition_holds(
     """Return whether a condition of a conversation holds.
 
     `answer` is the model's latest text answer, `None` before the first one. `called` holds the names of the tools
-    called so far. Raises CheckError.
-    """
+    called so far. Raises CheckError."""
     made = tuple(called)
     for tool in condition.called:
         if not any(same_tool(tool, each) for each in made):
@@ -59,8 +58,7 @@ def next_scripted_message(user: UserTable, trajectory: Trajectory, context: Chec
     """Return the next message of a script.
 
     This is the first message, in the order of the file, that was not sent yet and whose condition holds. Raises
-    CheckError.
-    """
+    CheckError."""
     said = user_messages(trajectory)
     left = _unsaid(user, said)
     turn = len(said) + 1
@@ -93,8 +91,7 @@ def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
 def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContext) -> dict[str, str]:
     """Return the facts that a played user may disclose.
 
-    A fact is released once its condition holds after an answer. Raises CheckError.
-    """
+    A fact is released once its condition holds after an answer. Raises CheckError."""
     released = {name: fact.value for name, fact in user.withheld.items() if fact.when == TurnCondition()}
     called: list[str] = []
     for each in trajectory.rounds:

@@ -47,8 +47,7 @@ async def execute_by_hand(
 
     The server is started if necessary and if the grant allows it. Raises UntrustedError if the grant does not cover the
     server. Raises ServerError if the server cannot be started, dies or does not answer. Raises AuditError, without
-    calling the tool, if the call cannot be logged first.
-    """
+    calling the tool, if the call cannot be logged first."""
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
     log = AuditLog(program.folders.audit_log, program.secrets)
@@ -125,8 +124,7 @@ class ServerControl:
         """Start servers only to list their tools, and close them again.
 
         The servers run in the environment of `program`, and the tools are redacted. The servers of runs are not
-        affected. The future raises ServerError and UntrustedError.
-        """
+        affected. The future raises ServerError and UntrustedError."""
 
         async def listed() -> tuple[tuple[ToolDefinition, ...], ...]:
             pool = ServerPool(program)
@@ -146,8 +144,7 @@ class ServerControl:
     ) -> Future[ToolExecution]:
         """Execute a tool once, and record the execution in the audit log.
 
-        The server is started if necessary. The future raises the errors of `execute_by_hand`.
-        """
+        The server is started if necessary. The future raises the errors of `execute_by_hand`."""
 
         async def call() -> ToolExecution:
             await self._stop_if_down(server)

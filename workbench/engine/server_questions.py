@@ -26,8 +26,7 @@ async def as_answered(question: ServerQuestion, reply: ServerReply) -> ServerRep
 class CallQuestions:
     """Replies to a server's requests during one call, and records the requests and replies.
 
-    An instance can be passed as an `AskRun`.
-    """
+    An instance can be passed as an `AskRun`."""
 
     def __init__(
         self,

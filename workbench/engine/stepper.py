@@ -45,8 +45,7 @@ async def no_breakpoint(point: HoldPoint) -> str | None:
 class Stepper:
     """Lets a person step through one run, on the engine's loop.
 
-    `until` is the first point at which the run is held. `break_reason` evaluates the breakpoints.
-    """
+    `until` is the first point at which the run is held. `break_reason` evaluates the breakpoints."""
 
     def __init__(
         self, until: StepTarget = "end", why_break: BreakReason = no_breakpoint, on_held: OnHeld = ignore_hold
@@ -79,8 +78,7 @@ class Stepper:
         """Let the run continue up to `until`, or return why it cannot.
 
         `hold` is the hold that the caller saw (`HoldPoint.hold`). It is `None` for a run that was not held; such a run
-        gets `until` as its next stop.
-        """
+        gets `until` as its next stop."""
         now = self._hold
         if hold != now:
             if hold is None and until == "stop":
@@ -95,8 +93,7 @@ class Stepper:
     def apply(self, command: Command, hold: int) -> str | None:
         """Apply a command to the held run, or return why it cannot be applied.
 
-        The run must still be at the hold that the caller saw.
-        """
+        The run must still be at the hold that the caller saw."""
         if self.held is None or self.held.hold != hold:
             return _elsewhere(self._hold)
         why_not = refusal(command, self.held)
@@ -124,8 +121,7 @@ _RUN_FINISHED = "the run has finished"
 class Steppers:
     """The steppers and breakpoints of all runs that can be held.
 
-    Use this object on the engine's loop. Any thread may set `breakpoints`, which also apply to runs in progress.
-    """
+    Use this object on the engine's loop. Any thread may set `breakpoints`, which also apply to runs in progress."""
 
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
@@ -223,8 +219,7 @@ class _BreakpointConditions:
     async def failing(self, point: HoldPoint) -> str | None:
         """Return a message about the failed check of the call at a point; `None` if none failed.
 
-        Raises ConditionError.
-        """
+        Raises ConditionError."""
         trajectory = point.current_trajectory()
         assert point.call is not None
         ids = [record.call.id for record in trajectory.calls]
@@ -242,8 +237,7 @@ class _BreakpointConditions:
     def _python(self, reference: str, value: JsonValue) -> object:
         """Call a Python function that the suite names.
 
-        Raises CheckError for any other function.
-        """
+        Raises CheckError for any other function."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
             raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")

@@ -45,8 +45,7 @@ class ProgramResult:
     """The result of a program: its exit code, its output and the end of its standard error.
 
     The exit code is negative for a signal. With `output_too_large`, the program was killed because its output exceeded
-    the limit.
-    """
+    the limit."""
 
     code: int
     output: bytes
@@ -77,8 +76,7 @@ async def run_program(
     """Run a command to its end, with `text` as its standard input.
 
     All processes that it started are killed when the command ends, writes too much or is cancelled. Raises OSError if
-    the command cannot be started.
-    """
+    the command cannot be started."""
     mark = new_mark()
     program = command[0]
     # `python` means this program's interpreter, which has the same packages. PATH may have none, or another one.
@@ -161,8 +159,7 @@ class SubjectError(ToolsError):
 class SubjectRun:
     """A subject to run, with its suite, folder and environment variables.
 
-    `repeat` counts from 0. `passed` holds the names of variables that every subject receives.
-    """
+    `repeat` counts from 0. `passed` holds the names of variables that every subject receives."""
 
     suite: Suite
     subject: Subject
@@ -268,8 +265,7 @@ def _read(ended: ProgramResult, who: str) -> ExternalRun:
 def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> dict[str, Any]:
     """Return the JSON document that a subject reads from its standard input.
 
-    docs/your-agent.md describes its keys.
-    """
+    docs/your-agent.md describes its keys."""
     case = request.case
     messages = opening_messages(case, request.images)
     steps = [{"user": step.user, "system": step.system} for step in case.steps]

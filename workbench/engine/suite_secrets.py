@@ -39,8 +39,7 @@ def register_secrets(program: Program, folder: Path, suite: Suite | None = None,
     """Register the secrets of the suites in a folder.
 
     The secrets are the values in `.env`, the keys of the folder's models, and the server settings of `suite`. Tokens in
-    the suite's `text` are not redacted, because the user wrote them there. Raises ConfigError.
-    """
+    the suite's `text` are not redacted, because the user wrote them there. Raises ConfigError."""
     program.secrets.exempt(text)
     environment = program.environment.of(folder)
     names: set[str] = set()
@@ -71,8 +70,7 @@ def exempt_stored_suites(program: Program, history: History, batch: BatchRow) ->
 def register_run_secrets(program: Program, runs: Iterable[PlannedRun], specs: ModelSpecs) -> None:
     """Register the secrets of runs: those that `register_secrets` finds, and the keys of models and judges.
 
-    Errors in settings are ignored here, because the runs report them.
-    """
+    Errors in settings are ignored here, because the runs report them."""
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):
@@ -95,8 +93,7 @@ def register_run_secrets(program: Program, runs: Iterable[PlannedRun], specs: Mo
 def literal_secrets(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
     """Yield a message for each place in a suite that holds a secret instead of a variable.
 
-    A place is a value, a line of a comment, or a line of a text that is not TOML. The messages omit the secrets.
-    """
+    A place is a value, a line of a comment, or a line of a text that is not TOML. The messages omit the secrets."""
     file = file.written or file
     text, found = file.text, False
     # An escaped secret appears only in the parsed values, not in the text.

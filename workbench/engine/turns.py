@@ -22,8 +22,7 @@ class Turn:
 
     `step` is its step in a chain, from 1. `executes_calls` is whether the calls of its answer are executed. With
     `asks_user`, the user of a conversation speaks or leaves first. With `continues`, this is a further request of the
-    same step.
-    """
+    same step."""
 
     step: int | None = None
     user: str | None = None
@@ -38,8 +37,7 @@ class Turns(Protocol):
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
         """Return the next request after `rounds` rounds, or the reason why the run ends.
 
-        `last` is the latest round.
-        """
+        `last` is the latest round."""
         ...
 
 
@@ -47,8 +45,7 @@ class Turns(Protocol):
 class RoundTurns:
     """The requests of an ordinary case.
 
-    They end when the model answers without calls, or after `max_rounds` rounds.
-    """
+    They end when the model answers without calls, or after `max_rounds` rounds."""
 
     max_rounds: int
     checks_answer: bool
@@ -71,8 +68,7 @@ class RoundTurns:
 class StepTurns:
     """The requests of a chain, one for each step.
 
-    One more request follows if the case checks an answer and the last step ended with calls.
-    """
+    One more request follows if the case checks an answer and the last step ended with calls."""
 
     case: Case
 
@@ -98,8 +94,7 @@ class AgentStepTurns:
     """The requests of a chain that an agent runs.
 
     Each call is a request of its own. A step ends with an answer without calls. If the next step has no message of the
-    user, a call begins that step; otherwise the call belongs to the step of the previous call.
-    """
+    user, a call begins that step; otherwise the call belongs to the step of the previous call."""
 
     case: Case
 
@@ -134,8 +129,7 @@ class ConversationTurns:
 def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
     """Return the requests of a case, planned one at a time.
 
-    `of_agent` means that an agent runs the case in place of a model.
-    """
+    `of_agent` means that an agent runs the case in place of a model."""
     if case.conversation is not None:
         return ConversationTurns(max_rounds)
     if case.steps:
@@ -146,8 +140,7 @@ def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
 def steps_at(case: Case, step: int) -> range:
     """Return the numbers of the steps from `step` on, up to the step before the next user message.
 
-    Steps are counted from 1.
-    """
+    Steps are counted from 1."""
     end = step + 1
     while end <= len(case.steps) and case.steps[end - 1].user is None:
         end += 1
@@ -157,8 +150,7 @@ def steps_at(case: Case, step: int) -> range:
 def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
     """Assign the rounds of an agent with its own loop to the first `steps` steps, one round to each.
 
-    Calls in later rounds join the last of these steps. A later answer without calls belongs to no step.
-    """
+    Calls in later rounds join the last of these steps. A later answer without calls belongs to no step."""
     done = [*rounds[:steps]]
     for later in rounds[steps:]:
         if later.calls:
@@ -171,8 +163,7 @@ def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[Extern
 def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Message, ...]:
     """Return the messages before the first answer: the earlier messages in the case, then its request.
 
-    In a chain, the request is that of the first step. The images come first in the request, without their content.
-    """
+    In a chain, the request is that of the first step. The images come first in the request, without their content."""
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.request
     if user is None:
@@ -207,8 +198,7 @@ def _message(message: PriorMessage) -> Message:
 def answer_message(answer: Round) -> Message:
     """Return a finished answer as a message to send back to the model.
 
-    If a person edited the arguments of a call, the message has the edited ones.
-    """
+    If a person edited the arguments of a call, the message has the edited ones."""
     calls = tuple(record.sent for record in answer.calls_to_answer)
     return Message("assistant", answer.text, calls, provider_state=answer.provider_state)
 

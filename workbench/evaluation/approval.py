@@ -2,8 +2,7 @@
 
 `Needs` reads everything outside the suites: settings, environment, the code to import. Then the command line or the app
 asks the user. The `Approval` keeps everything that was read. Nothing is read again, so runs use exactly the approved
-code and settings.
-"""
+code and settings."""
 
 from __future__ import annotations
 
@@ -52,8 +51,7 @@ class TypedPart:
     """A request for approval in which the user typed some of the servers.
 
     `before` holds the needs of the request before the user typed servers, and `all_before` those of the whole suite.
-    `others` holds the needs of the request without the typed servers.
-    """
+    `others` holds the needs of the request without the typed servers."""
 
     before: SuiteNeeds
     all_before: SuiteNeeds
@@ -67,8 +65,7 @@ class ApprovalRequest:
     `all_needs` are all needs of the suite, and `needs` are those to approve now. `asked` are the models that would be
     called now. Unless `must_ask` is set, the suite can be used without trust. `can_run_on_mocks` means that mocks alone
     are enough to run the suite. `from_history` means that some needs come from the history instead of the suite's file.
-    `typed` is set if the user typed some servers.
-    """
+    `typed` is set if the user typed some servers."""
 
     file: SuiteFile
     needs: SuiteNeeds
@@ -92,8 +89,7 @@ class ApprovalRequest:
 class Approval:
     """The approved access to models, and the approved needs (`grants`) of suites by path.
 
-    A suite without a grant starts nothing, imports nothing, and calls only the user's own models.
-    """
+    A suite without a grant starts nothing, imports nothing, and calls only the user's own models."""
 
     specs: ModelSpecs = field(repr=False)
     grants: Mapping[Path, Grant]
@@ -180,8 +176,7 @@ class Needs:
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
         """Read the needs of grading cases of valid suites.
 
-        `judges` adds the requests to judges. Suites that need nothing for grading get no request.
-        """
+        `judges` adds the requests to judges. Suites that need nothing for grading get no request."""
         specs = _specs(program)
         by_suite: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
         for file, case in cases:
@@ -219,8 +214,7 @@ ApprovalAnswer = Literal["always", "once", "mocks", "no"]
 class ApprovalQuestion:
     """A question to the user about one request, or about several requests with the same needs.
 
-    `lines` describes the consequences of granting the needs.
-    """
+    `lines` describes the consequences of granting the needs."""
 
     requests: tuple[ApprovalRequest, ...]
     lines: tuple[str, ...]
@@ -238,8 +232,7 @@ class ApprovalQuestion:
 class PendingApproval:
     """Questions to the user about needs, and their answers so far.
 
-    A prompt, a dialog or an option answers the `questions`.
-    """
+    A prompt, a dialog or an option answers the `questions`."""
 
     def __init__(self, needs: Needs, trust: Trust, *, together: bool = False) -> None:
         """Prepare the questions. With `together`, suites with the same needs share one question."""
@@ -264,8 +257,7 @@ class PendingApproval:
     def answer(self, question: ApprovalQuestion, answer: ApprovalAnswer) -> tuple[str, ...]:
         """Apply an answer to a question. Returns messages if the answer cannot be stored.
 
-        Even then, the request is granted until the program ends.
-        """
+        Even then, the request is granted until the program ends."""
         problems = []
         for request in question.requests:
             if answer == "no":
@@ -286,8 +278,7 @@ class PendingApproval:
 def needs(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
     """Return the needs of a plan's runs: programs, imports, and endpoints with their keys.
 
-    Settings, environment and the code to import are read here, and not again by the runs.
-    """
+    Settings, environment and the code to import are read here, and not again by the runs."""
     return Needs.of_runs(plan.runs, plan.program, plan.specs, typed=typed)
 
 
@@ -300,8 +291,7 @@ def all_typed(file: SuiteFile) -> TypedServers:
 class Trust:
     """The requests that the user has granted, which need no further question.
 
-    With `all_of_them`, the user trusts every suite until the program ends.
-    """
+    With `all_of_them`, the user trusts every suite until the program ends."""
 
     def __init__(self, store: TrustStore, *, all_of_them: bool = False) -> None:
         self.store = store
@@ -334,8 +324,7 @@ class Trust:
         """Grant permanently each request that lacks only a grant for servers that the user typed.
 
         Returns messages about grants that cannot be stored. A grant covers exactly the typed servers. It ends when a
-        command, its folder, a variable or the imported code changes.
-        """
+        command, its folder, a variable or the imported code changes."""
         problems = []
         for request in needs.requests:
             if not request.must_ask or (granted := self._granted_by_typing(request)) is None:
@@ -372,8 +361,7 @@ class Trust:
         """Grant a request until the program ends, or permanently with `always`.
 
         Raises TrustError if a permanent grant cannot be stored. Even then, the request is granted until the program
-        ends.
-        """
+        ends."""
         self._once |= {(request.file.path, request.needs), (request.file.path, request.needs_to_ask)}
         if always:
             self.store.trust(request.file.path, request.needs)
@@ -434,8 +422,7 @@ def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
 
     The needs are programs, modules, files and functions of the suite, and the models defined by the suite and by the
     `workbench.toml` beside it. The user's own models need no trust. Models that cannot be resolved are omitted because
-    they cannot be asked. Raises ValueError for a suite with errors.
-    """
+    they cannot be asked. Raises ValueError for a suite with errors."""
     if file.suite is None:
         raise ValueError(f"{file.path} has problems and cannot be run")
     try:
@@ -455,8 +442,7 @@ def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
 def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
     """Add the models that a suite's runs would call to the needs of the suite.
 
-    In a resumed batch, the history may name models that the suite does not name.
-    """
+    In a resumed batch, the history may name models that the suite does not name."""
     if set(asked) <= set(needs.models):
         return needs
     return replace(needs, models=tuple(sorted({*needs.models, *asked}, key=str)))
@@ -465,8 +451,7 @@ def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
 def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
     """Add the agents that a suite's runs would start to the needs of the suite.
 
-    Agents that the user chose are left out. A history from elsewhere may name agents that the suite does not name.
-    """
+    Agents that the user chose are left out. A history from elsewhere may name agents that the suite does not name."""
     commands = {*needs.commands}
     for run in runs:
         if run.model_of_suite and run.subject is not None and run.subject.is_agent:
@@ -536,8 +521,7 @@ def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> 
 def can_run_on_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: StoredListings) -> bool:
     """Return whether an untrusted suite can run without its servers, because their tools are stored.
 
-    `asked` holds the models that the runs would call and that need trust.
-    """
+    `asked` holds the models that the runs would call and that need trust."""
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
         return False
@@ -560,8 +544,7 @@ def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
 def needs_asking(spec: ModelSpec) -> bool:
     """Return whether the user must approve a model.
 
-    This holds if its address comes from the suite or the project instead of the user.
-    """
+    This holds if its address comes from the suite or the project instead of the user."""
     return spec.origin in ("suite", "project")
 
 

@@ -51,8 +51,7 @@ def changed_suites(
 ) -> dict[SuiteRef, Suite | None]:
     """Return the suites whose text differs from that in the baseline, each with its earlier version.
 
-    The value is `None` if the earlier text cannot be read.
-    """
+    The value is `None` if the earlier text cannot be read."""
     now = {suite.key: suite for suite in suites}
     found: dict[SuiteRef, Suite | None] = {}
     for then in baseline.suites:
@@ -67,8 +66,7 @@ def changed_suites(
 def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
     """Yield the ids of the cases that had expectations before and have none now.
 
-    If the earlier text cannot be read, every case without expectations counts.
-    """
+    If the earlier text cannot be read, every case without expectations counts."""
     expected = set()
     if before is not None:
         for case in before.cases:
@@ -82,8 +80,7 @@ def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
 def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collection[str]) -> str | None:
     """Return a sentence on the changes to a suite; `None` if only comments or layout changed.
 
-    Cases in `urgent` are named first.
-    """
+    Cases in `urgent` are named first."""
     if before is None:
         return f"{path} changed since the baseline: its earlier text cannot be read"
     if parts := [*_differences(before, after, urgent)]:
@@ -153,8 +150,7 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
     """Return a function that finds the tools offered to the cases of a batch.
 
-    `earlier` maps the suites of the earlier batch to those of the later batch.
-    """
+    `earlier` maps the suites of the earlier batch to those of the later batch."""
     # All runs of a case were offered the same tools, so the first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
     # If two different models are compared, the earlier batch stores the case under its own model.
@@ -203,8 +199,7 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 class Baseline:
     """The runs of an earlier batch, for the comparison with a new batch.
 
-    `suites` are the current suites by path, as the history would store them. `planned` are the cases that will run.
-    """
+    `suites` are the current suites by path, as the history would store them. `planned` are the cases that will run."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -325,8 +320,7 @@ def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
 def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
     """Return a batch of the history as the baseline of a plan, with its latest grades, and notices about it.
 
-    Raises HistoryError if there is no such batch, or if it has no run of the planned cases.
-    """
+    Raises HistoryError if there is no such batch, or if it has no run of the planned cases."""
     home = plan.program.environment.home
     suites = {str(each.path): _as_stored(each, home) for each in plan.files}
     planned = set()
@@ -352,8 +346,7 @@ def baseline_of_batch(
 ) -> tuple[Baseline, list[str]]:
     """Return a batch of a history as the baseline of another batch, and notices about it, like `baseline_of`.
 
-    `suites` are the suites of the later batch at that time, by path.
-    """
+    `suites` are the suites of the later batch at that time, by path."""
     planned = frozenset((run.suite.key, run.case_id, run.model) for run in runs)
     known = batch.suites_by_path
     return _baseline(which, file, known, planned, suites, fail_on, batch.number)
@@ -408,8 +401,7 @@ def _selected(
     """Yield the runs of a baseline that can be compared with the planned runs.
 
     `planned` has the ids of cases by suite. `whole` names the suites of which all cases are planned. All runs of these
-    suites are yielded, because a case that is missing now counts as removed.
-    """
+    suites are yielded, because a case that is missing now counts as removed."""
     for run in runs:
         key = same.get(run.suite.key, run.suite.key)
         if not run.is_fork and (key in whole or run.case_id in planned.get(key, ())):

@@ -1,7 +1,6 @@
 """Files of calls: the calls of an agent that ran elsewhere, for each case of a suite.
 
-The calls are graded like recordings.
-"""
+The calls are graded like recordings."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
     """Yield a message with both places for each key that occurs twice in an object of a JSON text.
 
     The text is valid JSON, but parsers silently use the last value. `first_line` is the number of the text's first
-    line.
-    """
+    line."""
     objects: list[dict[str, int] | None] = []
     before = ""
     for token in _TOKEN.finditer(text):
@@ -96,8 +94,7 @@ class GivenRunDocument(RunDocument):
     """A run in a file of calls.
 
     `started_at` is the start of the run, with an offset. If a `clock` has no time, relative dates count from
-    `started_at`.
-    """
+    `started_at`."""
 
     started_at: Annotated[str, AfterValidator(_time_with_offset)] = ""
 
@@ -136,8 +133,7 @@ CaseRuns = Annotated[
 class CallsDocument(Frozen):
     """A file of calls: the runs of an agent, keyed by case id.
 
-    `null` marks a case that was not run.
-    """
+    `null` marks a case that was not run."""
 
     schema_: str | None = Field(default=None, alias="$schema")
     agent: NonEmpty | None = None
@@ -147,8 +143,7 @@ class CallsDocument(Frozen):
 class RecordDocument(GivenRunDocument):
     """A line of a file of calls: one run of a case.
 
-    Several lines of one case are its repeats.
-    """
+    Several lines of one case are its repeats."""
 
     case: NonEmpty
 
@@ -157,8 +152,7 @@ class RecordDocument(GivenRunDocument):
 class GivenCalls:
     """The runs in a file of calls, keyed by case id. A case that was not run has no runs.
 
-    `places` are the places of the cases in the file, for messages.
-    """
+    `places` are the places of the cases in the file, for messages."""
 
     agent: str
     runs: Mapping[str, tuple[ExternalRun, ...]]
@@ -168,8 +162,7 @@ class GivenCalls:
 def read_calls(path: Path) -> GivenCalls:
     """Return the runs in a file of calls, which is JSON or JSON lines.
 
-    Raises RecordingError if the file cannot be read.
-    """
+    Raises RecordingError if the file cannot be read."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -219,8 +212,7 @@ def _parsed(text: str, of_lines: bool) -> object:
 def _refuse_repeated_keys(text: str, first_line: int = 1) -> None:
     """Raise RunDocumentError for keys that occur twice, such as case ids or arguments.
 
-    JSON parsers would silently use the last value.
-    """
+    JSON parsers would silently use the last value."""
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise RunDocumentError(found)
 
@@ -232,8 +224,7 @@ _MAX_REPEATED = 20
 def calls_of(value: object) -> GivenCalls:
     """Return the runs in a parsed file of calls: an object with `cases`, or a list of records with `case`.
 
-    Raises RunDocumentError.
-    """
+    Raises RunDocumentError."""
     # `_parsed` returns numbered lines as a tuple.
     if isinstance(value, tuple):
         return _of_records((f"line {number}", f"line {number}: $", record) for number, record in value)
@@ -257,8 +248,7 @@ def _native(value: object) -> object:
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
     """Group records by case.
 
-    Each record has three parts: its place for messages, the root of the paths in messages, and its value.
-    """
+    Each record has three parts: its place for messages, the root of the paths in messages, and its value."""
     runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
     for place, root, value in records:
@@ -307,8 +297,7 @@ def runs_given(
 ) -> tuple[list[GivenRun], list[str]]:
     """Return the runs in a file of calls at `path`, and messages about problems.
 
-    `file` is the valid suite. Problems are unknown cases, and cases of the suite without calls.
-    """
+    `file` is the valid suite. Problems are unknown cases, and cases of the suite without calls."""
     assert file.suite is not None
     cases = cases_by_id(file.suite)
     problems = []

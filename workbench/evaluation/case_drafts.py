@@ -2,8 +2,7 @@
 
 Requests and checks are runs of suites built here, so they are planned, approved and run like all others. The asking
 suite has one case for each tool; its only offered tool receives the drafts. The checking suite has one case for each
-draft: the model decides once, and nothing is executed.
-"""
+draft: the model decides once, and nothing is executed."""
 
 from __future__ import annotations
 
@@ -107,8 +106,7 @@ class Draft:
     """A case that a model drafted when asked about a tool.
 
     `tool` is the tool that must be called, or `None` if no tool fits. `free` are the names of arguments that may have
-    any value. `unchecked` is the reason why the check of the draft is incomplete.
-    """
+    any value. `unchecked` is the reason why the check of the draft is incomplete."""
 
     about: str
     user: str
@@ -163,8 +161,7 @@ class RejectedDraft:
 class Drafts:
     """The usable drafts in a model's answers, and the rejected ones.
 
-    `failed` are the questions without a usable answer.
-    """
+    `failed` are the questions without a usable answer."""
 
     kept: tuple[Draft, ...] = ()
     rejected: tuple[RejectedDraft, ...] = ()
@@ -183,24 +180,21 @@ class DraftOptions:
 def plan_of_asking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
     """Return the plan of the runs that ask a model for drafts.
 
-    Raises PlanError.
-    """
+    Raises PlanError."""
     return plan(RunOptions(suites=(file,), models=(options.model,)), program)
 
 
 def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
     """Return the plan of the runs that check drafts.
 
-    Raises PlanError.
-    """
+    Raises PlanError."""
     return plan(RunOptions(suites=(file,), models=(options.checks,), repeats=options.repeats), program)
 
 
 def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
     """Return an upper estimate of the tokens and cost of drafting.
 
-    It counts all questions, and all runs of all possible drafts.
-    """
+    It counts all questions, and all runs of all possible drafts."""
     # Each check is one request with the definitions of all tools.
     definitions = 0
     for tool in tools.values():
@@ -263,8 +257,7 @@ def asking_suite(
 ) -> SuiteFile:
     """Return a suite whose runs ask a model for drafts, with one case for each tool in `about`.
 
-    `path` is the path of the suite that receives the drafts, `system` the instructions of that suite.
-    """
+    `path` is the path of the suite that receives the drafts, `system` the instructions of that suite."""
     submit = {"name": _SUBMIT, "description": "Submit the requests.", "parameters": json_text(_SUBMIT_SCHEMA)}
     cases = []
     for number, name in enumerate(about, 1):
@@ -284,8 +277,7 @@ def checking_suite(
 ) -> SuiteFile:
     """Return a suite that checks drafts, with one case for each; the model decides once in each case.
 
-    `like` is the suite that receives the drafts, `by` the deciding grader.
-    """
+    `like` is the suite that receives the drafts, `by` the deciding grader."""
     cases = []
     for number, draft in enumerate(drafts, 1):
         cases.append({**draft.table(), "id": f"draft-{number}"})
@@ -309,8 +301,7 @@ def drafts_in(
 ) -> Drafts:
     """Return the drafts in the answers to an asking suite.
 
-    `before` holds the requests of existing cases, so that similar drafts are rejected.
-    """
+    `before` holds the requests of existing cases, so that similar drafts are rejected."""
     kept: list[Draft] = []
     dropped: list[RejectedDraft] = []
     failed: list[RejectedDraft] = []
@@ -346,8 +337,7 @@ def drafts_in(
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
     """Return the drafts whose checking runs all passed.
 
-    A draft with missing runs is kept as unchecked, because no run contradicts the draft.
-    """
+    A draft with missing runs is kept as unchecked, because no run contradicts the draft."""
     kept: list[Draft] = []
     dropped: list[RejectedDraft] = []
     by_case: dict[str, list[RunResult]] = {}
@@ -429,8 +419,7 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
 def _requests_in(result: RunResult | None) -> Sequence[object]:
     """Return the requests in a model's answer.
 
-    Raises ValueError with the reason if there are none.
-    """
+    Raises ValueError with the reason if there are none."""
     if result is None:
         raise ValueError("the model was not asked")
     if result.status in (Status.ERROR, Status.STOPPED):
@@ -478,8 +467,7 @@ def _draft_of(
 ) -> Draft:
     """Return the draft in one item of an answer.
 
-    Raises ValueError with the reason if the draft is rejected.
-    """
+    Raises ValueError with the reason if the draft is rejected."""
     if not isinstance(item, Mapping):
         raise ValueError("the draft is not an object")
     user, tool = item.get("user"), item.get("tool")
@@ -518,8 +506,7 @@ def _draft_of(
 def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mapping[str, ToolDefinition]) -> str | None:
     """Return the tool of a draft's call.
 
-    Raises ValueError if there is no such tool or if its schema refuses the arguments.
-    """
+    Raises ValueError if there is no such tool or if its schema refuses the arguments."""
     if tool is None:
         if arguments:
             raise ValueError("it has arguments, but no tool")

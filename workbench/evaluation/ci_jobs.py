@@ -42,8 +42,7 @@ class CiJob:
 
     `suite` is the path from the root of the repository, `model` a name for `--model`. The job receives `variables` from
     the repository's secrets. `programs` holds the first words of the servers' commands, `installs` the requirements of
-    servers in Python files. `all_skipped` means that no case has a request yet; such a suite passes.
-    """
+    servers in Python files. `all_skipped` means that no case has a request yet; such a suite passes."""
 
     suite: str
     model: str
@@ -55,8 +54,7 @@ class CiJob:
     def text(self, system: CiSystem, requirement: str | None) -> str:
         """Return the content of the job's file.
 
-        Without a `requirement`, the job reads it from the variable `$WORKBENCH`.
-        """
+        Without a `requirement`, the job reads it from the variable `$WORKBENCH`."""
         if system == "gitlab":
             return "".join(f"{line}\n" for line in self._gitlab(requirement))
         return "".join(f"{line}\n" for line in self._github(requirement))
@@ -126,8 +124,7 @@ def job_of(
 ) -> CiJob:
     """Return the CI job of a suite in the repository at `root`.
 
-    `servers` are tables in the form in which a suite writes them.
-    """
+    `servers` are tables in the form in which a suite writes them."""
     programs: list[str] = []
     in_python = False
     for server in servers:
@@ -163,8 +160,7 @@ def only_on_this_machine(servers: Iterable[Table], model_url: str) -> Iterator[s
 def requirement() -> str | None:
     """Return the requirement that pip can install this program from: its repository or its index.
 
-    Returns `None` if the program is installed from a folder whose repository has no public address.
-    """
+    Returns `None` if the program is installed from a folder whose repository has no public address."""
     try:
         origin = metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
     except metadata.PackageNotFoundError:

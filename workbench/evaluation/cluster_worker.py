@@ -1,7 +1,6 @@
 """A worker of a cluster. It executes portions of a plan's runs with the resources of its machine.
 
-dask calls the functions by name. The program fetches messages; a worker never calls the program.
-"""
+dask calls the functions by name. The program fetches messages; a worker never calls the program."""
 
 from __future__ import annotations
 
@@ -87,8 +86,7 @@ async def prepare(setup: bytes) -> tuple[str, ...]:
 async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
     """Handle messages from the program, and return this worker's numbered messages after `seen`.
 
-    The call waits until there are messages. It returns `None` if this worker no longer works for the batch.
-    """
+    The call waits until there are messages. It returns `None` if this worker no longer works for the batch."""
     node = _NODES.get(token)
     if node is None or not node.requests.record_request():
         return None
@@ -101,8 +99,7 @@ async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
 def run_portion(token: str, portion: bytes) -> bool:
     """Execute a portion of the runs to its end, as a task of dask.
 
-    Returns whether this worker still works for the batch.
-    """
+    Returns whether this worker still works for the batch."""
     from distributed import secede
 
     # While the task waits for the engine's thread, it leaves dask's pool to let other tasks start.
@@ -129,8 +126,7 @@ async def dismiss(token: str) -> None:
 def _set_up_own_process() -> None:
     """Set up a worker process that was started for one batch.
 
-    The process ignores Ctrl+C, which the program handles, and keeps standard output free for reports.
-    """
+    The process ignores Ctrl+C, which the program handles, and keeps standard output free for reports."""
     if threading.current_thread() is threading.main_thread():
         for number in PROGRAM_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
@@ -157,8 +153,7 @@ def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
 class RequestWatch:
     """Records whether the program still sends requests to this worker.
 
-    A silence above the limit is final, because other workers have the leases by then. `clock` returns seconds.
-    """
+    A silence above the limit is final, because other workers have the leases by then. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -268,8 +263,7 @@ class Node:
     async def messages_after(self, seen: int) -> bytes | None:
         """Return the messages after `seen`, and delete earlier messages.
 
-        Returns `None` if the request came too late.
-        """
+        Returns `None` if the request came too late."""
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()

@@ -45,8 +45,7 @@ MAX_EARLIER_RUNS = 200
 class CaseConfirmation:
     """The decisions on cases that broke.
 
-    Some cases are decided without reruns; the others are in the plan of reruns.
-    """
+    Some cases are decided without reruns; the others are in the plan of reruns."""
 
     against: AgainstBaseline
     decided: tuple[ConfirmedCase, ...]
@@ -70,8 +69,7 @@ class CaseConfirmation:
     ) -> AgainstBaseline:
         """Return the comparison with a verdict on each broken case.
 
-        `results` are the reruns, recorded as `batch`.
-        """
+        `results` are the reruns, recorded as `batch`."""
         cases, errors, made = [*self.decided], 0, 0
         if self.plan is not None and self.plan.reruns is not None:
             course, in_error = self.plan.reruns.evidence(), Counter[int]()
@@ -121,8 +119,7 @@ def confirmation_of(
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
     No confirmation is needed if none was requested, or if the test over all cases has already decided. `results` are
-    the results of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun.
-    """
+    the results of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun."""
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
         return None
@@ -205,8 +202,7 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
     """Return a planned run of a case, if possible its first run.
 
     The plan of a resumed batch lacks cases whose runs finished earlier. Such a case is planned like another case of its
-    suite and model, because the approval covers that case's needs.
-    """
+    suite and model, because the approval covers that case's needs."""
     alike = None
     for run in plan.runs:
         if (baseline.suites[str(run.file.path)].key, run.model) == (change.suite, change.model):
@@ -224,8 +220,7 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
 def _certainty(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
     """Return why a broken case needs no rerun; `None` if it needs one.
 
-    No rerun is needed if the model always gives the same answer.
-    """
+    No rerun is needed if the model always gives the same answer."""
     model = model_of(change.model)
     if not is_built_in(model):
         return None

@@ -49,8 +49,7 @@ _ROUNDING: Final = 1e-9
 class CostLimitError(Exception):
     """The limit on the cost of a batch cannot be enforced.
 
-    Each of `problems` is one sentence with the remedy.
-    """
+    Each of `problems` is one sentence with the remedy."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -62,8 +61,7 @@ class ExpectedCost:
     """The expected cost of one run in US dollars.
 
     `request_usd` is set if the cost is only guessed from the length of the request. It is then the cost of the request
-    alone.
-    """
+    alone."""
 
     usd: float
     request_usd: float | None = None
@@ -78,8 +76,7 @@ class ExpectedCost:
 class SpentCost:
     """The US dollars spent by a plan's runs, including judges.
 
-    Derived plans, such as reruns, share this object.
-    """
+    Derived plans, such as reruns, share this object."""
 
     usd: float = 0.0
 
@@ -95,8 +92,7 @@ class CostLimit:
     def expected_of(self, run: PlannedRun) -> ExpectedCost:
         """Return the expected cost of a run.
 
-        A run outside the original plan, such as a mutant's run, gets the highest expected cost of its model.
-        """
+        A run outside the original plan, such as a mutant's run, gets the highest expected cost of its model."""
         if (known := self.expected.get(_cell(run))) is not None:
             return known
         alike = []
@@ -129,8 +125,7 @@ def cost_limit(
     """Return a limit of `usd` on the cost of runs.
 
     The expected costs come from earlier runs in `history`. Raises CostLimitError if a price is unknown, and
-    HistoryError.
-    """
+    HistoryError."""
     cells = {_cell(run): run for run in runs}
     # All prices must be known before the first run because a limit cannot be enforced with an unknown price.
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
@@ -266,8 +261,7 @@ class CostGuard:
 
     Runs in progress count with their expected cost. While the cost of a model is only guessed, a single run of this
     model begins first, if its first request fits. That run shows the real cost. `ask` may raise the limit: it receives
-    the limit and the amount spent, and returns a new limit or `None`.
-    """
+    the limit and the amount spent, and returns a new limit or `None`."""
 
     status: Status = Status.STOPPED
 
@@ -306,8 +300,7 @@ class CostGuard:
     async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a run, or `None` to start it now.
 
-        The call waits while runs in progress may still cost less than expected.
-        """
+        The call waits while runs in progress may still cost less than expected."""
         while True:
             expected = self._limit.expected_of(planned)
             usd = needed_usd = expected.usd

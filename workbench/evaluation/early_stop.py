@@ -31,8 +31,7 @@ class StopError(ValueError):
 def stopping_rule(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
     """Return the stopping rule for a batch of these runs.
 
-    A missing seed is derived from the plan, so the same runs have the same order every time. Raises StopError.
-    """
+    A missing seed is derived from the plan, so the same runs have the same order every time. Raises StopError."""
     seed = stop.seed
     if seed is None:
         seed = _seed_of(runs)
@@ -81,8 +80,7 @@ def undecidable_gates(until: Until, runs: Iterable[PlannedRun], files: Iterable[
 def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
     """Shuffle the cases, or clusters of cases, of these runs.
 
-    Within a case, each repeat runs with all models before the next repeat.
-    """
+    Within a case, each repeat runs with all models before the next repeat."""
     # Cases of a cluster fail together, so the test draws clusters at random.
     of_unit: dict[object, list[PlannedRun]] = {}
     for run in runs:
@@ -108,8 +106,7 @@ def place_of(run: PlannedRun) -> PlannedRunPlace:
 def watch_of(plan: Plan) -> EarlyStopping | None:
     """Return the early-stopping state of a plan's batch; `None` if the batch runs every case.
 
-    The state includes the runs that finished before.
-    """
+    The state includes the runs that finished before."""
     if plan.until is None:
         return None
     over, numbers = plan.finished_figures, plan.places
@@ -146,8 +143,7 @@ class EarlyStopper:
     """Listens to a batch, and skips its runs once they can no longer change the decision.
 
     No run begins more than `ahead` places after the first unfinished run. Otherwise, a fast model would finish all its
-    runs before anything is decided.
-    """
+    runs before anything is decided."""
 
     status: Status = Status.SKIPPED
 
@@ -175,8 +171,7 @@ class EarlyStopper:
     async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a run, or `None` to start it now.
 
-        The call waits while the run is too far ahead of the first unfinished run.
-        """
+        The call waits while the run is too far ahead of the first unfinished run."""
         number = self._numbers[planned.run_id]
         # A run that is too far ahead waits until the first unfinished place advances or the batch is decided.
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:

@@ -1,8 +1,7 @@
 """JSON Schemas of the files that people write, for editors. They are derived from the models that read the files.
 
 The schemas allow no unknown keys. Schemas of TOML files are draft 7 because TOML editors support it best. `workbench
-validate` checks more than the schemas, such as rules between keys.
-"""
+validate` checks more than the schemas, such as rules between keys."""
 
 from __future__ import annotations
 
@@ -92,8 +91,7 @@ def _plain(schema: Any) -> Any:
 def _check_as_written() -> _Json:
     """Return the schema of a check as it is written: a bare value, or a table with the key of one check.
 
-    A table without such a key is also a value.
-    """
+    A table without such a key is also a value."""
     keys: list[_Json] = []
     checks: list[_Json] = []
     for name, check in CHECK_CLASSES.items():

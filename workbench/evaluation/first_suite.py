@@ -1,8 +1,7 @@
 """The first suite for the tools of servers.
 
 Each tool gets a case in which the tool must be called. Each group of tools gets a case in which no tool may be called.
-All cases are skipped until the user writes their requests.
-"""
+All cases are skipped until the user writes their requests."""
 
 from __future__ import annotations
 
@@ -88,8 +87,7 @@ def starter_suite(
 
     The same tools give the same text. `by` is the deciding grader, `min_pass_rate` the gate, in `[0, 1]`. Without
     tools, the suite has only the servers. A tool with `drafts` gets the drafts as cases instead of an empty case. With
-    `schema`, the first line names the JSON Schema with which editors complete the suite.
-    """
+    `schema`, the first line names the JSON Schema with which editors complete the suite."""
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
@@ -140,8 +138,7 @@ def with_prefixes(
 ) -> tuple[list[Table], list[ToolDefinition]]:
     """Return servers and all their tools, with prefixes where tool names collide.
 
-    If two servers have a tool of the same name, each tool of both servers gets the name of its server as a prefix.
-    """
+    If two servers have a tool of the same name, each tool of both servers gets the name of its server as a prefix."""
     owners: dict[str, list[int]] = {}
     for at, tools in enumerate(listed):
         for name in {tool.name for tool in tools}:
@@ -269,8 +266,7 @@ def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, ta
 def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
     """Group tools by server, or those of a single server by the first words of their names.
 
-    First words form groups only if each word has several tools and no word is a verb.
-    """
+    First words form groups only if each word has several tools and no word is a verb."""
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools:
         by_server.setdefault(tool.server or "tools", []).append(tool)
@@ -349,8 +345,7 @@ class ServersToList:
 
     `file` is a suite with only the servers, for which trust is requested. `program` temporarily has the values of
     variables from a client's configuration, because the suite only names the variables. `missing` holds the variables
-    that the user must set before the suite can run.
-    """
+    that the user must set before the suite can run."""
 
     found: FoundServers
     file: SuiteFile
@@ -370,8 +365,7 @@ class ServersToList:
     ) -> SuiteFile:
         """Return the first suite for the tools that each server listed, with cases for all tools or those in `only`.
 
-        The suite may have errors, because a server may list anything.
-        """
+        The suite may have errors, because a server may list anything."""
         servers, tools = with_prefixes(self.found.tables, listed)
         chosen = tools
         if only is not None:
@@ -392,8 +386,7 @@ def _with_login(server: Table, logins: Path) -> Table:
 def servers_to_list(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToList:
     """Prepare servers to list their tools for a suite at `path`. `folder` need not exist.
 
-    Raises ClientConfigError for a server that a suite cannot hold, and ConfigError for a `.env` that cannot be read.
-    """
+    Raises ClientConfigError for a server that a suite cannot hold, and ConfigError for a `.env` that cannot be read."""
     found = replace(found, tables=tuple(_with_login(table, program.folders.logins) for table in found.tables))
     known = program.environment.own
     if folder.is_dir():

@@ -30,8 +30,7 @@ _Other = TypeVar("_Other")
 def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[CaseKey, RunRow]:
     """Return each case's first finished run in a stored batch.
 
-    `same` maps the suites of the batch to those of a later batch.
-    """
+    `same` maps the suites of the batch to those of a later batch."""
     found: dict[CaseKey, RunRow] = {}
     for row in islice(rows, MAX_RUNS):
         if row.figures is not None and not row.is_fork:
@@ -63,8 +62,7 @@ def notes_on_instructions(
     """Yield a sentence on each server and image that differs between two batches.
 
     Runs of the same cases are compared: servers by their instructions, images by their content. `names` are the names
-    of the two batches in the sentences.
-    """
+    of the two batches in the sentences."""
     reported: set[str] = set()
     looked_at: dict[str, int] = {}
     for key in islice((key for key in after if key in before), MAX_RUNS):

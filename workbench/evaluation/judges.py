@@ -19,8 +19,7 @@ from workbench.suite.suite_file import SuiteFile
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
     """Return the settings of a check's judge, for suites in a folder.
 
-    Raises ConfigError as `judge_of` does.
-    """
+    Raises ConfigError as `judge_of` does."""
     return judge_of(
         check,
         lambda: models.judge(folder),
@@ -31,8 +30,7 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
     """Yield the reasons why checks in valid suites cannot be judged, each once per suite.
 
-    Skipped cases are left out. Problems that loading the suite reports are left out too.
-    """
+    Skipped cases are left out. Problems that loading the suite reports are left out too."""
 
     messages: dict[str, None] = {}
     for file, case in cases:

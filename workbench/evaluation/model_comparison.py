@@ -36,8 +36,7 @@ from workbench.version import __version__
 class ModelComparison:
     """All runs of a batch, compared by model.
 
-    With `only_differences`, reports leave out the cases with the same outcome for all models.
-    """
+    With `only_differences`, reports leave out the cases with the same outcome for all models."""
 
     comparison: Comparison
     outcome: Outcome

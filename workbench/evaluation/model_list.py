@@ -44,8 +44,7 @@ class KnownEndpoint:
     """A known endpoint, the environment that may hold its key, and its response.
 
     `models` are the models that the endpoint lists. It is `None` if the endpoint was not asked or listed no models, and
-    `problem` says why.
-    """
+    `problem` says why."""
 
     preset: Preset
     environment: Mapping[str, str]
@@ -56,8 +55,7 @@ class KnownEndpoint:
     def key_is_found(self) -> bool:
         """Whether the key's variable has a value.
 
-        This is also true for a local server, which needs no key.
-        """
+        This is also true for a local server, which needs no key."""
         variable = self.preset.api_key_env
         return variable is None or bool(self.environment.get(variable, "").strip())
 
@@ -65,8 +63,7 @@ class KnownEndpoint:
     def is_reachable(self) -> bool:
         """Whether the endpoint can be used.
 
-        It can if its key is found, or if it is a local server that answered.
-        """
+        It can if its key is found, or if it is a local server that answered."""
         return self.models is not None or (not self.preset.is_local and self.key_is_found)
 
     @property
@@ -91,8 +88,7 @@ def known_endpoints(
 ) -> tuple[list[KnownEndpoint], list[str]]:
     """Return the known endpoints, and problems with files of variables. Only files are read.
 
-    If several folders have suites, an endpoint gets the variables of the first folder with its key.
-    """
+    If several folders have suites, an endpoint gets the variables of the first folder with its key."""
     environments: list[Mapping[str, str]] = []
     problems: list[str] = []
     for folder in folders:
@@ -116,8 +112,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
     """Ask an endpoint for its models, and return the endpoint with them.
 
     A local server is first tested by a bare connection, which fails at once if no server listens. The key is sent only
-    to the preset's address.
-    """
+    to the preset's address."""
     preset = endpoint.preset
     if preset.is_local and not await _accepts_connections(preset.base_url):
         return replace(endpoint, models=None, problem="")
@@ -138,8 +133,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
     """Ask all endpoints with a known key for their models at the same time.
 
-    Returns all endpoints, also those that were not asked.
-    """
+    Returns all endpoints, also those that were not asked."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:
@@ -163,8 +157,7 @@ async def _accepts_connections(url: str) -> bool:
 def names_to_run(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
     """Yield the models that an endpoint lists, each with its name for runs.
 
-    The name is `None` if a `workbench.toml` must name the model first.
-    """
+    The name is `None` if a `workbench.toml` must name the model first."""
     for model in endpoint.models or ():
         yield model, endpoint.preset.model_name(model)
 
@@ -382,8 +375,7 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
 def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
     """Return the entry of a model in `found`, after adding a new one.
 
-    Raises ConfigError for an unreadable `.env`.
-    """
+    Raises ConfigError for an unreadable `.env`."""
     environment = program.environment.of(folder)
     for listed in found.models:
         # The same model with another key is a separate entry.
@@ -398,8 +390,7 @@ def check_refusal(
 ) -> str | None:
     """Return why a changed model must not be called; `None` if it may be.
 
-    An untrusted `workbench.toml` of a project must neither run a command nor send the value of a variable.
-    """
+    An untrusted `workbench.toml` of a project must neither run a command nor send the value of a variable."""
     if known is None or not needs_asking(known):
         return None
     # A program may fetch the credentials of a cloud, too.

@@ -23,8 +23,7 @@ def full_model_names(
     A bare name gets the provider of the model before it. There are three exceptions: a built-in model, the subject of a
     suite at the paths, and a model in a `workbench.toml` there. Files are read only for bare names.
 
-    Raises ConfigError if a needed `workbench.toml` cannot be used.
-    """
+    Raises ConfigError if a needed `workbench.toml` cannot be used."""
     known: set[str] = set()
     if not all(map(are_full, lists)):
         known = _names_at([Path(path) for path in paths or ["."]], search)

@@ -64,8 +64,7 @@ class Resume:
     """The request to resume a batch of the history.
 
     `batch` is the batch's number or name, by default the latest batch with missing runs. `anyway` resumes the batch
-    even if the address or the settings of a model have changed.
-    """
+    even if the address or the settings of a model have changed."""
 
     batch: str | None = None
     anyway: bool = False
@@ -76,8 +75,7 @@ class Stop:
     """A request to stop a batch early, once a rule has decided.
 
     The rule decides which model is better, or whether a pass rate is reached. Runs have a random order. `seed` sets the
-    order; by default, it is derived from the plan.
-    """
+    order; by default, it is derived from the plan."""
 
     seed: int | None = None
     looks: int | None = None
@@ -92,8 +90,7 @@ class Stop:
 class Shard:
     """A request to run only one part of a plan. The other parts run elsewhere.
 
-    The histories of all shards are merged afterwards.
-    """
+    The histories of all shards are merged afterwards."""
 
     index: int
     """The number of the shard, from 1."""
@@ -210,8 +207,7 @@ class RunOptions(CommonOptions):
     def model_options(self) -> ModelOptions:
         """The options for models and judges.
 
-        Raises ConfigError.
-        """
+        Raises ConfigError."""
         return ModelOptions(
             frozenset(self.model_names),
             self.base_url,
@@ -326,8 +322,7 @@ class ClusterAddress:
 def cluster_address(text: str) -> ClusterAddress:
     """Parse the address of a cluster, such as `local:8` or `tcp://scheduler:8786`.
 
-    Raises ValueError for any other text.
-    """
+    Raises ValueError for any other text."""
     if text.startswith(_LOCAL):
         number = text.removeprefix(_LOCAL)
         if number.isdecimal() and 1 <= int(number) <= MAX_CLUSTER_WORKERS:

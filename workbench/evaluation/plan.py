@@ -72,8 +72,7 @@ def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
 class PlanError(Exception):
     """The options cannot be planned.
 
-    `notices` are the errors and all other notices, in order.
-    """
+    `notices` are the errors and all other notices, in order."""
 
     def __init__(self, *notices: Notice) -> None:
         errors = []
@@ -87,8 +86,7 @@ class PlanError(Exception):
 class ClusterError(Exception):
     """A cluster cannot execute a plan; nothing was run.
 
-    Each of `problems` is one sentence.
-    """
+    Each of `problems` is one sentence."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -107,8 +105,7 @@ class NotInstalledError(ClusterError):
 class FinishedRun:
     """A finished run, its case, and its place in the plan of its batch, from 0.
 
-    The case is `None` if the suite of a stored run can no longer be read.
-    """
+    The case is `None` if the suite of a stored run can no longer be read."""
 
     place: int
     case: Case | None
@@ -121,8 +118,7 @@ class FinishedRun:
 class LazyRuns(LazySequence[FinishedRun]):
     """Finished runs in the order of their batch's plan.
 
-    They are read on demand, because memory may not hold all of them.
-    """
+    They are read on demand, because memory may not hold all of them."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -136,8 +132,7 @@ class LazyRuns(LazySequence[FinishedRun]):
 class PlannedRuns(LazyRuns):
     """The finished runs of a plan's batch, in the order of the plan.
 
-    `results` are the results of this plan. `before` holds the runs that ended before the batch was resumed.
-    """
+    `results` are the results of this plan. `before` holds the runs that ended before the batch was resumed."""
 
     def __init__(self, plan: Plan, results: Sequence[RunResult], before: Sequence[FinishedRun] = ()) -> None:
         self._plan, self._now, self._before = plan, results, before
@@ -178,8 +173,7 @@ class PlannedRuns(LazyRuns):
 class Plan:
     """The runs to execute, in order, and their common settings.
 
-    `approval.Needs` finds the programs, code and models that the runs need on this machine.
-    """
+    `approval.Needs` finds the programs, code and models that the runs need on this machine."""
 
     runs: tuple[PlannedRun, ...]
     program: Program = field(repr=False)
@@ -283,8 +277,7 @@ class Plan:
     def finished_figures(self) -> Mapping[int, RunSummary]:
         """The figures of runs that ended before the batch was resumed, keyed by place in the plan.
 
-        Raises HistoryError.
-        """
+        Raises HistoryError."""
         if self.resumed is not None:
             return self.resumed.over
         return {}

@@ -50,8 +50,7 @@ MAX_KNOWN_SHOWN = 20
 def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
     """Load suites, choose cases, resolve models, and return the plan of an evaluation.
 
-    Nothing is started or imported. `search` is passed to the search for suites. Raises PlanError.
-    """
+    Nothing is started or imported. `search` is passed to the search for suites. Raises PlanError."""
     if options.resume is not None:
         # This import is lazy, because a run that resumes nothing needs no history.
         from workbench.evaluation.resume import plan_resumption
@@ -213,8 +212,7 @@ def _limited(
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
     """Yield a problem for each word in the options that matches nothing.
 
-    Without this check, a renamed case would silently drop out of a batch.
-    """
+    Without this check, a renamed case would silently drop out of a batch."""
     tags: set[str] = set()
     variants: set[str] = set()
     for suite in suites_of(files).values():
@@ -295,8 +293,7 @@ def has_subject(file: SuiteFile, name: str) -> bool:
 def shard_of_plan(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: ModelSpecs) -> PlannedShard:
     """Return the part of a plan that a shard runs.
 
-    Raises HistoryError if the history of costs cannot be read.
-    """
+    Raises HistoryError if the history of costs cannot be read."""
     # Every shard needs the secrets of the whole plan, because batches can be merged only if all shards redact alike.
     register_run_secrets(program, runs, specs)
     if shard.costs is None:

@@ -55,8 +55,7 @@ class BatchProgress(Progress):
     def _record(self, happened: Event, now_s: float) -> bool:
         """Record an event of an answer. Returns whether it may change the progress line.
 
-        Pieces of text do not change the line at once. The next timed redraw shows them.
-        """
+        Pieces of text do not change the line at once. The next timed redraw shows them."""
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:
             case RequestStarted():

@@ -1,7 +1,6 @@
 """Regrading: recordings, files of calls and stored runs are graded without new runs.
 
-Each run is read as a `RunToGrade`, which `regrade` grades. `regrade_result` grades a run that is still in memory.
-"""
+Each run is read as a `RunToGrade`, which `regrade` grades. `regrade_result` grades a run that is still in memory."""
 
 from __future__ import annotations
 
@@ -62,8 +61,7 @@ class RegradingJudges:
     """The judges of regraded runs. Use and close them on one event loop.
 
     With a `chosen` model, missing judgements are requested: from the model that a check names, otherwise from the
-    chosen one. Without it, no model is called.
-    """
+    chosen one. Without it, no model is called."""
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
         self.approval = approval
@@ -77,8 +75,7 @@ class RegradingJudges:
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
         """Return the judge of one run.
 
-        It knows the judgements that were recorded with the run.
-        """
+        It knows the judgements that were recorded with the run."""
         path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
@@ -100,8 +97,7 @@ class RegradingJudges:
 class RunToGrade:
     """A recording, its stored result, and the suite and case that grade it.
 
-    `given` means that the recording was built from a file of calls and was never graded. The suite is valid.
-    """
+    `given` means that the recording was built from a file of calls and was never graded. The suite is valid."""
 
     recording: Recording
     recorded: RunResult
@@ -113,8 +109,7 @@ class RunToGrade:
 async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[RunResult]:
     """Grade recorded runs again, and return the new results in the same order.
 
-    A run that ended in an error keeps its error. The judges are closed at the end.
-    """
+    A run that ended in an error keeps its error. The judges are closed at the end."""
     results: dict[int, RunResult] = {}
     functions: dict[Path, PythonFunctions] = {}
     waiting = enumerate(runs)
@@ -178,8 +173,7 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
 def regrade_result(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
     """Grade a finished run by the case of `planned`, without calling a model or a tool.
 
-    A run that was stopped, timed out or failed unexpectedly keeps its result. Blocks while the checks run.
-    """
+    A run that was stopped, timed out or failed unexpectedly keeps its result. Blocks while the checks run."""
     result = replace(result, grading=planned.settings.grading)
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out", "user error", "stopped"):
@@ -212,8 +206,7 @@ class GradeOptions:
 
     `suite` replaces the suites of the recordings, `by` is the deciding grader, and `repeat_rule` joins repeats. `judge`
     is the model for unknown judgements; without it, no model is asked. `calls` are files of calls, graded by the cases
-    of `suite`.
-    """
+    of `suite`."""
 
     paths: tuple[Path, ...] = ()
     calls: tuple[Path, ...] = ()
@@ -236,8 +229,7 @@ class BrokenSuiteError(RecordingError):
 class RegradePlan:
     """The recordings to regrade, each once.
 
-    `problems` says why other recordings cannot be graded.
-    """
+    `problems` says why other recordings cannot be graded."""
 
     runs: tuple[RunToGrade, ...]
     options: GradeOptions
@@ -258,8 +250,7 @@ class RegradePlan:
 def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
     """Read recordings and files of calls, and return the plan of grading them.
 
-    Raises RecordingError if the chosen suite cannot be used.
-    """
+    Raises RecordingError if the chosen suite cannot be used."""
     now = None
     if options.suite is not None:
         now = _valid(load_suite(options.suite)).standalone
@@ -303,8 +294,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
 def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
     """Regrade recordings on an event loop of this thread, and return the report.
 
-    The report has the verdicts on each run before and after.
-    """
+    The report has the verdicts on each run before and after."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     judges = RegradingJudges(plan.program, approval, plan.options.judge)
     results, suites = _by_suite(plan.runs, asyncio.run(regrade(plan.runs, judges)))
@@ -334,8 +324,7 @@ def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
 def _files(path: Path) -> list[Path]:
     """Return the given file, or the recordings in a folder.
 
-    Raises RecordingError if there are none.
-    """
+    Raises RecordingError if there are none."""
     try:
         found = [path]
         if path.is_dir():
@@ -394,8 +383,7 @@ _AT_A_TIME = 256
 class StoredRun:
     """A finished run of the history, with its present suite and case.
 
-    `has_other_requests` means that the case now sends other requests than in this run.
-    """
+    `has_other_requests` means that the case now sends other requests than in this run."""
 
     row: RunRow
     file: SuiteFile
@@ -409,8 +397,7 @@ class RegradingPlan:
 
     `missing` holds runs of cases that the present suites lack. `problems` says why suites cannot be used. Neither list
     includes runs that never finished. `texts` holds the texts of cases that were edited after the run but send the same
-    requests.
-    """
+    requests."""
 
     batch: BatchRow
     runs: StoredRunsToGrade
@@ -556,8 +543,7 @@ def regrade_stored_runs(
     `judges` is called for each portion of runs. `damaged` is called with a message for each damaged run, which is left
     out.
 
-    Raises HistoryError, and RecordingError for a result that cannot be read.
-    """
+    Raises HistoryError, and RecordingError for a result that cannot be read."""
     for first in range(0, len(runs), _AT_A_TIME):
         by_id = {run.row.id: run for run in runs[first : first + _AT_A_TIME]}
         rows = (run.row for run in by_id.values())
@@ -583,8 +569,7 @@ def store_grades(
 ) -> None:
     """Store new grades of a batch, run by run, in addition to its old grades.
 
-    `graded_at` is an ISO 8601 time. Raises HistoryError.
-    """
+    `graded_at` is an ISO 8601 time. Raises HistoryError."""
 
     def rows() -> Iterator[tuple[int, RunSummary, RunResult]]:
         for each in graded:
@@ -612,8 +597,7 @@ class _OldSuites:
         """Return the present suite with the variant of a run; `None` if there is no such variant.
 
         If the present suite has no variant of that name, the earlier variant is added, which may come from another
-        file.
-        """
+        file."""
         assert file.suite is not None
         name = variant_name_of(row.model)
         if has_variant_of(file.suite, row.model):
@@ -633,8 +617,7 @@ class _OldSuites:
     def has_other_requests(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
         """Return whether a run's case would send other requests with the present suite.
 
-        Returns `False` if the old suite cannot be read because a secret in it was redacted.
-        """
+        Returns `False` if the old suite cannot be read because a secret in it was redacted."""
         key = (row.suite.id, row.case_id, variant_name_of(row.model))
         if key not in self._known:
             self._known[key] = row.suite.hash != file.hash and self._differs(row, file, case)

@@ -67,8 +67,7 @@ if TYPE_CHECKING:
 class CaseResults(LazySequence[CaseResult]):
     """The results of each case with each model, in order. A result can also be found by its case id.
 
-    Example: `cases["time-in-oslo"]`.
-    """
+    Example: `cases["time-in-oslo"]`."""
 
     def __init__(self, cases: Sequence[CaseResult]) -> None:
         self._cases = cases
@@ -97,8 +96,7 @@ class CaseResults(LazySequence[CaseResult]):
         """Return the result of a case.
 
         Give `model` and `suite` if several were run. Raises KeyError if no result fits, and LookupError if several
-        results fit.
-        """
+        results fit."""
         found: list[CaseResult] = []
         for case in self:
             run = case.runs[0]
@@ -123,8 +121,7 @@ class CaseResults(LazySequence[CaseResult]):
 class Report:
     """The runs of an evaluation in the order of its plan, and everything derived from them.
 
-    The results are not redacted; `text`, `document` and `json` hold no secrets.
-    """
+    The results are not redacted; `text`, `document` and `json` hold no secrets."""
 
     runs: tuple[FinishedRun, ...] | LazyRuns
     """The runs, in memory or read from the history on demand."""
@@ -179,8 +176,7 @@ class Report:
     def to_dataframe(self) -> Any:
         """Return `rows` as a data frame of pandas, or of polars if only that is installed.
 
-        Raises ImportError without either.
-        """
+        Raises ImportError without either."""
         rows = self.rows()
         if find_spec("pandas") is not None:
             return import_module("pandas").DataFrame(rows)
@@ -222,8 +218,7 @@ class Report:
     def quality(self) -> Quality:
         """The verdict on the runs, and the reasons for it.
 
-        Forks count only if all runs are forks.
-        """
+        Forks count only if all runs are forks."""
         results, of = self._counting, self.suite_of
         aggregates = aggregates_of(results, self.suites)
         if self.shard is not None:
@@ -251,8 +246,7 @@ class Report:
     def cases(self) -> CaseResults:
         """The result of each case with each model, in the order of the plan.
 
-        A result can also be found by its case id.
-        """
+        A result can also be found by its case id."""
         return CaseResults(self.quality.cases)
 
     @property
@@ -289,8 +283,7 @@ class Report:
 
         Measures have the names of a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a quantity of its
         formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`, `"valid_arguments"`, or
-        a named check of answers (`"response.NAME"`). Raises KeyError for any other name.
-        """
+        a named check of answers (`"response.NAME"`). Raises KeyError for any other name."""
         # All runs are searched, because a named check may exist in only one case.
         named: dict[str, None] = {}
         for run in self.results:
@@ -314,8 +307,7 @@ class Report:
     def exit_code(self) -> int:
         """The exit code of a command with this report.
 
-        For a shard, the exit code says only whether its runs could be executed.
-        """
+        For a shard, the exit code says only whether its runs could be executed."""
         # The worst outcome decides. From the worst, the order is: an interrupt, missing data, errors, missed
         # requirements.
         confirmed = None
@@ -350,8 +342,7 @@ class Report:
     def nothing_graded(self) -> str | None:
         """Why no run was graded; `None` if any run was.
 
-        If a comparison decides the outcome, also why no run was compared.
-        """
+        If a comparison decides the outcome, also why no run was compared."""
         if self.shard is not None and not self.results:
             return None
         if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
@@ -362,8 +353,7 @@ class Report:
     def recorded_as(self) -> str | None:
         """Where the batch is stored in the history, or how many of its runs are not stored.
 
-        It is `None` if the batch is not stored at all.
-        """
+        It is `None` if the batch is not stored at all."""
         return recorded_as(self.batch, self.unrecorded)
 
     def document(self) -> ReportDocument:
@@ -380,8 +370,7 @@ class Report:
     def pieces(self, form: str, *, lean: bool = False) -> Iterator[str]:
         """Yield the report in a form of `show.forms`, piece by piece, so that memory never holds the whole text.
 
-        With `lean`, a JSON report has each checked argument once, and no null or empty values.
-        """
+        With `lean`, a JSON report has each checked argument once, and no null or empty values."""
         if form == "text":
             return iter((self.text(),))
         if form == "json":
@@ -392,16 +381,14 @@ class Report:
         """Write the report into a file, without secrets. An existing file is replaced as a whole.
 
         The extension of the file name selects the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or
-        `.txt`. `form` overrides the extension. Raises ValueError for an unknown form, and OSError.
-        """
+        `.txt`. `form` overrides the extension. Raises ValueError for an unknown form, and OSError."""
         write_report(Path(path), self.pieces(self.form_of(path, form)))
 
     @staticmethod
     def form_of(path: str | Path, form: str | None = None) -> str:
         """Return the form in which `write` writes a file.
 
-        Raises ValueError for an unknown form.
-        """
+        Raises ValueError for an unknown form."""
         file, known = Path(path), forms_of("run", beside=True)
         form = form or form_of_file(file, "run", beside=True)
         if form not in known:
@@ -505,8 +492,7 @@ class Report:
     ) -> str:
         """Return the report as text.
 
-        `cut_at` is the width in columns at which long lists are cut.
-        """
+        `cut_at` is the width in columns at which long lists are cut."""
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
@@ -544,8 +530,7 @@ class Report:
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
         """Return the reasons why cases did not pass, as the message of a failed test, without secrets.
 
-        The text has each case's reason, its runs with their issues, and advice on the most frequent cause.
-        """
+        The text has each case's reason, its runs with their issues, and advice on the most frequent cause."""
         plain, names = Paint(False), self.suite_names
         failed = (run for run in self.results if not run.passed and run.status.owed)
         # Redaction copies a result, so only printed results are redacted.
@@ -621,8 +606,7 @@ def shard_line(shard: ShardRef, runs: int) -> str:
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:
     """Return where a batch is stored in the history, or how many of its runs are not stored.
 
-    Returns `None` if the batch is not stored at all.
-    """
+    Returns `None` if the batch is not stored at all."""
     if batch is None:
         return None
     if unrecorded:

@@ -22,8 +22,7 @@ class Rerun:
     """A case to rerun with the model and the settings of the planned `run`.
 
     `typical` is the lowest pass rate that the case has if it is not broken. `may_write` allows the case to execute
-    tools again that are not read-only.
-    """
+    tools again that are not read-only."""
 
     run: PlannedRun
     typical: float
@@ -34,8 +33,7 @@ class Rerun:
 class Reruns:
     """The cases to rerun, with at most `max_runs` runs in total.
 
-    `batch` is the stored batch in which the cases failed, if any.
-    """
+    `batch` is the stored batch in which the cases failed, if any."""
 
     cases: tuple[Rerun, ...]
     broken_cases: int
@@ -53,8 +51,7 @@ class Reruns:
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
         """Return these reruns, and the runs that they plan.
 
-        The cases of one round alternate: each case is rerun once, then each case a second time, and so on.
-        """
+        The cases of one round alternate: each case is rerun once, then each case a second time, and so on."""
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
         # Cases run in rounds of `cases_at_once` cases. Spreading the runs over all cases at once could confirm none of
@@ -75,8 +72,7 @@ class RerunListener:
     """Collects the evidence from reruns, and skips reruns that are no longer needed.
 
     A rerun waits while an earlier rerun may still decide its case. The outcome therefore does not depend on the order
-    in which runs end.
-    """
+    in which runs end."""
 
     status: Status = Status.SKIPPED
 
@@ -115,8 +111,7 @@ class RerunListener:
     async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a rerun, or `None` to start it now.
 
-        The call waits while earlier reruns may decide the case.
-        """
+        The call waits while earlier reruns may decide the case."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
         # Every finished rerun may settle the case, so all conditions are checked again after each rerun.
@@ -146,8 +141,7 @@ class RerunListener:
 def executed_write(result: RunResult) -> str | None:
     """Return the name of an executed tool that is not marked read-only; `None` if there is none.
 
-    Executions that an agent reports count too.
-    """
+    Executions that an agent reports count too."""
     tools = result.trajectory.offered
     read_only = set()
     for tool in tools:

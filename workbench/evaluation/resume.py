@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 class CompleteBatch:
     """A batch of the history without missing runs.
 
-    It has the figures of its runs, and its gates by suite path.
-    """
+    It has the figures of its runs, and its gates by suite path."""
 
     batch: BatchRow
     figures: tuple[RunSummary, ...]
@@ -67,8 +66,7 @@ def plan_resumption(options: RunOptions, program: Program, search: Search | None
     """Claim the batch in `options.resume`, and return the plan of its missing runs.
 
     Without `compares`, the report also includes the finished runs, which are read when the report is made. Raises
-    PlanError.
-    """
+    PlanError."""
     resume, file = options.resume, options.history
     assert resume is not None
     if file is None:
@@ -181,8 +179,7 @@ def cost_limit_of(
 ) -> CostLimit | None:
     """Return the cost limit of a resumed batch: `wanted_usd`, else the stored limit, else `None`.
 
-    The cost of its earlier runs counts towards the limit. Raises CostLimitError and HistoryError.
-    """
+    The cost of its earlier runs counts towards the limit. Raises CostLimitError and HistoryError."""
     stored = resumption.batch.settings.get("cost_limit_usd")
     if wanted_usd is None and isinstance(stored, int | float):
         wanted_usd = float(stored)
@@ -195,8 +192,7 @@ def cost_limit_of(
 def earlier_cost(history: History, batch: int, before: RunsBefore) -> float:
     """Return the cost of a batch's earlier runs in US dollars, including judges and stopped runs.
 
-    A run of unknown cost counts as the mean of the other runs.
-    """
+    A run of unknown cost counts as the mean of the other runs."""
     known: list[float] = []
     unknown = 0
     for row in history.each_run(batch):
@@ -218,8 +214,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
     """Return the plan of a resumption.
 
     Call this function after the user has seen how the options differ from those of the batch. `exempt` returns whether
-    a suite may execute tools without asking. Raises CostLimitError and HistoryError.
-    """
+    a suite may execute tools without asking. Raises CostLimitError and HistoryError."""
     limit = None
     if resumption.batch.settings.get("cost_limit_usd") is not None:
         before = runs_before(resumption, _cases_of(_files_of(resumption), program))
@@ -242,8 +237,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
 def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
     """Return the batch in `options.resume` if no run is missing; otherwise `None`.
 
-    Raises PlanError.
-    """
+    Raises PlanError."""
     resume, file = options.resume, options.history
     if file is None or resume is None or not resume.batch:
         return None
@@ -275,8 +269,7 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
     """Return the latest batch with missing runs of these suites.
 
     Without suites, only batches of the current project count, because the user's own history also has other projects.
-    Raises HistoryError if there is no such batch.
-    """
+    Raises HistoryError if there is no such batch."""
     batches = history.each_batch(forks=False, lacking=True)
     lacking = [batch for batch in batches if batch.damage is None]
     found, place = lacking, str(history.file)
@@ -344,8 +337,7 @@ def _complete_suites(
     """Yield the suites without missing runs, as they were when the batch ran.
 
     `left_out` is called for each suite that can no longer be read. The suites are not run, so their text may lack
-    redacted secrets.
-    """
+    redacted secrets."""
     specs, used = ModelSpecs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
         if suite.file in lacking:
@@ -370,8 +362,7 @@ def _complete_suites(
 def _resume_refusals(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
     """Yield the reasons why a batch cannot be resumed with these options.
 
-    Only the user may allow the execution of all tools, so each resumption must ask for this again.
-    """
+    Only the user may allow the execution of all tools, so each resumption must ask for this again."""
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:
         yield f"batch {number} executed all tools without asking: to resume it, give --execute-all again"

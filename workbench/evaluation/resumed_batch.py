@@ -41,8 +41,7 @@ class ResumedBatch:
     def over(self) -> Mapping[int, RunSummary]:
         """The figures of the finished runs, keyed by place in the plan.
 
-        Raises HistoryError.
-        """
+        Raises HistoryError."""
         return self.before.figures
 
 
@@ -51,8 +50,7 @@ class RunsBefore:
     """The runs of a batch that finished before it was resumed: all except those at the places in `missing`.
 
     `cases` are the cases of its suites by their ids in the history. Each part is read on demand because reading takes
-    longer than planning the missing runs.
-    """
+    longer than planning the missing runs."""
 
     file: Path
     batch: int
@@ -65,8 +63,7 @@ class RunsBefore:
     def tallies(self) -> list[Tally]:
         """The number of earlier runs by status. The numbers are valid until another run of the batch ends.
 
-        Raises HistoryError.
-        """
+        Raises HistoryError."""
         with History(self.file) as history:
             return history.tallies(self.batch)
 
@@ -74,8 +71,7 @@ class RunsBefore:
     def figures(self) -> Mapping[int, RunSummary]:
         """The figures of the runs, keyed by place in the plan, with present suite paths and case ids.
 
-        Raises HistoryError.
-        """
+        Raises HistoryError."""
         # Planning, progress and the report use the cache.
         if not self._figures:
             with History(self.file) as history:
@@ -86,8 +82,7 @@ class RunsBefore:
     def read(self, left_out: ReportProblem) -> Iterator[tuple[int, Case, RunResult]]:
         """Yield the place, case and packed result of each run.
 
-        The results look like those of new runs. `left_out` is called for each damaged run. Raises HistoryError.
-        """
+        The results look like those of new runs. `left_out` is called for each damaged run. Raises HistoryError."""
         # This import is lazy, because the module loads pickle, and most plans resume no batch.
         from workbench.grading.packed import SharedParts
 

@@ -173,8 +173,7 @@ class Outcome:
     def end(self, runtime: Runtime, name: str) -> None:
         """Read the number of the batch and the number of unrecorded runs.
 
-        Call this method once the history is complete.
-        """
+        Call this method once the history is complete."""
         self.unrecorded = runtime.missing_in_history(name)
         self.batch, self.started_at = runtime.batch_number(name), runtime.began_at(name) or self.started_at
 
@@ -202,8 +201,7 @@ class Outcome:
     def recorded_as(self) -> str | None:
         """Where the batch is stored in the history, or how many of its runs are not stored.
 
-        It is `None` if the batch is not stored at all.
-        """
+        It is `None` if the batch is not stored at all."""
         return recorded_as(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> EarlyStopping | None:
@@ -223,8 +221,7 @@ class Outcome:
         """Return the report on the plan's batch.
 
         Earlier runs of a resumed batch are read from the history, which takes seconds for thousands of runs. `left_out`
-        then names the damaged runs. Raises HistoryError.
-        """
+        then names the damaged runs. Raises HistoryError."""
         resumed, damaged = plan.resumed, dict[str, None]()
         before: tuple[FinishedRun, ...] = ()
         if resumed is not None and resumed.in_full:
@@ -270,8 +267,7 @@ class Evaluation:
 
     Without a `runtime`, the evaluation creates a runtime and closes it at the end. Several evaluations may then run at
     the same time in one event loop. With a `runtime`, server starts are reported to the runtime's own listener. Without
-    `receives_events`, events of runs in other processes are not sent.
-    """
+    `receives_events`, events of runs in other processes are not sent."""
 
     def __init__(
         self,
@@ -301,8 +297,7 @@ class Evaluation:
     async def __aenter__(self) -> Self:
         """Begin the runs.
 
-        Raises HistoryError if the history of a resumed batch cannot be written.
-        """
+        Raises HistoryError if the history of a resumed batch cannot be written."""
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._done = asyncio.Event()
@@ -411,8 +406,7 @@ class Evaluation:
 async def _run_blocking(function: Callable[[], _Result]) -> _Result:
     """Call a blocking function in a thread, and wait for its end even if the caller is cancelled.
 
-    The function must not continue in the background without its caller.
-    """
+    The function must not continue in the background without its caller."""
     # A thread cannot be cancelled, so the cancellation is raised after the thread has ended.
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None

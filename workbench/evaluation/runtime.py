@@ -1,7 +1,6 @@
 """The runtime: starts every plan, and holds what outlives a batch (the engine's thread, endpoints and servers).
 
-The command line, the app and the Python API all start runs here.
-"""
+The command line, the app and the Python API all start runs here."""
 
 from __future__ import annotations
 
@@ -81,8 +80,7 @@ def _model_of(planned: PlannedRun) -> _ModelOfSuite:
 class RuntimeModels:
     """Opens models and judges. All batches share one connection per endpoint and one cache of judgements.
 
-    The options are those of `Runtime`. Use this object on the engine's thread.
-    """
+    The options are those of `Runtime`. Use this object on the engine's thread."""
 
     def __init__(
         self,
@@ -125,8 +123,7 @@ class RuntimeModels:
     def judges(self, approval: Approval, concurrency: int, *, always: bool) -> Callable[[PlannedRun], RunJudge | None]:
         """Return a function that finds the judge of a run.
 
-        Unless `always` is set, the function returns `None` for a run without judged checks.
-        """
+        Unless `always` is set, the function returns `None` for a run without judged checks."""
         specs = approval.specs
         under_way: PendingJudgements = {}
 
@@ -151,8 +148,7 @@ class RuntimeModels:
     ) -> Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None]:
         """Return a function that finds the simulated or recorded user of a run.
 
-        The function returns `None` for a scripted user.
-        """
+        The function returns `None` for a scripted user."""
         specs = approval.specs
         recorded = BuiltInModels()
 
@@ -356,8 +352,7 @@ class Runtime:
 
         Blocks until the history and the cluster are ready. Raises WaitCancelledError if `is_cancelled` ends the wait
         for a cluster. Raises HistoryError if a resumed batch is already running in another program or the history
-        cannot be written. Raises ClusterError if the plan's cluster cannot execute its runs.
-        """
+        cannot be written. Raises ClusterError if the plan's cluster cannot execute its runs."""
         name = f"batch-{next(self._batch_numbers)}"
         events = self._receives_events or record is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)
@@ -407,16 +402,14 @@ class Runtime:
 
         The caller begins its runs with `start_run`; or all `runs` begin, `at_once` at a time.
 
-        The caller also records the runs, if necessary.
-        """
+        The caller also records the runs, if necessary."""
         context = self._context(plan, approval, with_times(self._listener))
         return Batch("", runs, lambda planned: QueueKey("", at_once), context)
 
     def run_on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         """Run a coroutine on the engine's thread, and return its future.
 
-        Any other thread may wait for the future.
-        """
+        Any other thread may wait for the future."""
         return self._engine.submit(work)
 
     def start_run(self, batch: Batch, planned: PlannedRun) -> Future[None]:
@@ -456,8 +449,7 @@ class Runtime:
     def _cost_guard(self, plan: Plan, name: str) -> CostGuard | None:
         """Return the guard of a plan's cost limit; `None` without a limit.
 
-        In interactive use, the guard asks the user to raise the limit.
-        """
+        In interactive use, the guard asks the user to raise the limit."""
         if plan.cost_limit is None:
             return None
         # This import is lazy, because few batches have a limit.
@@ -477,8 +469,7 @@ class Runtime:
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
         """Answer a `CostLimitReached` event with a new limit, or with `None` to begin no more runs.
 
-        Returns at once, and does nothing if the question is no longer open.
-        """
+        Returns at once, and does nothing if the question is no longer open."""
 
         async def answered() -> None:
             answer = self._raised.pop(batch, None)
@@ -513,8 +504,7 @@ class Runtime:
         forget a finished run, so that no listener can hold it at a breakpoint. 3. Early stopping and the cost limit are
         next, because other runs wait for them. 4. The history follows, so that every run that the screen shows as done
         is being written to disk. 5. The recordings follow, for the same reason. 6. The listeners of the runtime and of
-        the batch are last.
-        """
+        the batch are last."""
         listeners: list[BatchListener] = []
         if self._ask is not None:
             listeners.append(self._steppers.on_event)
@@ -615,8 +605,7 @@ class Runtime:
     def pause_endpoint(self, endpoint: str, model: str, seconds: float) -> None:
         """Send no request to a model for some seconds, because its endpoint asked another process to wait.
 
-        Returns at once.
-        """
+        Returns at once."""
 
         async def hold() -> None:
             self._models.pause(endpoint, model, seconds)
@@ -626,8 +615,7 @@ class Runtime:
     def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
         """Answer a `PermissionRequested` event, and return at once.
 
-        Nothing happens if the question is no longer open.
-        """
+        Nothing happens if the question is no longer open."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
@@ -639,8 +627,7 @@ class Runtime:
         """Let a held run continue up to the point `until`.
 
         `hold` is the sequence number of the `Paused` event that the caller has seen, or `None` for a run that is not
-        held. If the run cannot continue, for example because it is held elsewhere, the future returns the reason.
-        """
+        held. If the run cannot continue, for example because it is held elsewhere, the future returns the reason."""
 
         async def go_on() -> str | None:
             return self._steppers.continue_until(run_id, until, hold)
@@ -650,8 +637,7 @@ class Runtime:
     def apply_command(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
         """Apply a command to a run that is held at `hold`.
 
-        The future returns the reason if the command cannot be applied.
-        """
+        The future returns the reason if the command cannot be applied."""
 
         async def do() -> str | None:
             return self._steppers.apply(run_id, command, hold)
@@ -665,8 +651,7 @@ class Runtime:
     def close(self) -> None:
         """Stop all runs, close servers and connections, finish the history and end the thread.
 
-        Blocks for at most about fifteen seconds. May be called repeatedly. Nothing can be started afterwards.
-        """
+        Blocks for at most about fifteen seconds. May be called repeatedly. Nothing can be started afterwards."""
         if not self._engine.alive:
             return
         try:
@@ -735,8 +720,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 def _skip_listener(plan: Plan, queue_of: Callable[[PlannedRun], QueueKey]) -> EarlyStopper | RerunListener | None:
     """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
 
-    Runs may begin before the decision, but never more of them than can be in progress at once.
-    """
+    Runs may begin before the decision, but never more of them than can be in progress at once."""
     if plan.reruns is not None:
         return plan.reruns.evidence()
     if plan.until is None:

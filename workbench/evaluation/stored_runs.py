@@ -80,8 +80,7 @@ class Columns:
 
     Each run takes some hundred bytes.
 
-    Everything else about a run is in the history `file`. Safe to use from any thread.
-    """
+    Everything else about a run is in the history `file`. Safe to use from any thread."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._opened = file, threading.local()
@@ -144,8 +143,7 @@ class Columns:
     def whole(self, index: int) -> RunResult:
         """Read the whole result of a run from the history.
 
-        Raises HistoryError or RecordingError if it cannot be read.
-        """
+        Raises HistoryError or RecordingError if it cannot be read."""
         for known, result in tuple(self._recent):
             if known == index:
                 return result
@@ -209,8 +207,7 @@ class StoredRuns(Columns, LazyRuns):
         """Read the figures of each run.
 
         `damaged` is called for each omitted run. `cases` are the cases of the suites, by path and id. Raises
-        HistoryError, and RecordingError for a result that cannot be read.
-        """
+        HistoryError, and RecordingError for a result that cannot be read."""
         super().__init__(history.file)
         self._rows, self._grading, self._cases = rows, grading, cases
         self._facts: tuple[int, list[RunFacts | None]] = (0, [])
@@ -257,8 +254,7 @@ class StoredRows:
     """The finished runs of a stored batch, for rows of CSV.
 
     No suite is parsed, and few runs are read as a whole. `damaged` is called for each run and each suite that cannot be
-    read.
-    """
+    read."""
 
     history: History
     rows: Sequence[RunRow]
@@ -389,8 +385,7 @@ class LiveColumns(Columns):
     def add_finished(self, result: RunResult) -> None:
         """Add a finished run.
 
-        Then the details of up to two runs are dropped from memory, because the history has them by now.
-        """
+        Then the details of up to two runs are dropped from memory, because the history has them by now."""
         index = len(self)
         self.add(result)
         self._here[index] = result
@@ -446,8 +441,7 @@ for _find, _names in (
 def result_of_row(run: RunRow, recording: Recording, outcome: Outcome | None = None) -> RunResult:
     """Return the result of a finished run of the history.
 
-    Raises RecordingError if it cannot be read.
-    """
+    Raises RecordingError if it cannot be read."""
     assert run.figures is not None
     result = result_of_recording(recording, outcome)
     return replace(
@@ -466,8 +460,7 @@ def stored_report(
     """Return the report on the finished runs among `runs` of a batch, with the grades of one of its gradings.
 
     Each run is read once for its figures, and again when more of it is needed. Lines in the report refer to the earlier
-    suites. `damaged` is called for each run that is left out.
-    """
+    suites. `damaged` is called for each run that is left out."""
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
     cases = {path: cases_by_id(suite) for path, suite in suites.items()}
@@ -529,8 +522,7 @@ def combined_report(earlier: Report, later: Report, against: AgainstBaseline, sa
     """Join the reports on two batches.
 
     The models of the earlier batch get the batch's name as an addition. `same` maps the paths of suites in the earlier
-    batch to paths in the later batch.
-    """
+    batch to paths in the later batch."""
     name = called(against.batch)
     before = []
     for run in earlier.runs:
@@ -549,8 +541,7 @@ def _suites(history: History, batch: BatchRow, damaged: ReportProblem) -> list[S
     """Return the readable suites of a batch, as they were when it ran.
 
     A suite is unreadable if it is damaged, or if a secret was redacted in it. `damaged` is called for each damaged
-    suite.
-    """
+    suite."""
     files = []
     for suite in batch.suites:
         try:

@@ -16,8 +16,7 @@ class NoSuitesError(Exception):
 def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
     """Load every suite at or below the paths. Suites that are already loaded are returned unchanged.
 
-    Raises NoSuitesError if there is no suite.
-    """
+    Raises NoSuitesError if there is no suite."""
     if "" in suites:
         # `Path("")` would be the current folder. An empty path in a script, however, usually comes from an unset
         # variable.

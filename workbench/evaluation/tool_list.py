@@ -23,8 +23,7 @@ async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval
     """Return the tools of a valid suite: those that its approved servers list, and those defined in the suite.
 
     With `only`, return only the tools of this server. A server that fails to start is listed with its error and the
-    tools that it listed before.
-    """
+    tools that it listed before."""
     suite = valid_suite(file)
     servers = [server for server in suite.servers if only in (None, server.name)]
     sources = await asyncio.gather(*(_listed(file, suite, server, pool, approval) for server in servers))
@@ -70,8 +69,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
     """Check the tools of a valid suite.
 
-    Findings about tools that are hard or impossible to use are added to the tools.
-    """
+    Findings about tools that are hard or impossible to use are added to the tools."""
     tools: list[ToolDefinition] = []
     of_servers: list[LintFinding] = []
     for source in suite.sources:
@@ -91,8 +89,7 @@ class NoSuchToolError(LookupError):
     """No tool, or more than one, has the requested name.
 
     `messages` are the reasons. `not_listed` means that a server could not list its tools. `outputs` has the standard
-    error of such servers.
-    """
+    error of such servers."""
 
     def __init__(
         self, messages: Sequence[str], *, not_listed: bool = False, outputs: Sequence[ServerOutput] = ()
@@ -114,8 +111,7 @@ class CallableTool:
 def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
     """Return the only listed tool with that name.
 
-    Raises NoSuchToolError if there is none or more than one.
-    """
+    Raises NoSuchToolError if there is none or more than one."""
     live: list[CallableTool] = []
     errors: list[str] = []
     outputs: list[ServerOutput] = []

@@ -59,8 +59,7 @@ class ToolProbes:
     """Probes how an endpoint handles tools.
 
     The probes are sent one after another, because a small server handles one request at a time. Use this object on one
-    event loop, and close `endpoints` afterwards.
-    """
+    event loop, and close `endpoints` afterwards."""
 
     def __init__(self, program: Program, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
@@ -112,8 +111,7 @@ async def probe_models(
 ) -> None:
     """Probe the models whose endpoint answers. Store each result with its model, and pass both to `on_result`.
 
-    Models of one endpoint are probed in turn, different endpoints at the same time.
-    """
+    Models of one endpoint are probed in turn, different endpoints at the same time."""
     endpoints = Endpoints(program.secrets)
     probes = ToolProbes(program, endpoints)
     by_endpoint: dict[str, list[ListedModel]] = {}

@@ -83,8 +83,7 @@ class TypedModel:
 
     `price` is in US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and
     `query` are words `NAME=VALUE`. `key_command` holds the words of a command, quoted as in a shell. The fields from
-    `api` on are the settings of clouds.
-    """
+    `api` on are the settings of clouds."""
 
     provider: str = "openai"
     base_url: str = ""
@@ -135,8 +134,7 @@ class TypedModel:
     def spec(self, owner: Owner = "user") -> ModelSpec:
         """Return the specification of the typed model.
 
-        Raises InvalidModelError with the problems of all fields.
-        """
+        Raises InvalidModelError with the problems of all fields."""
         problems: dict[Field, str] = {}
 
         # All fields are checked, so a form can show every problem at once.
@@ -204,8 +202,7 @@ class TypedModel:
     def _name_of(self, typed: str) -> str:
         """Return the typed name, or the usual name of the model.
 
-        A missing model is reported for the field `model`, not for this field.
-        """
+        A missing model is reported for the field `model`, not for this field."""
         name = typed or usual_name(None, self.model.strip())
         if not name and not self.model.strip():
             return ""
@@ -215,8 +212,7 @@ class TypedModel:
 def usual_name(preset: Preset | None, model: str) -> str:
     """Return a usual name for a model in a `workbench.toml`.
 
-    It is the last part of the model's name at the endpoint.
-    """
+    It is the last part of the model's name at the endpoint."""
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
     # The built-in model is called "offline".
@@ -268,8 +264,7 @@ def _model(text: str) -> str:
 def price_of(text: str) -> Price | None:
     """Read a price; return `None` for an empty text.
 
-    Raises ValueError.
-    """
+    Raises ValueError."""
     if not text:
         return None
     try:
@@ -301,8 +296,7 @@ def usual_owner(program: Program, folder: Path) -> Owner:
 async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
     """Check whether the endpoint of a typed model answers, accepts the key and has the model.
 
-    Raises ConfigError if a `.env` cannot be read.
-    """
+    Raises ConfigError if a `.env` cannot be read."""
     listed = ListedModel(program.models.with_place(spec, folder), program.environment.of(folder))
     await check_models([listed], program)
     assert listed.check is not None
@@ -344,8 +338,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
     """Change a `known` model in its `workbench.toml`, and return the file.
 
     Comments, other settings and the rest of the file stay unchanged. Raises ConfigError if the file cannot be read or
-    written.
-    """
+    written."""
     from workbench.suite.toml_edit import CannotEditError, edit_toml
 
     file = known.file
@@ -382,8 +375,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
 def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
     """Change the written settings of a model to match a specification.
 
-    Written settings that already agree stay, even if they equal a default.
-    """
+    Written settings that already agree stay, even if they equal a default."""
     needed = dict(_settings(spec))
     # Settings that equal their default need not be written but may stay.
     agreeing = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")} | needed
@@ -404,8 +396,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
     """Write a model into the owner's `workbench.toml`, and return the file.
 
     Every other byte of the file stays unchanged. Raises ConfigError if the name is taken or the file cannot be read or
-    written.
-    """
+    written."""
     check_name_is_free(spec.name, folder, program)
     file = settings_file(program, folder, owner)
     try:
@@ -430,8 +421,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
 def with_model(text: str, spec: ModelSpec) -> str | None:
     """Add one more model to the text of a `workbench.toml`.
 
-    Returns `None` if its models are written in a form that cannot be extended.
-    """
+    Returns `None` if its models are written in a form that cannot be extended."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 

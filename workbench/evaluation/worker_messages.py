@@ -39,8 +39,7 @@ class SecretsMessage:
     """A message with values to redact, and their replacements.
 
     A worker sends this message before a run that may contain the values. The program passes the message on to all other
-    workers.
-    """
+    workers."""
 
     secrets: Mapping[str, str]
 
@@ -52,8 +51,7 @@ class ResultMessage:
     Runs are sent only as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and
     `shared_parts` are the shared parts needed to unpack it. `row` is the run for the history. It is redacted with the
     secrets that the worker knew, and `known` is their number. `events` are sent if the program wants them, or if there
-    is no row.
-    """
+    is no row."""
 
     run_id: str
     result: TransferredResult | RunResult
@@ -69,8 +67,7 @@ class RunSender:
     """Sends the events of runs to another process.
 
     A run is sent when it ends. The message has its result, its row for the history if there is a `packer`, and its
-    events if the program wants them.
-    """
+    events if the program wants them."""
 
     def __init__(
         self, send: Callable[..., object], secrets: Secrets, packer: RunPacker | None, *, receives_events: bool
@@ -86,8 +83,7 @@ class RunSender:
     def on_event(self, event: BatchEvent) -> None:
         """Send an event, or collect it until its run ends.
 
-        This method is a listener of the runtime.
-        """
+        This method is a listener of the runtime."""
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)

@@ -1,7 +1,6 @@
 """The `accuracy` grader (Evalite's `toolCallAccuracy`): exact calls, in order or not, and credit for the right name.
 
-A call's arguments are right as a whole or not at all: every listed argument must match, and no other may be given.
-"""
+A call's arguments are right as a whole or not at all: every listed argument must match, and no other may be given."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ def grade_accuracy(
 
     The score is the sum of the credits of `pairings` over `numbers["expected"]`, clamped to 0..1.
 
-    Raises CheckError if a check cannot be evaluated, and GradingError if the weights are too large to add up.
-    """
+    Raises CheckError if a check cannot be evaluated, and GradingError if the weights are too large to add up."""
     if not case.expects_calls_or_none:
         return Grade("accuracy", None, "not applicable", case.why_no_expected_calls)
     expected = case.expected_calls()
@@ -66,8 +64,7 @@ def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade
     """Return the grade of a run's calls, averaged with the scores of the named checks of the answer.
 
     The calls and each named check count equally, as the scorers of an Evalite eval do. `numbers["calls"]` keeps the
-    score of the calls. The key is missing if no calls are expected.
-    """
+    score of the calls. The key is missing if no calls are expected."""
     if not metrics:
         return grade
     parts = {metric.name: metric.value for metric in metrics}
@@ -121,8 +118,7 @@ class _Reading:
         """Pair calls regardless of their positions (the flexible mode).
 
         As many equal calls as possible are paired first. The remaining calls are paired by tool name, earlier calls
-        first. Expectations of any tool (`"*"`) are paired last.
-        """
+        first. Expectations of any tool (`"*"`) are paired last."""
         expected = [(wanted.tool, wanted.args) for wanted in self._expected]
         made = [(record.tool, record.arguments) for record in self._calls]
         apart = set(broken_calls(self._calls))
@@ -170,8 +166,7 @@ class _Reading:
     def _equal(self, row: int, column: int) -> bool:
         """Return whether tool and arguments are equal in flexible mode.
 
-        An expected call without input equals only a call without arguments, as in Evalite.
-        """
+        An expected call without input equals only a call without arguments, as in Evalite."""
         wanted, record = self._expected[row], self._calls[column]
         if record.is_broken or not (wanted.is_any or wanted.tool == record.tool):
             return False

@@ -11,8 +11,7 @@ from workbench.dataclasses import dataclass
 class ToolArguments(NamedTuple):
     """The calls of one tool in numbers:
 
-    `checked` by its schema, `valid` by its schema, `unknown` if it has no schema.
-    """
+    `checked` by its schema, `valid` by its schema, `unknown` if it has no schema."""
 
     tool: str
     valid: int
@@ -24,8 +23,7 @@ class ToolArguments(NamedTuple):
 class ValidArguments:
     """The numbers of valid, checked and unknown calls of some runs, by tool, in the order of the first calls.
 
-    Runs that were not graded add no calls. Neither do runs that were graded by a version without this measure.
-    """
+    Runs that were not graded add no calls. Neither do runs that were graded by a version without this measure."""
 
     tools: tuple[ToolArguments, ...] = ()
 

@@ -1,8 +1,7 @@
 """The `critics` grader: weighted critics on arguments, optimal pairing of calls, two thresholds (Arcade evals).
 
 `arcade_compatible` reproduces the published system exactly. Without it, the grader differs in the points listed in
-`docs/graders.md`.
-"""
+`docs/graders.md`."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ class ToolRegistry:
         """Return the offered tool with a name, or `None`.
 
         A name with underscores also matches a tool with dots, because some providers allow no dots in names. If two
-        tools match, the one that was offered first is returned.
-        """
+        tools match, the one that was offered first is returned."""
         return self._tools.get(name) or self._by_underscores.get(name)
 
     @cached_property
@@ -110,8 +108,7 @@ class Critic(NamedTuple):
 
     If the suite expects null, `check` expects the default in the tool's schema. Without a default, `expects_null` is
     true. `judged` is false for a weight of zero: the argument is then only recorded. The run fails if a `required`
-    critic does not hold.
-    """
+    critic does not hold."""
 
     argument: str
     check: Check
@@ -125,8 +122,7 @@ class CallCritics(NamedTuple):
     """The critics of an expected call.
 
     `weight` is the sum of the critics' weights. `pairing_arguments` are the arguments that influence the pairing.
-    `always_all` is true if no critic expects null or is optional.
-    """
+    `always_all` is true if no critic expects null or is optional."""
 
     critics: tuple[Critic, ...]
     weight: float
@@ -162,8 +158,7 @@ def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_
     """Return the critics of each expected call. A call without `args` has none, because any arguments are right.
 
     An argument that has only a default in the tool's schema is recorded but not judged. Raises GradingError if
-    `arcade_compatible` is set and an argument name has different checks or weights within the case.
-    """
+    `arcade_compatible` is set and an argument name has different checks or weights within the case."""
     if arcade_compatible:
         return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
     return [_of_call(call, registry) for call in calls]
@@ -227,8 +222,7 @@ def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: 
 def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: bool = False) -> Critic:
     """Return the critic for the check of an argument.
 
-    A check that expects null expects the schema's default instead.
-    """
+    A check that expects null expects the schema's default instead."""
     required = is_required(check, without_weight=not arcade_compatible)
     if check.expects_null:
         return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
@@ -242,8 +236,7 @@ def _recorder(name: str, default: JsonValue) -> Critic:
 def bound_to(check: Check, value: JsonValue) -> Check:
     """Return the check with another expected value, even a value that suites cannot write, such as null.
 
-    A check that is a critic in Arcade keeps its kind. Any other check becomes a comparison with the value.
-    """
+    A check that is a critic in Arcade keeps its kind. Any other check becomes a comparison with the value."""
     if check.is_critic:
         return check.bound_to(value)
     return Equals(equals=value, weight=check.weight, optional=check.optional)
@@ -257,8 +250,7 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 
     A boolean equals the texts true and false in any case. An integer equals its JSON text and 5.0, but not 5.9. A
     number equals its JSON text. A text equals the text that Python writes for a number or a boolean. Everything else is
-    compared as JSON: null equals only null, a boolean is not a number, and containers are not cast.
-    """
+    compared as JSON: null equals only null, a boolean is not a number, and containers are not cast."""
     # Arcade's own casts treat any non-empty text as true, and cut 5.9 down to 5: see `by_arcade_casting`.
     expected = check.equals
     if check.cast and isinstance(value, str) and isinstance(expected, bool):
@@ -274,8 +266,7 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
     """Return whether a value equals the expected value by Arcade's binary critic, with its published oddities.
 
-    Raises OverflowError if Arcade's critic fails with an error.
-    """
+    Raises OverflowError if Arcade's critic fails with an error."""
     # As published, in this order. The text "None" counts as null only when deciding whether to cast. The expected value
     # itself is never cast, so "None" expected matches nothing, while an expected null matches "None".
     expected = check.equals
@@ -312,8 +303,7 @@ def judge(
     """Evaluate the check of one argument on one value.
 
     The score is in 0..1. With `arcade_compatible`, the score of a value outside a `value_range` may be negative. Raises
-    CheckError as `evaluate` does.
-    """
+    CheckError as `evaluate` does."""
     # Arcade's critics read an argument with `args.get(name)`, so an omitted argument is null.
     if not given and check.is_critic:
         value, given = None, True
@@ -341,8 +331,7 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 class CriticPairing:
     """The pairing of expected calls (rows) with actual calls (columns) that earns the most credit.
 
-    Raises GradingError if the weights of the case are too large to add up.
-    """
+    Raises GradingError if the weights of the case are too large to add up."""
 
     def __init__(
         self,
@@ -497,8 +486,7 @@ class CriticPairing:
         """Return the gain of each pair of the rows and columns as one integer that also breaks ties.
 
         `gains` are the plain gains of these pairs. If gains are equal (to 1e-9), the higher score comes first, then the
-        lower weight, then the right tool, then the smaller distance between the positions of the two calls.
-        """
+        lower weight, then the right tool, then the smaller distance between the positions of the two calls."""
         if not rows or not columns:
             return []
         size = len(self._expected) + len(self._calls)
@@ -655,8 +643,7 @@ def grade_critics(
     The score is `numbers["earned"] / numbers["possible"]`: the sum of the scores of tools and arguments, divided by the
     sum of their weights. If a rule decides before scoring, `numbers` is empty, but `pairings` are filled.
 
-    Raises CheckError if a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
-    """
+    Raises CheckError if a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses."""
     if not case.expects_calls_or_none:
         return Grade("critics", None, "not applicable", case.why_no_expected_calls)
     expected = case.expected_calls()

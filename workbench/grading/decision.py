@@ -1,8 +1,7 @@
 """The `decision` grader (Toolvaluator): one third each for the decision to call, the tool's name, and the arguments.
 
 Expected and actual calls are compared position by position. Each step of a chain is compared with the first call of its
-round.
-"""
+round."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ def grade_decision(
     The score is `numbers["total"] / numbers["items"]`: the mean over all decisions. Each expected call, or each step of
     a chain, is a decision with a credit of 0..1. Each extra call is a decision with credit 0.
 
-    Raises CheckError if a check cannot be evaluated.
-    """
+    Raises CheckError if a check cannot be evaluated."""
     if not case.expects_calls_or_none:
         return Grade("decision", None, "not applicable", case.why_no_expected_calls)
     decisions = _steps if case.steps else _calls
@@ -84,8 +82,7 @@ def judge_decision(
     """Grade one decision: whether to call a tool, the tool's exact name, and the arguments.
 
     `expected` is `None` if no call is expected. `broken` arguments are not a JSON object and earn nothing. Raises
-    CheckError if a check cannot be evaluated.
-    """
+    CheckError if a check cannot be evaluated."""
     # As published, the arguments are graded even without a call: a refusal earns as much as empty arguments.
     if expected is None:
         # A correct refusal has no arguments, and its tool does not matter.
@@ -110,8 +107,7 @@ def judge_expected_arguments(
     With n expected arguments, the credit is `max(0, right / n - 0.5 * unexpected / n)`. If `checks` is `None`,
     arguments do not matter and the credit is 1. If no arguments are expected, the credit is 1 for a call without
     arguments and 0 for any other. The scores of the verdicts add up to the credit before clamping. If no arguments are
-    expected, they add up to the loss.
-    """
+    expected, they add up to the loss."""
     if checks is None:
         return 1.0, ()
     verdicts = judge_arguments(
@@ -158,8 +154,7 @@ def _line(expected_call: int | None, call: int | None, judged: Decision, outcome
 def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
     """Yield the decisions of a chain, comparing each step with the first call of its round.
 
-    As published, a step has two parts, the tool and the arguments. The decision to call is not a part.
-    """
+    As published, a step has two parts, the tool and the arguments. The decision to call is not a part."""
     expected_calls = 0
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
         wanted: int | None = None

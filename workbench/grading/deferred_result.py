@@ -17,8 +17,7 @@ class DeferredResult(LazyResult):
     """A result that grades with the non-deciding graders only when those grades are first read.
 
     `whole` is the equal result with all grades. Any thread may read a deferred result. Two threads may compute the same
-    grades at once, so computing them must always give equal grades.
-    """
+    grades at once, so computing them must always give equal grades."""
 
     __slots__ = ("_first", "_others")
 

@@ -1,7 +1,6 @@
 """The `dimensions` grader: the score adds up precision, recall, parameters and content; latency is only reported.
 
-It is the published five-dimension tool evaluator, with the repairs listed in `docs/graders.md`.
-"""
+It is the published five-dimension tool evaluator, with the repairs listed in `docs/graders.md`."""
 
 from __future__ import annotations
 
@@ -68,8 +67,7 @@ def grade_dimensions(
     An `optional` check corresponds to a validator of the published system. If its Python function raises, the check
     counts as failed. Keywords and limits produce no issues here because they are requirements under every grader.
 
-    Raises CheckError if a check cannot be evaluated.
-    """
+    Raises CheckError if a check cannot be evaluated."""
     calls = trajectory.calls
     expected = case.expected_calls()
     keywords = len(case.response_contains)
@@ -137,8 +135,7 @@ class _Compared:
 
     `score` is the mean credit of the arguments. `entries` is the number of credits, and `halves` is their sum in
     halves. `found` lists each argument with its check, its verdict and its credit in halves. The credit is `None` for
-    an argument without an entry.
-    """
+    an argument without an entry."""
 
     halves: int
     entries: int
@@ -157,8 +154,7 @@ def _paired(
 
     Returns the pairings of all calls, the tools that were called too few times, and whether this is certainly the
     pairing with the best parameter score. With `first_call_for_all`, all expected calls of a tool are compared with its
-    first call, as published.
-    """
+    first call, as published."""
     made: dict[str, list[int]] = {}
     for index, record in enumerate(calls):
         made.setdefault(record.tool, []).append(index)
@@ -271,8 +267,7 @@ def _together(row: int, column: int, judged: _Compared, arguments: Mapping[str, 
 def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     """Return the pairs of rows (expected calls) and columns (calls) with the largest sum of scores.
 
-    Ties are broken row by row: the first row is paired if possible, with the earliest column, then the second row.
-    """
+    Ties are broken row by row: the first row is paired if possible, with the earliest column, then the second row."""
     if not table or not table[0]:
         return []
     rows, columns = len(table), len(table[0])
@@ -305,8 +300,7 @@ argument."""
 def _published_parts(args: Checks) -> Iterator[tuple[str, Check]]:
     """Yield the checks of arguments, with a required value and each of its validators as separate checks.
 
-    The published system allows both for one argument. A suite writes them as `all_of` with the value first.
-    """
+    The published system allows both for one argument. A suite writes them as `all_of` with the value first."""
     for name, check in args.items():
         if not isinstance(check, AllOf) or check.optional:
             yield name, check
@@ -323,8 +317,7 @@ def _compared(
     """Compare an expected call with an actual call.
 
     A right argument earns 1, a wrong value ½, and an absent argument 0. A forbidden argument that was given adds an
-    entry of 0. So does a validator that fails.
-    """
+    entry of 0. So does a validator that fails."""
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     halves = entries = 0

@@ -7,8 +7,7 @@ call. The notations below are those of the templates and parsers of vLLM, SGLang
 A call with a template's mark (`<tool_call>`, `[TOOL_CALLS]`) is found anywhere outside Markdown's code. JSON, Python
 and ReAct also occur in explanations, so they are calls only if the answer consists of nothing else. A call counts only
 if its tool was offered and its arguments are valid by the tool's schema: a false alarm would blame the endpoint for a
-wrong answer of the model.
-"""
+wrong answer of the model."""
 
 from __future__ import annotations
 
@@ -157,8 +156,7 @@ class _Python(NamedTuple):
 def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
     """Return the calls of offered tools that a model wrote into the text of its answer.
 
-    Either the text consists only of calls, or each call follows a template's mark. Equal calls count once.
-    """
+    Either the text consists only of calls, or each call follows a template's mark. Equal calls count once."""
     if len(text) > MAX_TEXT_CHARS or not _names_a_tool(text, tools):
         return ()
     answer = _without_thoughts(text)
@@ -340,8 +338,7 @@ class _Reader:
 def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
     """Yield each possible reading of written arguments as an object.
 
-    Pairs of tags have two readings: every value as text, and every value as JSON if it is valid JSON.
-    """
+    Pairs of tags have two readings: every value as text, and every value as JSON if it is valid JSON."""
     if isinstance(arguments, dict):
         yield arguments
     elif isinstance(arguments, str):
@@ -460,8 +457,7 @@ _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": No
 def _python_calls(text: str, *, printed: bool) -> list[_Python]:
     """Return the calls of a text that consists only of Python calls, or an empty list for any other text.
 
-    With `printed`, a call inside `print(…)` counts too, as in Gemini's `tool_code` blocks.
-    """
+    With `printed`, a call inside `print(…)` counts too, as in Gemini's `tool_code` blocks."""
     if not _PYTHON_START.match(text):
         return []
     calls: list[_Python] = []
@@ -611,8 +607,7 @@ def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Is
     """Return an issue if the first prompt has too few tokens to contain the offered tools.
 
     Some chat templates ignore the tools of a request, so the model never sees them. The prompt then has fewer tokens
-    than a lower bound for the tools and the conversation together.
-    """
+    than a lower bound for the tools and the conversation together."""
     first = next(iter(trajectory.rounds), None)
     if first is None or first.number != 1 or first.replayed or first.usage is None:
         return None
@@ -685,8 +680,7 @@ _MAX_REPEATED = 20_000
 def _is_repeated(raw: str) -> bool:
     """Return whether a text is a JSON object preceded by beginnings of the same object.
 
-    An endpoint sends such arguments if each chunk of its stream repeats the text so far.
-    """
+    An endpoint sends such arguments if each chunk of its stream repeats the text so far."""
     if len(raw) > _MAX_REPEATED:
         return False
     begin = raw.find("{", 1)

@@ -1,7 +1,6 @@
 """Explanations of grades: the formula of the published system, with the numbers of a run filled in.
 
-Scores come from the graders; nothing is graded again here. Tests check that the filled formula yields the score.
-"""
+Scores come from the graders; nothing is graded again here. Tests check that the filled formula yields the score."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ Term = Amount | Sum | Difference | Product | Quotient | Clamped | Rounded
 def evaluate(term: Term) -> float:
     """Return the value of a term.
 
-    Raises ZeroDivisionError for a division by 0.
-    """
+    Raises ZeroDivisionError for a division by 0."""
     match term:
         case Amount(value=value):
             return value
@@ -162,8 +160,7 @@ class Contribution:
     `formula` shows how the pairing's credit was computed. `share` is the contribution to the score, `most` the largest
     possible contribution. Both are 0 for an extra call that costs nothing. Both are `None` under `dimensions`, which
     does not add up pairings; there `formula` is that of the parameter score. `arguments` is the credit of the arguments
-    if some of them were unexpected, otherwise `None`.
-    """
+    if some of them were unexpected, otherwise `None`."""
 
     formula: Term | None
     share: float | None
@@ -175,8 +172,7 @@ class Contribution:
 class GraderExplanation:
     """The parts of an `Explanation` that depend on the grader.
 
-    `shortcut` is empty if the formula decided. `rule` is empty if the formula in words is complete.
-    """
+    `shortcut` is empty if the formula decided. `rule` is empty if the formula in words is complete."""
 
     formula: Term
     shortcut: str
@@ -513,8 +509,7 @@ class Explanation:
     `formula` holds the numbers of the run. It is `None` for a grade without a score, and if a rule decided before
     scoring. Then `shortcut` describes that rule. `verdict` compares the score with its thresholds. `deciding_issues`
     holds the issues that fail the run regardless of the score. `contributions` has one entry for each pairing. An entry
-    is `None` if the pairing does not affect the score.
-    """
+    is `None` if the pairing does not affect the score."""
 
     system: str
     rule: str
@@ -554,8 +549,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
     """Return the conflicting statuses that graders give a run, worst first, each with its grades.
 
-    Returns an empty tuple if the graders agree.
-    """
+    Returns an empty tuple if the graders agree."""
     grades = tuple(grades)
     if not disagree(grades):
         return ()
@@ -583,8 +577,7 @@ class DimensionTerm(NamedTuple):
 def dimension_terms(grade: Grade, keywords: int) -> tuple[DimensionTerm, ...]:
     """Return the dimensions of a grade's score. `keywords` is the number of keywords that the case requires.
 
-    The result is empty for other graders, and for a run with calls if the case forbids all calls.
-    """
+    The result is empty for other graders, and for a run with calls if the case forbids all calls."""
     numbers = grade.numbers
     if grade.grader != "dimensions" or "content" not in numbers:
         return ()

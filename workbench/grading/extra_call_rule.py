@@ -16,8 +16,7 @@ class ExtraCallRule:
 
     `written` is the suite's `extra_calls`, or `None` if the grader's own rule applies. `read_only` names the tools that
     "allow_read_only" frees. `corrected` holds the indices of calls that were refused for their arguments and then
-    corrected. These calls did nothing, so they are free for every tool.
-    """
+    corrected. These calls did nothing, so they are free for every tool."""
 
     written: ExtraCalls | None
     read_only: frozenset[str] = frozenset()

@@ -26,8 +26,7 @@ _MAX_SHOWN = 200
 def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> Iterator[Issue]:
     """Yield the issues of `final`. They are the same under every grader and affect no score.
 
-    Raises CheckError if a check cannot be evaluated, or if the tools of the run were not asked for a state.
-    """
+    Raises CheckError if a check cannot be evaluated, or if the tools of the run were not asked for a state."""
     if case.final is None or trajectory.finish is None:
         return
     if case.final.changes is not None:
@@ -73,8 +72,7 @@ def met_requirements(final: FinalTable, issues: Sequence[Issue]) -> tuple[list[s
 def replays_changes(case: Case, trajectory: Trajectory) -> bool:
     """Return whether a fork replays results of calls that changed something, so its own tools did not execute them.
 
-    The tools of such a run are not asked for their state.
-    """
+    The tools of such a run are not asked for their state."""
     if trajectory.fork is None:
         return False
     patterns = () if case.final is None else case.final.readers
@@ -104,8 +102,7 @@ class ReadOnlyTools:
 def changing_calls(final: FinalTable, trajectory: Trajectory) -> list[int]:
     """Return the indices of the calls that changed something: successful calls of tools that do more than read.
 
-    A tool that the model's provider runs itself changes nothing that the suite owns.
-    """
+    A tool that the model's provider runs itself changes nothing that the suite owns."""
     readers, found = ReadOnlyTools(final.readers, trajectory.offered), []
     for index, record in enumerate(trajectory.calls):
         result = record.result

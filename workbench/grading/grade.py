@@ -1,8 +1,7 @@
 """The results of graders: score, status, pairings and issues.
 
 A grade and its parts are named tuples because creating one takes a quarter of the time of a frozen data class. The
-grades of a small run consist of about a hundred of them.
-"""
+grades of a small run consist of about a hundred of them."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ class Judgement:
 
     `model` is the judge's name in the suite or in the user's choice. `value` is the value as `judged_value` writes it.
     `rationale` is one line. A rating has a `scale` (low, high) and a `number` on this scale. `holds` says whether the
-    value meets the criteria or the number is high enough.
-    """
+    value meets the criteria or the number is high enough."""
 
     model: str
     criteria: str
@@ -73,8 +71,7 @@ class Judgement:
 class JudgeUsage:
     """The use of judges: questions, tokens and US dollars. The run's own use does not include it.
 
-    `usage` and `cost_usd` are `None` if they are unknown.
-    """
+    `usage` and `cost_usd` are `None` if they are unknown."""
 
     asked: int = 0
     usage: Usage | None = None
@@ -99,8 +96,7 @@ NO_JUDGE_USAGE = JudgeUsage()
 def judged_value(value: JsonValue) -> str:
     """Return a value as text for judges: JSON on one line, keys sorted, in NFC. Equal values have equal texts.
 
-    Raises ValueError for NaN and infinity, and RecursionError for deeply nested values.
-    """
+    Raises ValueError for NaN and infinity, and RecursionError for deeply nested values."""
     text = json.dumps(canonical(value), ensure_ascii=False, sort_keys=True, allow_nan=False)
     return escape_lone_surrogates(text)
 
@@ -117,8 +113,7 @@ class KnownJudgements:
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
         """Return the judgement of a value, or `None` if there is none. `value` is the text from `judged_value`.
 
-        The judging model must be the model in the check, otherwise `chosen`. Without either, any model fits.
-        """
+        The judging model must be the model in the check, otherwise `chosen`. Without either, any model fits."""
         found = self._by_value.get((check.judged, check.scale, value), {})
         model = check.model or chosen
         judgement = found.get(model) if model is not None else next(iter(found.values()), None)
@@ -215,8 +210,7 @@ class Issue(NamedTuple):
     `call` is the index (from 0) of the actual call in `Trajectory.calls`. `expected_call` is the index of the expected
     call in `Case.expected_calls()`. Either is `None` if there is no such call. `decides` marks an issue that alone
     makes the status failed. `expected` and `got` are short texts for screens. `why` is one line. `because` is the
-    suite's own reason for the expectation, if any.
-    """
+    suite's own reason for the expectation, if any."""
 
     kind: IssueKind
     why: str
@@ -241,8 +235,7 @@ class ArgumentVerdict(NamedTuple):
     `holds` is `None` if the argument was recorded and not judged. `score` is in 0..`weight` (unclamped with
     `arcade_compatible`). `counted` is false if the weight is left out of the denominator. `listed` is false for an
     argument that was given although the expected call does not list it. The weight of such an argument is 0, and its
-    score is 0 or below. The run fails if a `required` argument does not hold, regardless of the score.
-    """
+    score is 0 or below. The run fails if a `required` argument does not hold, regardless of the score."""
 
     argument: str
     holds: bool | None
@@ -263,8 +256,7 @@ class CallPairing(NamedTuple):
     If the pairing is about a prohibition, `prohibition` is an index in `Case.disallowed` and `expected_call` is `None`.
     `outcome` describes the pairing under the grader's rule in a few words ("exact", "right name only", "missing",
     "extra, counts twice"). `credit` is the contribution to the sum behind the score, negative for a penalty. `parts`
-    are the amounts in the credit, by their names in the grader's formula.
-    """
+    are the amounts in the credit, by their names in the grader's formula."""
 
     expected_call: int | None
     call: int | None
@@ -281,8 +273,7 @@ class CallPairing(NamedTuple):
 class PublishedGrade(NamedTuple):
     """The grade that the published rule gives a run whose extra calls are free only by the suite's `extra_calls`.
 
-    The fields are the first fields of `Grade`.
-    """
+    The fields are the first fields of `Grade`."""
 
     grader: str
     score: float | None
@@ -299,8 +290,7 @@ class Grade(NamedTuple):
     `score` is `None` if the grader does not apply. `verdict` follows from the score by the grader's own rule. `status`
     is the status of the run if this grader decides. It also depends on the requirements besides the score, and on the
     steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the grade of the
-    published system, if free extra calls make it differ.
-    """
+    published system, if free extra calls make it differ."""
 
     grader: str
     score: float | None
@@ -348,8 +338,7 @@ class StepGrade(NamedTuple):
 
     `status` is `None` for a step that was never reached. The graded call is the first call of the step's answer. `call`
     is its index in `Trajectory.calls`. The indices in `issues` refer to the whole run too. `expected_call` is the index
-    of the step's expected call in `Case.expected_calls()`. `why` is one line.
-    """
+    of the step's expected call in `Case.expected_calls()`. `why` is one line."""
 
     step: int
     status: Status | None
@@ -375,8 +364,7 @@ class Metric(NamedTuple):
 
     `number` is the judge's rating on the check's `scale` (low, high), if the check has one. `expected` and `why` are
     short texts for screens. If another system made an imported run, its scores are metrics too; `about` is the subject
-    of such a score.
-    """
+    of such a score."""
 
     name: str
     value: float
@@ -397,8 +385,7 @@ class RedactedPlace(NamedTuple):
     `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. `what` is the
     kind of the redacted text: "names" are the names of a call's arguments, "schema" is the schema of an offered tool
     (with defaults of arguments), "case" the expectations of the stored suite, "result" the result of a call, and
-    "state" the state that a tool reported for `final`.
-    """
+    "state" the state that a tool reported for `final`."""
 
     what: Literal["tool", "argument", "names", "answer", "schema", "case", "result", "state"]
     call: int | None = None
@@ -424,8 +411,7 @@ SIMULATED_USER = "the simulated user"
 class AgentFacts:
     """Information that an agent reports about itself.
 
-    It also covers the treatment of the agent's own tools, and the counts of ungraded parts.
-    """
+    It also covers the treatment of the agent's own tools, and the counts of ungraded parts."""
 
     name: str
     version: str
@@ -449,8 +435,7 @@ class RunResult:
     `cost_usd` is the cost of the model's answers in US dollars. It is 0 for a model that needs no network, and `None`
     if it is unknown. `grading` holds the options for grading the run and for combining the repeats of the case.
     `judgements` were used in grading and in the conditions of mocks. `judging` is the cost of these judgements; the
-    run's own tokens, cost and latency exclude it.
-    """
+    run's own tokens, cost and latency exclude it."""
 
     run_id: str
     suite: str
@@ -478,8 +463,7 @@ class RunResult:
     valid_arguments: tuple[bool | None, ...] = ()
     """Whether the arguments of each call are valid by the tool's schema, or `None` without a usable schema.
 
-    Empty for a run that was not graded.
-    """
+    Empty for a run that was not graded."""
 
     def __repr__(self) -> str:
         return f"RunResult({self.case_id!r}, model={self.model!r}, status={self.status.value!r}, score={self.score})"
@@ -527,8 +511,7 @@ class RunResult:
         """The reason why the run did not pass, in one line, or `None` if it passed.
 
         Issues that explain other issues, or fail the run regardless of its score, come first. The next choice is the
-        deciding grader's reason. An ungraded run has its error as the reason.
-        """
+        deciding grader's reason. An ungraded run has its error as the reason."""
         if self.grade is None:
             return self.error
         if self.status == Status.PASSED:
@@ -558,8 +541,7 @@ class RunResult:
     def user_cost_usd(self) -> float | None:
         """The cost of the model that played the user, in US dollars, or `None` if it is unknown.
 
-        It is 0 if no model played a user.
-        """
+        It is 0 if no model played a user."""
         return self.trajectory.user_cost_usd
 
     @property
@@ -699,8 +681,7 @@ def _reason(issue: Issue) -> str:
 def reason_of(grade: Grade) -> str:
     """Return the reason for the status that a grade gives a run, in one line.
 
-    This is the grader's reason, or an issue that fails the run regardless of its score.
-    """
+    This is the grader's reason, or an issue that fails the run regardless of its score."""
     deciding = grade.deciding_issues
     leading = next((issue for issue in grade.issues if issue.kind in EXPLAINING_KINDS), None)
     if leading is not None and grade.status == Status.FAILED:

@@ -69,8 +69,7 @@ class SelectedSequence(LazySequence[_Item]):
 class CodedColumn(Generic[_Value]):
     """A column of a table with few distinct values.
 
-    Each value is stored once, and `codes` has a number for each row.
-    """
+    Each value is stored once, and `codes` has a number for each row."""
 
     def __init__(self) -> None:
         self._values: list[_Value] = []

@@ -1,8 +1,7 @@
 """Packed results: the grades and trajectories of finished runs are compressed, and unpacked on access.
 
 A batch has thousands of runs, and for most of them only the numbers are read again. A small run takes ten kilobytes as
-objects and one kilobyte packed. The values that are read for every run (score, reason, latency …) stay unpacked.
-"""
+objects and one kilobyte packed. The values that are read for every run (score, reason, latency …) stay unpacked."""
 
 from __future__ import annotations
 
@@ -199,8 +198,7 @@ def _made(result: RunResult, facts: _Facts, data: bytes, in_common: SharedParts)
 class SharedParts:
     """The parts that packed results share: the offered tools, and a sample text that helps zlib compress.
 
-    `key` identifies the shared parts across processes. A copy in another process has the same key.
-    """
+    `key` identifies the shared parts across processes. A copy in another process has the same key."""
 
     def __init__(self, key: str | None = None) -> None:
         # The key is random, so results from an earlier process are never read with the parts of a later process.
@@ -294,8 +292,7 @@ def _tool(key: str, number: int) -> ToolDefinition:
 class _Reducers(dict[type, Callable[[Any], Any]]):
     """A dispatch table for `pickle` that creates a reducer for each new type.
 
-    Records are recreated by a call with the values of their fields. This takes half as long as setting each field.
-    """
+    Records are recreated by a call with the values of their fields. This takes half as long as setting each field."""
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         reducer: Callable[[Any], Any]

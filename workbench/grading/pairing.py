@@ -40,8 +40,7 @@ def greedy_pairs(
     """Pair each row in turn with the best of the first hundred remaining columns.
 
     The pairing is greedy, so a better one may exist. Returns the pairs in the order of the rows. Among columns with
-    equal gains, the earliest is chosen.
-    """
+    equal gains, the earliest is chosen."""
     left = list(columns)
     # With more than a thousand rows, each row considers fewer columns to keep the time linear in the number of rows.
     looked_at = max(min(_LOOKED_AT, _LOOKED_AT_IN_ALL // (len(rows) or 1)), 1)
@@ -94,8 +93,7 @@ def large_pairing(
     """Pair more rows and columns than can be compared pair by pair. The `perfect` pairs come first.
 
     The remaining rows and columns are paired by `best` if they form at most `MAX_PAIRS` pairs, otherwise by `in_turn`.
-    `gain(row, column)` is the value of a pair, `most(row)` an upper bound for the gain of a row.
-    """
+    `gain(row, column)` is the value of a pair, `most(row)` an upper bound for the gain of a row."""
     rows_left = remaining(rows, perfect)
     columns_left = remaining(columns, set(perfect.values()))
     pair_the_rest = in_turn
@@ -164,8 +162,7 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
     """Return the best pairing if it is obvious, otherwise `None`.
 
     Two conditions make it obvious. Every line of the shorter side (rows or columns) gains more with its partner than
-    with any other, by more than `margin`. No two lines share a partner.
-    """
+    with any other, by more than `margin`. No two lines share a partner."""
     if not gains or not gains[0]:
         return []
     if len(gains) > len(gains[0]):
@@ -188,8 +185,7 @@ def certain_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, 
     """Return pairs that every best pairing contains, as a mapping from row to column.
 
     A row and its best column form such a pair under two conditions: the column is best by more than `margin`, and it
-    gains nothing with any other row. Returns no pairs if a gain is negative.
-    """
+    gains nothing with any other row. Returns no pairs if a gain is negative."""
     if any(min(row) < 0 for row in gains):
         return {}
     gained_by = []
@@ -293,8 +289,7 @@ def maximum_matching(
 
     The calls are tried in the given order. A call is taken if it adds a pair; earlier calls may then move to other
     members. The search stops when every member has a call. `among` limits the pairs that `fits(member, call)` compares;
-    without it, every pair may be compared.
-    """
+    without it, every pair may be compared."""
     pairing = IncrementalMatching(members, fits, among or _All())
     for call in calls:
         if len(pairing.call_of) == len(members):
@@ -320,8 +315,7 @@ class _All:
 class IncrementalMatching:
     """A pairing that grows call by call. A paired member may get another call, but always keeps one.
 
-    `paired` are the initial calls of members.
-    """
+    `paired` are the initial calls of members."""
 
     def __init__(
         self,
@@ -454,8 +448,7 @@ class Candidates:
     `apart` are calls that differ from calls with equal arguments in what they may fit. Without `ask_outside`, an
     expected call is not compared at all if it needs a judge or a function and has no plain value. `compares_all` is
     true for at most `FEW_PAIRS` pairs: then every pair may fit. `exhausted` becomes true when a limit of comparisons is
-    reached.
-    """
+    reached."""
 
     def __init__(
         self,
@@ -594,8 +587,7 @@ def _is_plain(check: Check) -> bool:
 def _loosely(value: JsonValue) -> Hashable:
     """Return a key that is equal for values that some grader treats as equal.
 
-    Raises RecursionError for deeply nested values.
-    """
+    Raises RecursionError for deeply nested values."""
     # The graders differ: `critics` casts "5" to 5 and "true" to true, `decision` and `dimensions` take 5 for 5.0 and 1
     # for true, `trajectory` compares texts in NFC. A key that is too coarse only costs comparisons. A key that is too
     # fine would lose pairs.
@@ -628,8 +620,7 @@ def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | Non
     """Return the round of each step of a chain, or `None` for a step that was never reached.
 
     Rounds name their step. If no round of the run does, the k-th round belongs to the k-th step. An agent may make
-    several rounds for a step. Their calls are then joined in the first of these rounds.
-    """
+    several rounds for a step. Their calls are then joined in the first of these rounds."""
     rounds = trajectory.rounds
     some_name_steps = any(round_.step is not None for round_ in rounds)
     found: list[StepRound | None] = [None] * len(case.steps)

@@ -28,8 +28,7 @@ def pairing_issues(
     """Return the issues that the pairings of a grade show.
 
     Each issue names the call, the expected call and the argument concerned. With `extras_matter`, every extra call is
-    an issue. With `closed`, so is every argument without a verdict that the expected call does not list.
-    """
+    an issue. With `closed`, so is every argument without a verdict that the expected call does not list."""
     return tuple(_findings(expected, calls, pairings, extras_matter, closed))
 
 
@@ -180,8 +179,7 @@ def forbidden_call(prohibition: DisallowedCall, record: CallRecord, index: int) 
 def condition_text(prohibition: DisallowedCall) -> str:
     """Return the condition of a prohibition in words, or an empty text if it has none.
 
-    Example: `before verify_customer(…) has returned no error`.
-    """
+    Example: `before verify_customer(…) has returned no error`."""
     parts = []
     for key, other in prohibition.conditions:
         text = f"{key} {describe_expected(other)}"

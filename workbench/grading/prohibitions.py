@@ -24,8 +24,7 @@ def offending_calls(
 ) -> list[int]:
     """Return the indices of the calls that a prohibition forbids.
 
-    Raises CheckError if a check cannot be evaluated.
-    """
+    Raises CheckError if a check cannot be evaluated."""
     found = [index for index, record in enumerate(calls) if fits(prohibition, record)]
     if not found:
         return []

@@ -54,8 +54,7 @@ class ArgumentStatistics:
 
     `scores` has each run's mean over its pairs, or 0 for a run without a pair. `normalised` has the scores divided by
     the weight, or 0 for a weight of 0. Deviations are population standard deviations. `weight` is the mean of the runs'
-    weights other than 0. These are the statistics of Arcade evals over several runs.
-    """
+    weights other than 0. These are the statistics of Arcade evals over several runs."""
 
     argument: str
     scores: tuple[float, ...]
@@ -74,8 +73,7 @@ class CaseResult:
     `runs` are all runs in the order of the repeats. `rule` combines the graded runs. `score` is the mean of their
     scores, and `deviation` is the population standard deviation. Both are `None` if no run has a score. `reason` says
     why the case did not pass: under `last`, the reason of the last run; under `every`, the number of runs that passed;
-    otherwise, the reason that all runs have in common.
-    """
+    otherwise, the reason that all runs have in common."""
 
     runs: tuple[RunResult, ...]
     rule: RepeatRule
@@ -144,8 +142,7 @@ def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], s
     """Return the result of each case with each model, in the order of the first runs.
 
     `suite_of` returns the key of a run's suite. A second run of a case with the same repeat number belongs to another
-    batch, so it counts for another result.
-    """
+    batch, so it counts for another result."""
     return LazyCaseResults(results, suite_of)
 
 
@@ -202,8 +199,7 @@ class LazyCaseResults(LazySequence[CaseResult]):
 def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> tuple[Sequence[int], Sequence[int]]:
     """Group runs by case and model, in the order of the first runs.
 
-    Returns the indices of the runs, grouped by case, and the end position of each group.
-    """
+    Returns the indices of the runs, grouped by case, and the end position of each group."""
     columns: CodedColumn[tuple[str, str]] = CodedColumn()
     rows: CodedColumn[str] = CodedColumn()
     for run in results:
@@ -289,8 +285,7 @@ def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Itera
 def case_result(runs: Sequence[RunResult]) -> CaseResult:
     """Combine the runs of a case with one model by the rule of the last repeat. There must be at least one run.
 
-    Without a graded run, the status is the most urgent status of the runs.
-    """
+    Without a graded run, the status is the most urgent status of the runs."""
     runs = tuple(sorted(runs, key=lambda run: run.repeat))
     result = joined(runs)
     return CaseResult(runs, result.rule, result.status, result.score, result.deviation, result.reason)

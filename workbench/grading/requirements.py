@@ -108,8 +108,7 @@ def graded_without_free_calls(
 ) -> Grade:
     """Grade a run with `grade` as if its free extra calls had not been made.
 
-    Raises CheckError if a check cannot be evaluated.
-    """
+    Raises CheckError if a check cannot be evaluated."""
     # The whole run is graded first. If no call is free, this is the run's grade. Otherwise, it becomes the published
     # grade.
     rule = extra_call_rule_of(case, grading, trajectory)
@@ -177,8 +176,7 @@ class _Surplus:
     def calls(self, *, in_order: bool) -> frozenset[int]:
         """Return the indices of the extra calls.
 
-        `in_order` is for graders that compare calls position by position.
-        """
+        `in_order` is for graders that compare calls position by position."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
         if not any(
             self._expected[row].may_be_call_of(self._calls[call].tool) for row in rows for call in self._candidates
@@ -219,8 +217,7 @@ class _Surplus:
         """Return how well a call meets an expected call, from 1 to `_NEAREST`, and whether it fits.
 
         This is the mean score of the checks, with half a point for a failed check, minus the number of unlisted
-        arguments.
-        """
+        arguments."""
         if record.is_broken:
             return 1, False
         arguments = self._registry.filled(record.tool, record.arguments)
@@ -250,8 +247,7 @@ _MAX_UNLISTED = 1_000
 def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Return the pairing with the largest sum of gains that keeps the order of rows and columns.
 
-    This is a sequence alignment.
-    """
+    This is a sequence alignment."""
     # Dynamic programming, as for a longest common subsequence: `best[row][column]` is the largest sum from this row and
     # column on.
     if not gains:
@@ -333,8 +329,7 @@ def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajec
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     """Yield an issue for each call of a tool that is neither offered nor named in the case.
 
-    These issues do not decide. The score and the other requirements determine the cost of such a call.
-    """
+    These issues do not decide. The score and the other requirements determine the cost of such a call."""
     tools = trajectory.offered
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return
@@ -367,8 +362,7 @@ def run_as_json(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
     """Return a run as the JSON that the Python function of a check receives.
 
     `request` is the message of the user. For a chain or a conversation, it has one line for each message. `calls` are
-    in order; a call without a result has `None` as its result. `answer` is empty without a final answer.
-    """
+    in order; a call without a result has `None` as its result. `answer` is empty without a final answer."""
     said = [case.request, *(step.user for step in case.steps), *(turn.text for turn in trajectory.user_turns)]
     request = "\n".join(known_values(said))
     calls = list(map(_seen_call, trajectory.calls))
@@ -395,8 +389,7 @@ def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue
     """Yield a deciding issue for each argument whose numbers have another Python type than its schema declares.
 
     Examples are 5.0 for an integer, and 5 in a list of fractions. A single 5 is accepted as a fraction. The type of an
-    expected value is accepted as well as the declared type.
-    """
+    expected value is accepted as well as the declared type."""
     tools = {tool.name: tool.parameters for tool in trajectory.offered}
     expected = _expected_types(case)
     for index, record in enumerate(trajectory.calls):
@@ -457,8 +450,7 @@ def requirement_issues(
     calls that violate `disallowed` or `extra_calls`. `common_issues` are the issues that are the same under every
     grader, if they are already computed. `extra_calls` is the rule about extra calls, by default the rule of the case.
 
-    Raises CheckError if a check cannot be evaluated.
-    """
+    Raises CheckError if a check cannot be evaluated."""
     if common_issues is None:
         common_issues = common_issues_of(case, limits, trajectory, context, invalid_arguments=invalid_arguments)
     rule = extra_calls or extra_call_rule_of(case, Grading(), trajectory)
@@ -514,8 +506,7 @@ def common_issues_of(
     """Return the issues of requirements that are the same under every grader.
 
     `metrics` are the named checks of the answer, and `checked` are the schema checks of the calls. Pass them if they
-    are already known. Raises CheckError.
-    """
+    are already known. Raises CheckError."""
     context = _context_with_run(trajectory, case, context)
     if metrics is None:
         metrics = metrics_of(case, trajectory, context)
@@ -642,8 +633,7 @@ def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Ite
 def metrics_of(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> tuple[Metric, ...]:
     """Return the values of the named checks of the final answer.
 
-    Raises CheckError if a check cannot be evaluated.
-    """
+    Raises CheckError if a check cannot be evaluated."""
     if not isinstance(case.response, dict):
         return ()
     answer, context = trajectory.final_answer, _context_with_run(trajectory, case, context)

@@ -2,8 +2,7 @@
 
 The published graders work on a list of expected calls. Alternatives (`any_of`), `optional` calls and `times` are
 resolved against the run into such a list. The graders then grade the list unchanged. Results of calls and `parallel`
-are requirements in addition to the score.
-"""
+are requirements in addition to the score."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class ResolvedCase:
     """A case whose alternatives, optional calls and repeated calls are resolved against one run.
 
     `case` expects only plain calls: no `any_of`, `optional` or `times`. `written[i]` is the index of the call in the
-    suite file from which plain call `i` was made. `issues` are the violated requirements, with indices of the file.
-    """
+    suite file from which plain call `i` was made. `issues` are the violated requirements, with indices of the file."""
 
     case: Case
     written: tuple[int, ...]
@@ -64,8 +62,7 @@ class ResolvedCase:
     def as_written(self, grade: Grade, wanted: Sequence[ExpectedCall]) -> Grade:
         """Return the grade of the resolved case, with the indices of the written calls and the violated requirements.
 
-        `wanted` are the expected calls as written.
-        """
+        `wanted` are the expected calls as written."""
         published = grade.published
         if published is not None:
             published = published._replace(
@@ -123,8 +120,7 @@ def resolved_case(
     """Resolve a case's expected calls against a run, comparing tool names and values by the rules of a grader.
 
     Raises CheckError if a check cannot be evaluated. Raises GradingError under `arcade_compatible`, which supports none
-    of these expectations.
-    """
+    of these expectations."""
     if by == "critics" and grading.critics.arcade_compatible:
         raise GradingError(
             "grading.critics.arcade_compatible: Arcade has no `any_of`, `optional`, `times`, `result`, `is_error` or "
@@ -139,8 +135,7 @@ def resolved_case(
 def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -> frozenset[int]:
     """Return the indices of the calls that returned an expected error. Their arguments may be invalid.
 
-    Raises CheckError if a check cannot be evaluated.
-    """
+    Raises CheckError if a check cannot be evaluated."""
     found: set[int] = set()
     calls: _Calls | None = None
     for expected in case.expected_calls():
@@ -188,8 +183,7 @@ class _Calls:
         """Return the calls that fit an expected call or one of its alternatives, each with how well it fits.
 
         Only tool and arguments must fit. An alternative whose result fits too is preferred, then one that lists all
-        arguments.
-        """
+        arguments."""
         found: dict[int, tuple[bool, bool, int]] = {}
         for number, alternative in enumerate(alternatives_of(expected)):
             checks = self._checks(alternative)
@@ -660,8 +654,7 @@ def _windows_of_one(
 class _Slots:
     """Slots for the calls that some expected calls need or allow. Required slots come first.
 
-    Slots are numbered from 0. Each expected call is a bucket.
-    """
+    Slots are numbered from 0. Each expected call is a bucket."""
 
     def __init__(
         self,

@@ -35,8 +35,7 @@ class Outcome:
     """The outcome of a run without its trajectory.
 
     The fields are those of `RunResult`. `judging` is `None` if no judge was asked. The times are `None` in results of
-    versions that did not write them.
-    """
+    versions that did not write them."""
 
     status: Status
     error: str | None
@@ -74,8 +73,7 @@ def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
 
     `redacted`, `metrics`, `valid_arguments` and `judging` are left out if they are empty. `scale` and `number` of a
     judgement are left out if it is not a rating. An infinite score becomes the largest number because JSON has no
-    infinity.
-    """
+    infinity."""
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
 
@@ -88,8 +86,7 @@ def outcome_pieces(outcome: Outcome, events_size: int = 0) -> Iterator[str]:
 
     `events_size` is the number of characters of the run's events, if they are known.
 
-    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express.
-    """
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     if events_size <= _SHORT_EVENTS and sum(len(grade.pairings) for grade in outcome.grades) <= _SHORT:
         yield _short_text(outcome)
         return
@@ -147,8 +144,7 @@ def _json_fields(cls: Any, _kind: type) -> list[JsonField]:
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     """Return the outcome that `outcome_to_json` wrote. Infinite scores are restored.
 
-    Raises ValueError for any other JSON.
-    """
+    Raises ValueError for any other JSON."""
     outcome: Outcome = reader_of(Outcome)(data)
     for grade in outcome.grades:
         if grade.grader not in GRADERS:

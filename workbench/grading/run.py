@@ -71,8 +71,7 @@ from workbench.trajectory.trajectory import Round, Trajectory
 class Grader:
     """A grader: a function from a case and a trajectory to a grade, and its rule of equality for plain values.
 
-    `grade` raises CheckError and GradingError as `grade_run` does.
-    """
+    `grade` raises CheckError and GradingError as `grade_run` does."""
 
     grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
     equal: EqualsRule
@@ -123,8 +122,7 @@ def grade_whole(
     """Return the grade of one grader, with the issues of the requirements and the status.
 
     A chain is graded as a whole, without its steps. `common_issues` is passed to `requirement_issues`. Raises the
-    errors of `grade_run`.
-    """
+    errors of `grade_run`."""
     if name == "critics" and settings.grading.critics.weights:
         case = _weighted_case(case, dict(settings.grading.critics.weights))
     if not case.needs_resolving:
@@ -261,8 +259,7 @@ def grade_steps(
 ) -> tuple[StepGrade, ...]:
     """Grade every step of a chain with one grader. Return an empty tuple for a case that is not a chain.
 
-    Raises the errors of `grade_run`, with a message that names the step.
-    """
+    Raises the errors of `grade_run`, with a message that names the step."""
     if not case.steps:
         return ()
     steps = []
@@ -276,8 +273,7 @@ def grade_step(
 ) -> StepGrade:
     """Grade one step of a chain with the deciding grader. `step` counts from 1, and the run may still be going on.
 
-    Raises the errors of `grade_run`.
-    """
+    Raises the errors of `grade_run`."""
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
     reached = rounds_of_steps(case, trajectory)[step - 1]
@@ -359,8 +355,7 @@ def failed_turns(
     """Yield an issue for each turn of a conversation that a grader fails by the turn's own expectations.
 
     A turn is graded as a separate case. Turns whose message was never sent are not graded. Raises the errors of
-    `grade_run`, with a message that names the turn.
-    """
+    `grade_run`, with a message that names the turn."""
     assert case.conversation is not None
     limitless = replace(settings, limits=_NO_LIMITS)
     first_call = 0
@@ -465,8 +460,7 @@ def fault_of_call(
 
     `call` is an index in `Trajectory.calls`. A fault is an argument that does not hold, a deciding issue about the
     call, or a step of a chain that fails because of the call. The run may still be going on. Raises the errors of
-    `grade_run`.
-    """
+    `grade_run`."""
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
     grade = grade_whole(settings.grading.by, case, settings, trajectory, context)
@@ -550,8 +544,7 @@ def graded_run(
 ) -> GradedRun:
     """Grade a run as `grade_run` does, with the chain's steps, the answer's checks and the valid arguments.
 
-    The deciding grader grades the steps. `cost_usd` is the cost of the run, or `None` if it is unknown.
-    """
+    The deciding grader grades the steps. `cost_usd` is the cost of the run, or `None` if it is unknown."""
     # Verdicts are cached for the run because all five graders evaluate the same slow checks.
     if context.verdicts is None:
         context = replace(context, verdicts={}, search_time={})
@@ -564,8 +557,7 @@ def grade_by_deciding_grader(
 ) -> tuple[GradedRun, Callable[[], tuple[Grade, ...]]]:
     """Grade a run as `graded_run` does, but only with the deciding grader.
 
-    Also returns a function that computes the grades of the other graders.
-    """
+    Also returns a function that computes the grades of the other graders."""
     if case.expects_nothing_yet:
         return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory)), tuple
     trajectory = _without_too_much(trajectory)
@@ -663,8 +655,7 @@ def grade_by(
 ) -> Grade:
     """Return the grade of one grader as in `grade_run`, with the issues of the requirements and the status.
 
-    Raises the errors of `grade_run`.
-    """
+    Raises the errors of `grade_run`."""
     context = _timed(context, settings, trajectory)
     common_issues = common_issues_of(
         *(case, settings.limits, trajectory, context),

@@ -62,8 +62,7 @@ class ReportFacts(NamedTuple):
 class RunFacts(NamedTuple):
     """Facts of a finished run, for a row of a table. `grader` decided, and `issues` are its issues.
 
-    `duration_ms` excludes the time in which the run was held. `report` is `None` in histories of earlier versions.
-    """
+    `duration_ms` excludes the time in which the run was held. `report` is `None` in histories of earlier versions."""
 
     grader: str | None
     finish: str | None
@@ -78,8 +77,7 @@ class RunFacts(NamedTuple):
 def facts_text(result: RunResult) -> str:
     """Return the facts of a run as JSON, or an empty text if they are too long.
 
-    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express.
-    """
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     trajectory = result.trajectory
     issues = []
     for issue in result.issues:

@@ -30,8 +30,7 @@ class RunSummary:
     old histories), `first_token_ms` the time to the first token of the first answer. Tokens and `cost_usd` are `None`
     if they are unknown. `asked` is true if the model was asked at least once. `reason` says in one line why the run did
     not pass. `is_broken` and `grading` have the meaning of those in `RunResult`. A fork is an experiment and counts for
-    no case.
-    """
+    no case."""
 
     suite: str
     case_id: str

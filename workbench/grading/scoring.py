@@ -22,8 +22,7 @@ _Value = TypeVar("_Value")
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean, even if the sum overflows a float.
 
-    Raises ZeroDivisionError for no values.
-    """
+    Raises ZeroDivisionError for no values."""
     try:
         return math.fsum(values) / len(values)
     except OverflowError:
@@ -39,8 +38,7 @@ def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
     """Return whether the run fails if the check does not hold.
 
     The check's own `required` decides. If it is not set, a check without a weight is required if `without_weight` is
-    true.
-    """
+    true."""
     if check.required is not None:
         return check.required
     return without_weight and check.weight is None
@@ -80,8 +78,7 @@ ROUNDING_SLACK = 1e-9
 def earned_share_text(score: float, weight: float) -> str:
     """Return the earned share of an argument's weight, such as `70%`, or an empty text for none or all of it.
 
-    Partial credit is shown as 1% to 99%, so it never reads as none or all.
-    """
+    Partial credit is shown as 1% to 99%, so it never reads as none or all."""
     if not 0 < score < weight - ROUNDING_SLACK:
         return ""
     return f"{min(max(round(100 * score / weight), 1), 99)}%"
@@ -117,16 +114,14 @@ class Scored(Protocol):
 def counts_zero(run: Scored) -> bool:
     """Return whether a graded run counts as 0.
 
-    It does if it failed without a score, or for another reason than its score.
-    """
+    It does if it failed without a score, or for another reason than its score."""
     return run.is_broken or (run.status == Status.FAILED and run.score is None)
 
 
 def counted_score(run: Scored) -> float | None:
     """Return the score with which a graded run counts in gates, aggregates and baselines.
 
-    Returns `None` for a run that has no score and did not fail.
-    """
+    Returns `None` for a run that has no score and did not fail."""
     return 0.0 if counts_zero(run) else run.score
 
 
@@ -150,8 +145,7 @@ def judge_arguments(
     asked only if `same_tool` is true. With `all_or_nothing`, a judge is asked only if all other checks hold, or if its
     check is required.
 
-    Raises CheckError with tool and argument if a check cannot be evaluated.
-    """
+    Raises CheckError with tool and argument if a check cannot be evaluated."""
     # `critics` gives partial credit and evaluates its own checks.
     listed = checks
     if not checks.keys() <= arguments.keys():

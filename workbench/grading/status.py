@@ -31,8 +31,7 @@ class Status(StrEnum):
     """The status of a run.
 
     An error is a fault of the infrastructure, never of the model. A run with the status "not graded" ended normally,
-    but its case expects nothing yet.
-    """
+    but its case expects nothing yet."""
 
     PASSED = _Facts(
         "passed",
@@ -224,8 +223,7 @@ class StatusCounts:
     """The base class of objects that count runs or cases by status.
 
     `counts` has a number for every status. Each number is also an attribute with the name of `Status.total`: `passed`,
-    `errors`, `not_graded` and so on.
-    """
+    `errors`, `not_graded` and so on."""
 
     counts: Mapping[Status, int]
     # The order is that of the members of `Status`.
@@ -243,8 +241,7 @@ class StatusCounts:
     def counted(self) -> list[tuple[int, Status]]:
         """The numbers to show in lists, each with its status.
 
-        Passed and failed are always shown, others unless they are 0.
-        """
+        Passed and failed are always shown, others unless they are 0."""
         always = (Status.PASSED, Status.FAILED)
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
 

@@ -1,8 +1,7 @@
 """The `trajectory` grader (Apple Evaluations): ordered, unordered and disallowed expectations, each met or not.
 
 `docs/graders.md` describes the decisions where the published system leaves a point open. Marks such as (A9) in comments
-are tags of the vectors in `tests/conformance/vectors/trajectory.json`.
-"""
+are tags of the vectors in `tests/conformance/vectors/trajectory.json`."""
 
 from __future__ import annotations
 
@@ -67,8 +66,7 @@ def grade_trajectory(
     violated prohibition has a pairing for each call that violates it. The grader does not apply to a case without
     expectations of calls.
 
-    Raises GradingError for a run without any answer of the model, and CheckError if a check cannot be evaluated.
-    """
+    Raises GradingError for a run without any answer of the model, and CheckError if a check cannot be evaluated."""
     if not (case.expects_calls_or_none or case.disallowed or rule.written is not None):
         return Grade("trajectory", None, "not applicable", case.why_no_expected_calls)
     if not trajectory.rounds:
@@ -80,8 +78,7 @@ class _Reading:
     """The comparison of one case's expectations with the calls of one run.
 
     Expected calls have their indices in `Case.expected_calls()`. The verdict on a pair is computed when it is first
-    needed, and cached.
-    """
+    needed, and cached."""
 
     def __init__(self, case: Case, trajectory: Trajectory, rule: ExtraCallRule, context: CheckContext) -> None:
         calls = trajectory.calls
@@ -142,8 +139,7 @@ class _Reading:
     def _in_order(self, case: Case) -> dict[int, int]:
         """Return the call that meets each expectation in the ordered list, or in the steps of a chain.
 
-        Each position considers only the calls after those of the previous positions.
-        """
+        Each position considers only the calls after those of the previous positions."""
         # A single call is a group of one. The call of a step is also a group of one.
         sizes: list[int] = []
         for step in case.steps:
@@ -166,8 +162,7 @@ class _Reading:
     def _taken(self, members: range, cursor: int) -> dict[int, int]:
         """Return the calls for the members of one position: as many calls as possible, as early as possible.
 
-        The search begins at the call with the index `cursor`.
-        """
+        The search begins at the call with the index `cursor`."""
         # As many and as early as possible: (A10).
         (first, *others), among = members, self._among
         if others or not among.compares_all or self._wanted[first].uses_outside_service:
@@ -416,8 +411,7 @@ def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext)
 def arguments_hold(expected: ExpectedCall, record: CallRecord, verdicts: _Verdicts, context: CheckContext) -> bool:
     """Return whether the arguments of a call are as expected.
 
-    `verdicts` receives the verdict of each check, up to the first check that fails.
-    """
+    `verdicts` receives the verdict of each check, up to the first check that fails."""
     arguments = record.arguments
     if expected.disallowed_arguments(arguments):
         return False

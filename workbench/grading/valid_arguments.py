@@ -1,8 +1,7 @@
 """Checks of each call against its tool's input schema: the measure "valid arguments".
 
 A violation does not depend on the expectations of the case, so it is not part of any score. It fails the run regardless
-of the score, unless the tool refused the call and the model then corrected it.
-"""
+of the score, unless the tool refused the call and the model then corrected it."""
 
 from __future__ import annotations
 
@@ -101,8 +100,7 @@ class CheckedCall(NamedTuple):
 
     `valid` is `None` if the tool is unknown, if the provider runs the tool, or if the tool's schema is invalid.
     `broken_schema` explains an invalid schema. `refusal` is the message of a server that refused the arguments.
-    `corrected` is true if the call was answered by an error and the model then made a valid call of the same tool.
-    """
+    `corrected` is true if the call was answered by an error and the model then made a valid call of the same tool."""
 
     valid: bool | None
     violations: tuple[Violation, ...] = ()
@@ -191,8 +189,7 @@ def argument_issues(
     """Yield an issue for each call with invalid arguments.
 
     If `decides` is "fail", issues of calls that the model did not correct decide. Arguments that are not a JSON object
-    always decide because they cannot meet any expectation.
-    """
+    always decide because they cannot meet any expectation."""
     cut_off = {}
     for each in trajectory.rounds:
         if each.stop_reason == "truncated":
@@ -211,8 +208,7 @@ def argument_issues(
 def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> Iterator[Issue]:
     """Yield an issue that does not decide for each call that was answered by an error.
 
-    Calls with the indices `reported` are left out because they have a more specific issue.
-    """
+    Calls with the indices `reported` are left out because they have a more specific issue."""
     for index, record in enumerate(trajectory.calls):
         result = record.unedited or record.result
         if result is not None and result.is_error and result.source != "skipped" and index not in reported:

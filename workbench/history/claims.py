@@ -2,8 +2,7 @@
 
 A claim locks one byte of a file next to the history, at the offset of the batch's number. The system drops the locks of
 a program that ends for any reason, so no claim outlives its program. Claims work between programs on one machine. They
-work between machines if the network file system supports such locks.
-"""
+work between machines if the network file system supports such locks."""
 
 from __future__ import annotations
 
@@ -69,8 +68,7 @@ def claim(file: Path, number: int) -> Claim:
     """Claim a batch of the history `file`, so that no other program resumes or removes the batch.
 
     Claim a batch before you read its missing runs, because another program may finish the batch in between. Raises
-    HistoryError if the batch is already claimed, by this program or another.
-    """
+    HistoryError if the batch is already claimed, by this program or another."""
     try:
         taken = claim_if_free(file, number)
     except OSError as error:

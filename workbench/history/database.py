@@ -206,8 +206,7 @@ MIGRATIONS: tuple[str, ...] = (
 """The migrations, each from the previous version to the next. The first creates the tables.
 
 A file's version is its `PRAGMA user_version`. Published entries must never change, because histories made with them
-exist.
-"""
+exist."""
 
 
 _logger = logging.getLogger(__name__)
@@ -253,8 +252,7 @@ def open_for_writing(file: Path, report: ReportProblem, *, suspect: bool = False
     """Open a history for writing, and create a missing file and its folder.
 
     A damaged file is renamed, and `report` is called with a message about it. With `suspect`, the whole file is
-    checked, whatever its size. Raises HistoryError.
-    """
+    checked, whatever its size. Raises HistoryError."""
     with as_history_errors(file):
         refuse_if_read_only(f"writing {file}")
         _refuse_links(file)
@@ -319,8 +317,7 @@ def yielding_step() -> Iterator[None]:
 def as_history_errors(file: Path) -> Iterator[None]:
     """Convert errors of SQLite and of the operating system to HistoryError, with advice.
 
-    Errors that show damage become DamagedError.
-    """
+    Errors that show damage become DamagedError."""
     try:
         yield
     except sqlite3.Error as error:

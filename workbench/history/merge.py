@@ -1,8 +1,7 @@
 """Merges shards into one batch. Shards are batches of several histories with runs of the same plan.
 
 Each shard is merged completely or not at all. The order of the shards does not matter, and merging a shard again
-changes nothing. If a run has two results, the result merged first stays.
-"""
+changes nothing. If a run has two results, the result merged first stays."""
 
 from __future__ import annotations
 
@@ -251,8 +250,7 @@ class _ShardMerge:
     def merge(self) -> MergeResult:
         """Merge the whole shard.
 
-        Raises HistoryError and the errors in `DAMAGE`. After an error, nothing of the shard is merged.
-        """
+        Raises HistoryError and the errors in `DAMAGE`. After an error, nothing of the shard is merged."""
         wanted = "started_at, program, settings, name, suites, outline"
         shard = self._shard
         row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", shard.number), None)
@@ -298,8 +296,7 @@ class _ShardMerge:
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
         """Yield rows of the shard's history.
 
-        Raises ValueError for a damaged file, as for a damaged value. The merge then leaves out the damaged part.
-        """
+        Raises ValueError for a damaged file, as for a damaged value. The merge then leaves out the damaged part."""
         try:
             with as_history_errors(self._shard.file):
                 yield from self._source.execute(statement, values)

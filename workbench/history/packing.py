@@ -376,8 +376,7 @@ class RunPacker:
     def packed(self, run: FinishedRun) -> PackedRun | None:
         """Redact and compress a single run.
 
-        `add` and `all_packed` do the same with many runs.
-        """
+        `add` and `all_packed` do the same with many runs."""
         if not self.add(run):
             return None
         (packed,) = self.all_packed()
@@ -541,8 +540,7 @@ def case_texts_json(texts: CaseTexts) -> str:
 def case_texts_of(stored: object) -> CaseTexts:
     """Return the case texts that were stored with a regrade.
 
-    The result is empty for old files, which store something else there.
-    """
+    The result is empty for old files, which store something else there."""
     try:
         found = parsed_json(stored) if isinstance(stored, str) else None
     except ValueError:

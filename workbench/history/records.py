@@ -174,8 +174,7 @@ def _float_of(value: JsonValue) -> float | None:
 class ShardRef:
     """Shard number `index`, from 1, of a plan with `of` shards.
 
-    `planned` is the number of runs in the whole plan. `plan_id` distinguishes batches of the same plan.
-    """
+    `planned` is the number of runs in the whole plan. `plan_id` distinguishes batches of the same plan."""
 
     index: int
     of: int
@@ -249,8 +248,7 @@ class MergedShards:
 class NewShard:
     """The plan of a shard.
 
-    It has the outline of all runs with its suites, and the places of the shard's own runs.
-    """
+    It has the outline of all runs with its suites, and the places of the shard's own runs."""
 
     places: tuple[int, ...]
     outline: Outline

@@ -54,8 +54,7 @@ class NewSuite:
     def row(self) -> tuple[Any, ...]:
         """The columns of the suite's row from `path` on.
 
-        They are computed once, because this takes seconds for a large suite.
-        """
+        They are computed once, because this takes seconds for a large suite."""
         file = self._file
         assert file.suite is not None
         positions = None
@@ -314,8 +313,7 @@ def values_in(table: str, column: str) -> str:
     """Return a statement that selects the distinct values of a column, which must be the first column of an index.
 
     For each value, the statement takes one step in the index, even if many rows have the value. SQLite's `SELECT
-    DISTINCT` would read all rows. NULL is left out.
-    """
+    DISTINCT` would read all rows. NULL is left out."""
     return f"""
     WITH RECURSIVE each({column}) AS (
         SELECT min({column}) FROM {table}

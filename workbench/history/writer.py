@@ -114,8 +114,7 @@ class OpenHistory:
     """The file of a history to which batches are written. The file is opened on demand.
 
     The file may be damaged, removed or replaced while it is open. It is then opened or created again, and `report` is
-    called with a message. Batches that began here are written to the new file. Use this object on one thread.
-    """
+    called with a message. Batches that began here are written to the new file. Use this object on one thread."""
 
     def __init__(self, file: Path, report: ReportProblem) -> None:
         self._file = file
@@ -134,8 +133,7 @@ class OpenHistory:
     def write(self, entries: Sequence[Entry]) -> None:
         """Write one entry, or several runs, completely or not at all.
 
-        Raises HistoryError if a later attempt may succeed. Other exceptions mean that no attempt can succeed.
-        """
+        Raises HistoryError if a later attempt may succeed. Other exceptions mean that no attempt can succeed."""
         try:
             self._write(entries)
         except DamagedError:
@@ -244,8 +242,7 @@ class OpenHistory:
 def _as_value_error() -> Iterator[None]:
     """Convert SQLite's errors about a value to ValueError.
 
-    Such a value can never be stored; the file is not at fault.
-    """
+    Such a value can never be stored; the file is not at fault."""
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
@@ -347,8 +344,7 @@ class HistoryWriter:
         Blocks until the reopening is written.
 
         `handle` has the number of the batch and the places of the further runs, which `redaction` redacts. Raises
-        HistoryError if a program is running the batch, or if the history cannot be written.
-        """
+        HistoryError if a program is running the batch, or if the history cannot be written."""
         # Resuming waits for this write, because the missing runs serve only the history. If the write failed later,
         # they would be paid for in vain. In other cases, a failed write only loses the record of a run.
         if handle.claim is None and handle.number is not None:
@@ -373,8 +369,7 @@ class HistoryWriter:
 
         The future is done when the run is stored. It is also done when the history cannot be written at present,
         because waiting would not help. A run that is not stored yet is lost if the program is killed. The future cannot
-        be cancelled.
-        """
+        be cancelled."""
         settled: Future[None] = Future()
         settled.set_running_or_notify_cancel()  # a running future refuses to be cancelled
         if self._failed_at is not None or self._closing_at is not None:
@@ -401,8 +396,7 @@ class HistoryWriter:
     def close(self) -> bool:
         """Write the waiting entries, and return whether all of them were written.
 
-        Blocks for at most CLOSE_TIMEOUT_S. Harmless if repeated.
-        """
+        Blocks for at most CLOSE_TIMEOUT_S. Harmless if repeated."""
         if self._closing_at is None:
             self._closing_at = time.monotonic()
             self._enqueue(None)
@@ -527,8 +521,7 @@ class HistoryWriter:
     def _drop(self, entry: Entry, error: Exception) -> None:
         """Drop an entry that can never be written.
 
-        If the entry resumes a batch, the caller of `resume` gets the error.
-        """
+        If the entry resumes a batch, the caller of `resume` gets the error."""
         if isinstance(entry, ResumeBatch):
             self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))
         else:

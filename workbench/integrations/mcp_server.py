@@ -1,7 +1,6 @@
 """Workbench as an MCP server: coding agents that edit a tool can test whether models still call it correctly.
 
-The server executes tools and asks models only as the user permitted at its start. It never changes a suite.
-"""
+The server executes tools and asks models only as the user permitted at its start. It never changes a suite."""
 
 from __future__ import annotations
 
@@ -144,8 +143,7 @@ class NotStartedError(Exception):
 def server_for(allowed: ServerPermissions) -> MCPServer:
     """Return a server with these permissions; suites and models are approved in their present state.
 
-    Raises NotStartedError for an unknown model.
-    """
+    Raises NotStartedError for an unknown model."""
     try:
         desk = _ServerTools(allowed)
     except workbench.UsageError as error:
@@ -233,8 +231,7 @@ class _ServerTools:
     ) -> RunAnswer:
         """Run cases and grade the tool calls.
 
-        The suites' mocks answer the tool calls.
-        """
+        The suites' mocks answer the tool calls."""
         if model not in ("offline", *self._allowed.models):
             may = ", ".join(("offline", *self._allowed.models))
             raise ToolError(f"{model} may not be asked, only {may}: start the server with --model {model} to allow it")
@@ -281,8 +278,7 @@ class _ServerTools:
     def _chosen(self, suites: Sequence[str]) -> tuple[Path, ...]:
         """Return the suite files of some paths, or all suite files if there are no paths.
 
-        Raises ToolError for a path that is not allowed.
-        """
+        Raises ToolError for a path that is not allowed."""
         known = {}
         for path in find_suites(self._allowed.paths):
             known[path.resolve()] = path

@@ -2,8 +2,7 @@
 
 A trial forks a finished run at the result of a call and replaces the result with a faulty one. Everything before the
 result is replayed, so the fault is the only difference from the original run. An agent's conversation cannot be
-replayed, so a trial of an agent is a new run in which a mock gives the faulty result.
-"""
+replayed, so a trial of an agent is a new run in which a mock gives the faulty result."""
 
 from __future__ import annotations
 
@@ -123,8 +122,7 @@ KINDS: Final[Mapping[FaultName, FaultKind]] = {
 def injected_call_for(case: Case, offered: Sequence[ToolDefinition], called: str) -> InjectedCall | None:
     """Return the call that an injection requests: of a disallowed tool, otherwise of any tool the case does not expect.
 
-    `called` is the tool whose result holds the injection. Returns `None` if the case expects every offered tool.
-    """
+    `called` is the tool whose result holds the injection. Returns `None` if the case expects every offered tool."""
     wanted = {*tools_of(case.alternatives), called}
     disallowed = tools_of(case.disallowed)
     others = [tool for tool in offered if tool.name not in wanted]
@@ -151,8 +149,7 @@ def verdict_of(
 
     `result` is the run with the fault, `origin` the run without it, `made` the faulty result. The first verdict that
     applies counts, in this order: not tried, followed injection, looped, ignored injection, recovered or failed, false
-    success, disclosed.
-    """
+    success, disclosed."""
     trajectory = result.trajectory
     finish = trajectory.finish
     if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
@@ -219,8 +216,7 @@ FORKABLE_FINISH_REASONS = ("answered", "decided", "steps done", "rounds exhauste
 class FaultOptions:
     """The faults to inject. `tools` limits them to some tools. If it is empty, all tools are tried.
 
-    `lasts` is the number of calls that each fault affects.
-    """
+    `lasts` is the number of calls that each fault affects."""
 
     faults: tuple[FaultName, ...]
     tools: frozenset[str] = frozenset()
@@ -265,8 +261,7 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
     """Plan the faults of the tools that were called in finished runs of a plan.
 
     Each fault is tried in the first result of each tool of each run. The planned runs need no further approval, because
-    they need the same as `plan`.
-    """
+    they need the same as `plan`."""
     by_id = by_run_id(results)
     trials: list[PlannedTrial] = []
     untried: list[FaultTrial] = []

@@ -1,8 +1,7 @@
 """Mutants of tools: changed definitions that a good suite should notice, and the plan of runs with them.
 
 Mutation testing asks whether tests fail when the code is wrong. Here the code is a tool's definition. If all cases
-still pass with a worse description or schema, the suite does not test the changed part.
-"""
+still pass with a worse description or schema, the suite does not test the changed part."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ def mutants_of(
     """Return the mutants of tools, one or more for each of the given kinds.
 
     `only` names the tools to mutate. If it is empty, all tools are mutated. A mutant that removes a part of a
-    definition exists only for tools that have the part.
-    """
+    definition exists only for tools that have the part."""
     wanted = set(kinds)
     meant = set(only or names_of_tools(tools))
     mutated = [tool for tool in tools if tool.name in meant]
@@ -159,8 +157,7 @@ MutatedCaseKey = tuple[Path, str, str]
 class MutationOptions:
     """The kinds of mutants to make, and the tools to mutate (all if empty).
 
-    With `all_cases`, every mutant is run on all cases, even after a case has noticed it.
-    """
+    With `all_cases`, every mutant is run on all cases, even after a case has noticed it."""
 
     kinds: tuple[MutantKind, ...] = MUTANT_KINDS
     tools: tuple[str, ...] = ()
@@ -172,8 +169,7 @@ class Mutation:
     """A mutation test of a plan: its cases run again with changed tool definitions.
 
     Call `next_plan` for the next runs and `record_results` with their results until `next_plan` returns `None`. Then
-    call `report`.
-    """
+    call `report`."""
 
     plan: Plan
     options: MutationOptions
@@ -192,8 +188,7 @@ class Mutation:
     def of(cls, plan: Plan, results: Iterable[RunResult], options: MutationOptions) -> Mutation:
         """Prepare the mutants of the tools that were offered in finished runs of a plan.
 
-        Cases that fail without a mutant cannot notice one and are left out.
-        """
+        Cases that fail without a mutant cannot notice one and are left out."""
         made = cls(plan, options)
         by_id = by_run_id(results)
         offered: dict[Path, dict[str, ToolDefinition]] = {}

@@ -3,8 +3,7 @@
 The content of a suite with one case is divided into pieces: tools, prior messages, sentences of the system prompt and
 of descriptions, sentences and words of the request. Halves, then quarters, then single pieces are removed as long as
 the case still fails, as in Zeller's and Hildebrandt's `ddmin` (2002). The result is 1-minimal: if any single remaining
-piece is removed, the case passes or fails in another way.
-"""
+piece is removed, the case passes or fails in another way."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class RemovedPieces:
 class ShrinkResult:
     """The document that is left after shrinking, and the removed pieces.
 
-    `complete` is false if the limit of runs ended the search. Then more pieces might be removable.
-    """
+    `complete` is false if the limit of runs ended the search. Then more pieces might be removable."""
 
     document: Document
     dropped: list[RemovedPieces] = field(default_factory=list)
@@ -78,8 +76,7 @@ def shrink(
     """Remove every piece of a document that is not needed for its case to fail.
 
     `offered` names the tools that the case's runs were offered. `fails` makes a run and returns whether a document
-    still fails in this way. If `fails` raises OutOfRunsError, the search ends with the smallest document so far.
-    """
+    still fails in this way. If `fails` raises OutOfRunsError, the search ends with the smallest document so far."""
     shrunk = ShrinkResult(document)
     # Each kind continues with the document that the previous kinds left.
     for kind, pieces, put in _kinds(document, way, offered):

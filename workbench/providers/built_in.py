@@ -64,8 +64,7 @@ class BuiltInModels:
 
         The path of a recording is relative to `folder`. Raises ModelError for an unknown name, and for a missing or
         unreadable recording. Also raises ModelError if a folder has recordings of several models and the name chooses
-        none of them.
-        """
+        none of them."""
         if name == OFFLINE:
             return self._offline
         if name in PLANTED_MODELS:
@@ -104,8 +103,7 @@ class BuiltInModels:
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
     """Split a model's name into the path of the recordings and the name of the recorded model.
 
-    The second name follows `#`, if there is one.
-    """
+    The second name follows `#`, if there is one."""
     from workbench.providers.model import ModelError  # the app's first screen needs the names alone
 
     path = name.removeprefix(REPLAY)

@@ -50,8 +50,7 @@ class AgentRequest:
     `tool_calls` (each with `id`, `tool` and `arguments`). A tool's message has the `call_id` of the answered call, and
     `is_error` if the call failed. A tool has a `name`, a `description` and `parameters`, a JSON Schema. `round` counts
     the requests of a run from 1. `run` identifies the run, for agents that keep conversations themselves; `case` is the
-    id of the case.
-    """
+    id of the case."""
 
     system: str | None
     messages: tuple[Message, ...]
@@ -79,8 +78,7 @@ class AgentAnswer:
     """An agent's answer: text, calls, or both; after calls, the agent is called again with their results.
 
     A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens, `cost_usd` is in
-    US dollars. Calls with results (`AgentCall`) belong to an `AgentRun`.
-    """
+    US dollars. Calls with results (`AgentCall`) belong to an `AgentRun`."""
 
     text: str = ""
     calls: Sequence[ToolCall | AgentCall] = ()
@@ -97,8 +95,7 @@ class AgentCall:
 
     `arguments` are an object, or the JSON text that a model wrote. `result` is a text, another value that JSON can
     express, or the tool's exception; `None` if it is unknown. With `is_error`, the result is an error. A call without
-    an `id` is given one.
-    """
+    an `id` is given one."""
 
     tool: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
@@ -148,8 +145,7 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]] | Callable[[Agen
 class CallerLoop:
     """The caller's event loop, on which agents run.
 
-    Create the object on that loop. The agents run with the context variables of the object's creation.
-    """
+    Create the object on that loop. The agents run with the context variables of the object's creation."""
 
     # Agents use clients that belong to the caller's loop, while the engine has a loop on another thread.
 
@@ -161,8 +157,7 @@ class CallerLoop:
     async def run(self, agent: Callable[[], Coroutine[Any, Any, AgentReply]]) -> AgentReply:
         """Run a coroutine on the caller's loop, and wait for it on the current loop.
 
-        Cancelling the wait cancels the coroutine.
-        """
+        Cancelling the wait cancels the coroutine."""
 
         async def tracked() -> AgentReply:
             task = asyncio.current_task()
@@ -187,8 +182,7 @@ class FunctionModel:
     """A model that asks a function, for one run.
 
     An async function runs on its caller's loop, a plain one in a thread. If the function raises a retryable ModelError,
-    the request is repeated. Any other exception ends the run with an error.
-    """
+    the request is repeated. Any other exception ends the run with an error."""
 
     seed = None
     notices = ()
@@ -250,8 +244,7 @@ def is_async(function: Callable[..., object]) -> bool:
 def parse_reply(reply: object) -> AgentAnswer | ExternalRun:
     """Convert the reply of a function to an answer or to a whole run.
 
-    Raises TypeError for a value that is not a reply.
-    """
+    Raises TypeError for a value that is not a reply."""
     match reply:
         case AgentRun():
             return external_run_of_agent(reply)
@@ -370,8 +363,7 @@ def _amount(value: object, what: str) -> float:
 def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
     """Convert a result of a call: a text, an exception, or another value, which becomes JSON.
 
-    Raises TypeError for a value that JSON cannot express.
-    """
+    Raises TypeError for a value that JSON cannot express."""
     if isinstance(value, BaseException):
         return ExternalResult(str(value) or type(value).__name__, is_error=True)
     if isinstance(value, str):
@@ -385,8 +377,7 @@ def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
 def plain_call(call: object) -> ToolCall:
     """Return a copy of a call whose arguments are plain JSON, with lists in place of tuples.
 
-    Raises TypeError for a value that is not a call, and for arguments that JSON cannot express.
-    """
+    Raises TypeError for a value that is not a call, and for arguments that JSON cannot express."""
     if isinstance(call, AgentCall):
         call = tool_call(call.id, call.tool, call.arguments)
     if not isinstance(call, ToolCall):
@@ -448,8 +439,7 @@ def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 
     """Yield each call with an id that is unique in its run.
 
     A call keeps its own id, unless this id is missing or taken. `first` is the number of the first of these calls in
-    the run.
-    """
+    the run."""
     used = set(taken)
     for number, call in enumerate(calls, start=first):
         call_id, extra = call.id or f"call-{number}", 1

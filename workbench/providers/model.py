@@ -35,8 +35,7 @@ class ModelRequest:
     """A request to a model: the conversation and the tools on offer.
 
     `round` counts from 1. `calls_before` is the number of calls in earlier rounds, by which call ids stay unique within
-    the run.
-    """
+    the run."""
 
     round: int
     system: str | None
@@ -53,8 +52,7 @@ class AnswerFinished:
     the answer's format. `prompt_ms` is the time for the prompt that the endpoint reported. `waited_ms` is the wait at
     the endpoint before that, 0 if unknown. The model continues a `paused` answer when the answer is sent back.
     `cost_usd` is the cost that an agent reports. With `run`, the event ends the whole run of an agent with its own
-    loop.
-    """
+    loop."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -69,8 +67,7 @@ class AnswerFinished:
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
         """Convert this event to an event of the run.
 
-        Both times are milliseconds since the request was sent.
-        """
+        Both times are milliseconds since the request was sent."""
         # The time spent waiting for other requests is subtracted, because it is not a property of the model.
         first_ms: float | None = None
         if first_token_ms is not None:
@@ -109,8 +106,7 @@ class ModelError(Exception):
 
     Causes are an unknown name, a missing key, an unreachable endpoint or a cut stream; the message names the remedy.
     `retryable` means that the same request may succeed a little later. `retry_after_s` is the wait that the endpoint
-    asks for.
-    """
+    asks for."""
 
     def __init__(self, message: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -196,8 +192,7 @@ class Model(Protocol):
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Yield the events of the answer to a request; the last one is `AnswerFinished`.
 
-        Closing the generator early ends the request and releases its connection. Raises ModelError.
-        """
+        Closing the generator early ends the request and releases its connection. Raises ModelError."""
         ...
 
 
@@ -219,16 +214,14 @@ class AcceptsProviderTools(Protocol):
     def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of model providers can be offered to the model.
 
-        `trusted` means that providers may run the tool.
-        """
+        `trusted` means that providers may run the tool."""
         ...
 
 
 def accepts_tool(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
     """Return whether a tool can be offered to a model.
 
-    A tool of model providers needs a model whose API has it. `trusted` means that providers may run the tool.
-    """
+    A tool of model providers needs a model whose API has it. `trusted` means that providers may run the tool."""
     if tool.provider is None:
         return True
     return isinstance(model, AcceptsProviderTools) and model.accepts_tool(tool, trusted=trusted)
@@ -246,8 +239,7 @@ class AcceptsMedia(Protocol):
 def accepts_media(model: Model, media: Media) -> bool:
     """Return whether a model accepts an image or a sound.
 
-    Other models read a placeholder instead.
-    """
+    Other models read a placeholder instead."""
     return isinstance(model, AcceptsMedia) and model.accepts_media(media)
 
 
@@ -293,8 +285,7 @@ class RetryPolicy:
 
     Waits double from `first_wait_s` up to `max_wait_s`, and are shortened at random by up to a quarter. A wait that the
     endpoint asks for takes precedence, up to `max_requested_wait_s`. `attempts` includes the first one. `sleep` waits
-    seconds, `spread` returns a number from 0 to 1.
-    """
+    seconds, `spread` returns a number from 0 to 1."""
 
     attempts: int = 5
     first_wait_s: float = 0.5
@@ -306,8 +297,7 @@ class RetryPolicy:
     def wait_s(self, attempt: int, asked_s: float | None) -> float | None:
         """Return the seconds to wait after the failed attempt number `attempt`, from 1.
 
-        Returns `None` if it was the last attempt.
-        """
+        Returns `None` if it was the last attempt."""
         if attempt >= self.attempts:
             return None
         if asked_s is not None:

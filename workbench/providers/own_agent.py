@@ -43,8 +43,7 @@ class Agent:
 def as_agent(given: object) -> Agent:
     """Convert a function to an agent; an agent is returned unchanged.
 
-    Raises TypeError for anything else. The message says how to turn the value into an agent.
-    """
+    Raises TypeError for anything else. The message says how to turn the value into an agent."""
     agent = given if isinstance(given, Agent) else None
     function = given if agent is None else agent.function
     if (refusal := _refusal(function)) is not None:

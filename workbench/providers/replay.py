@@ -1,8 +1,7 @@
 """A model that replays a recorded run: it returns the recorded answers in order, whatever the requests say.
 
 A recording holds one case. From a folder, the newest recording of each case is played. All must be of one model: a
-result from several models would describe none of them.
-"""
+result from several models would describe none of them."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ class _Attempt:
     """A recorded request.
 
     It has the pieces of the answer with their times, and how the answer ended. Times are milliseconds after the
-    request.
-    """
+    request."""
 
     began_ms: float
     pieces: list[tuple[float, ModelEvent | AnswerFinished]] = field(default_factory=list)
@@ -69,8 +67,7 @@ class ReplayModel:
 
     Of a retried request, only the last attempt is replayed. A recorded error is raised again. A request after the last
     recorded one raises ModelError. With `own_pace`, pieces arrive at their recorded times. `sleep` waits seconds,
-    `clock` returns monotonic seconds.
-    """
+    `clock` returns monotonic seconds."""
 
     seed = None
     notices = ()
@@ -160,8 +157,7 @@ class RecordingPlayer:
 
         `path` is a file or a folder. From a folder, the newest recording of the case with the model `of_model` is
         replayed. Raises ModelError if the recording is missing or unreadable. Also raises it if `of_model` is `None`
-        and the folder has recordings of several models.
-        """
+        and the folder has recordings of several models."""
         try:
             file = path
             if path.is_dir():
@@ -228,8 +224,7 @@ class _RecordingFolder:
         `None` means the only model in the folder.
 
         Raises RecordingError if the model has no recordings, or if `of_model` is `None` and the folder has several
-        models. Messages call the replayed model `name`.
-        """
+        models. Messages call the replayed model `name`."""
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
             raise RecordingError(
@@ -255,8 +250,7 @@ class _RecordingFolder:
 class _NewestRecordings:
     """The newest recording of each case in a folder.
 
-    `added` is appended to the message about a case without a recording.
-    """
+    `added` is appended to the message about a case without a recording."""
 
     files: Mapping[str, Path]
     folder: str

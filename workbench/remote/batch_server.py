@@ -82,8 +82,7 @@ class ViewerServer:
 
     `hello` is the first line to each viewer. `snapshot` returns the lines that describe the state so far to a new
     viewer. `snapshot` is called under the server's lock. `broadcast` holds the same lock, so no line is missed between
-    them. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made.
-    """
+    them. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made."""
 
     def __init__(
         self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
@@ -133,8 +132,7 @@ class ViewerServer:
     def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENCE_TIMEOUT_S) -> None:
         """Send a report to one viewer as fast as the viewer reads.
 
-        A viewer that reads nothing for `patience_s` seconds is disconnected.
-        """
+        A viewer that reads nothing for `patience_s` seconds is disconnected."""
         viewer.wants_report = False
         for piece in pieces:
             with self._progress:

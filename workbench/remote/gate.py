@@ -31,8 +31,7 @@ class Gate:
     """The conditions that a request to the server must meet.
 
     `names` are the names of this server, in addition to those of the loopback device. With `by_address`, every IP
-    address counts as a name of the server. `public` is the server's address at a proxy.
-    """
+    address counts as a name of the server. `public` is the server's address at a proxy."""
 
     names: frozenset[str] = frozenset()
     by_address: bool = False
@@ -57,8 +56,7 @@ class Gate:
     def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
         """Return why a request is refused because of its headers; `None` if it is accepted.
 
-        With `entering`, the request is for the printed address. With `socket`, the request opens a web socket.
-        """
+        With `entering`, the request is for the printed address. With `socket`, the request opens a web socket."""
         # In a stranger's DNS, a name can point to this machine. A foreign page would then have the "same origin" (DNS
         # rebinding), so only known names count. Any page may link to the printed address. Browsers always send `Origin`
         # with a web socket.

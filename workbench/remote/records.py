@@ -61,8 +61,7 @@ def greeting(**more: object) -> bytes:
 def begun_line(place: int, ago_ms: float) -> bytes:
     """Return the line that announces a run in progress.
 
-    The run began `ago_ms` milliseconds ago. Its events follow in further lines.
-    """
+    The run began `ago_ms` milliseconds ago. Its events follow in further lines."""
     return encode_message(place=place, begun_ago_ms=round(ago_ms))
 
 
@@ -82,8 +81,7 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 def batch_event_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
     """Return the line for an event of the batch itself; `None` if viewers do not show the event.
 
-    `redact` redacts a value.
-    """
+    `redact` redacts a value."""
     match event:
         case StartUp(number, what, took_ms, downloads):
             start_up = {"number": number, "what": redact(what), "took_ms": took_ms, "downloads": downloads}
@@ -206,8 +204,7 @@ def remove_stale(folders: Folders) -> None:
 def socket_address(folders: Folders, history: Path, batch: int) -> Path:
     """Create a private folder for a batch's socket, and return the socket's path.
 
-    Raises AttachError if there is no safe place.
-    """
+    Raises AttachError if there is no safe place."""
     return socket_folder(folders) / f"{_key(history, batch)}.sock"
 
 
@@ -223,8 +220,7 @@ def socket_places(folders: Folders) -> list[Path]:
 def socket_folder(folders: Folders) -> Path:
     """Create and return the folder of sockets: the first candidate that is safe and has a short enough path.
 
-    Raises AttachError if there is no such candidate.
-    """
+    Raises AttachError if there is no such candidate."""
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
@@ -290,8 +286,7 @@ class NamedBatch:
     """A batch that the user named.
 
     It has the batch's history and, for a batch without a terminal, its record. `running` is whether its process is
-    alive.
-    """
+    alive."""
 
     history: Path
     number: int
@@ -317,8 +312,7 @@ def find_batch(folders: Folders, history: Path, which: str | None) -> NamedBatch
     """Return the batch with a number or a name: from the history, or a running batch of another history.
 
     Without `which`, return the only batch that runs without a terminal. Raises AttachError if there is not exactly one.
-    Raises HistoryError if the history has no batch `which`.
-    """
+    Raises HistoryError if the history has no batch `which`."""
     running = running_batches(folders)
     if which is None:
         return _only(running, folders)

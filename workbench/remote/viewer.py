@@ -166,8 +166,7 @@ class BatchView:
 
     `plan` are the batch's runs by place, read from the history. `over` are the runs that had finished at the start.
     Iterate over the view for all later events: first the events of runs in progress, last `BatchEnded`. Raises
-    AttachError, HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer.
-    """
+    AttachError, HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer."""
 
     def __init__(self, known: DetachedBatch) -> None:
         self.known = known
@@ -306,8 +305,7 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
 def _stored_runs(history: History, known: DetachedBatch, over: int) -> Sequence[RunRow]:
     """Wait for the history, and return the runs of a batch.
 
-    The history must hold the plan and, if possible, `over` finished runs.
-    """
+    The history must hold the plan and, if possible, `over` finished runs."""
     # The batch sends events at once, and its other thread writes the history. Storing a large plan takes a while, and a
     # run that has just finished may follow a moment later.
     began = time.monotonic()

@@ -240,8 +240,7 @@ class Visitor(AppService):
     async def stop(self, why: str = "") -> None:
         """End the process as a closed terminal would.
 
-        Its runs are stopped, and finished runs stay in the history.
-        """
+        Its runs are stopped, and finished runs stay in the history."""
         process, task = self._process, self._task
         self.why = self.why or why
         if process is None or task is None:
@@ -309,8 +308,7 @@ class Connections:
     """The open connections, `most` at the same time.
 
     A new connection above the limit replaces the connection that has waited longest for its first allowed request. If
-    all connections have sent such a request, the new one is refused.
-    """
+    all connections have sent such a request, the new one is refused."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -1,8 +1,7 @@
 """Blocks as CSV (RFC 4180).
 
 A spreadsheet reads a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break as a formula, even if it is
-quoted. Such a text gets an apostrophe in front.
-"""
+quoted. Such a text gets an apostrophe in front."""
 
 from __future__ import annotations
 

@@ -130,8 +130,7 @@ def record_of_row(row: RunRow, facts: RunFacts, line: int | None) -> dict[str, A
 def texts_of_record(record: Mapping[str, Any]) -> str:
     """Return the cells of a record as one text, in which the caller searches for secrets.
 
-    Cells are on separate lines.
-    """
+    Cells are on separate lines."""
     cells: list[object] = []
     for value in record.values():
         cells += value if isinstance(value, list) else (value,)

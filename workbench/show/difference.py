@@ -31,8 +31,7 @@ _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "co
 class Difference:
     """A line-by-line difference of two texts: removed (`-`), added (`+`) and context lines.
 
-    Each group of lines begins with its position (`@`).
-    """
+    Each group of lines begins with its position (`@`)."""
 
     lines: tuple[tuple[Sign, str], ...]
 

@@ -32,8 +32,7 @@ Row = TypeVar("Row")
 class Value(NamedTuple):
     """A text in one or more roles, with its raw value for programs.
 
-    If `raw` is a mapping, it holds several values by name.
-    """
+    If `raw` is a mapping, it holds several values by name."""
 
     spans: Line
     raw: Raw | Mapping[str, Raw] = None
@@ -56,8 +55,7 @@ def words(text: str, role: Role = "text") -> Value:
 def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
     """Return names as one value. The value shows the first `most` names and counts the others: `Weather, Files +3`.
 
-    The names must already be safe to show.
-    """
+    The names must already be safe to show."""
     known = list(dict.fromkeys(each))
     shown = ", ".join(known[:most])
     if len(known) > most:
@@ -135,8 +133,7 @@ class Table(Generic[Row]):
     """A table with rows of one kind.
 
     `note` is a remark on a row. A terminal shows it below the row, and a document in the last column. The app omits it,
-    because it shows the selected row in full beside the table.
-    """
+    because it shows the selected row in full beside the table."""
 
     columns: Sequence[Column[Row]]
     rows: Sequence[Row]
@@ -152,8 +149,7 @@ class Table(Generic[Row]):
 class Matrix(Generic[Row]):
     """A table with a column for each model.
 
-    A terminal prints columns that do not fit below the others. The app scrolls sideways.
-    """
+    A terminal prints columns that do not fit below the others. The app scrolls sideways."""
 
     first: Column[Row]
     heads: Sequence[str]
@@ -181,8 +177,7 @@ class Paragraph:
 class Items:
     """A list of lines.
 
-    A terminal shows the first `most` lines. It counts the others and calls them by `noun`.
-    """
+    A terminal shows the first `most` lines. It counts the others and calls them by `noun`."""
 
     lines: Sequence[Line]
     noun: str = "other"

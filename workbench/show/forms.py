@@ -1,8 +1,7 @@
 """Forms of results: their names, file endings, commands and writers.
 
 A writer is a function. It takes the subject of a command (`evaluation.report.Report` for runs) and yields the text in
-pieces without secrets, one run at a time.
-"""
+pieces without secrets, one run at a time."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ class Form(NamedTuple):
     only_alone: bool = False
     """Whether the form can only replace the report (`--format`, `--output`).
 
-    `--report` cannot write it beside the report.
-    """
+    `--report` cannot write it beside the report."""
     is_json: bool = False
     """Whether its text is JSON or JSON lines."""
 
@@ -183,8 +181,7 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
     """Return the form of a command's report that the ending of a file's name selects, or `None`.
 
-    If several forms match, `asked` takes precedence over the form with the longest ending.
-    """
+    If several forms match, `asked` takes precedence over the form with the longest ending."""
     known = forms_of(command, beside=beside)
     endings = {}
     for form in FORMS:

@@ -1,7 +1,6 @@
 """The signs on the app's screens.
 
-Each sign is one cell wide in all terminals and needs no variation selector.
-"""
+Each sign is one cell wide in all terminals and needs no variation selector."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ from workbench.show.spans import Role
 class Sign(str):
     """A sign on the screen, with its meaning for the help.
 
-    In the help, `role` is its colour. `action` is the id of the action that shows more.
-    """
+    In the help, `role` is its colour. `action` is the id of the action that shows more."""
 
     meaning: str
     role: Role

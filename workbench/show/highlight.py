@@ -1,7 +1,6 @@
 """Highlighting of TOML and JSON, line by line.
 
-A text with syntax errors is coloured as far as it can be parsed. The spans of a line always cover the whole line.
-"""
+A text with syntax errors is coloured as far as it can be parsed. The spans of a line always cover the whole line."""
 
 from __future__ import annotations
 
@@ -111,8 +110,7 @@ class JsonColours(PlainColours):
 class TomlColours:
     """A highlighter of TOML that parses lines only when they are needed.
 
-    After a change, it parses only the lines from the changed line to the last visible line.
-    """
+    After a change, it parses only the lines from the changed line to the last visible line."""
 
     def __init__(self) -> None:
         # The state in which each line begins: a multi-line string that is open, and the depth of brackets.
@@ -135,8 +133,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
     """Return one line in colour, and the state at the start of the next line.
 
     `delimiter` is the delimiter of a multi-line string that is open at the start of the line. `depth` is the number of
-    open brackets.
-    """
+    open brackets."""
     if len(text) > MAX_LINE_CHARS:
         return (Span(text),), delimiter, depth
     spans: list[Span] = []
@@ -204,8 +201,7 @@ def cut_json(text: str, width: int) -> Line:
 def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
     """Return the first `shown` rows of a wrapped JSON text in colour.
 
-    A string that is wrapped keeps its colour in all of its rows.
-    """
+    A string that is wrapped keeps its colour in all of its rows."""
     ends = list(accumulate(map(len, rows[:shown])))
     # A string is a key if a colon follows, which may be in the text after the last row.
     ahead = "".join(rows[shown : shown + 200])[:_LOOKED_AHEAD]
@@ -216,8 +212,7 @@ class ShownLine(NamedTuple):
     """A line as it is drawn.
 
     For each character of the line, `at` holds its index in `text`, and `cells` holds its first cell. Both have one
-    extra item for the end.
-    """
+    extra item for the end."""
 
     text: str
     at: Sequence[int]

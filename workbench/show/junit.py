@@ -1,8 +1,7 @@
 """JUnit XML for GitLab, Jenkins and GitHub Actions. `docs/reports.md` has the mapping.
 
 A suite with a model becomes a test suite, and a case with that model becomes a test case. Memory holds only the
-positions of all cases and the names of one suite.
-"""
+positions of all cases and the names of one suite."""
 
 from __future__ import annotations
 
@@ -125,8 +124,7 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 def _shown_status(case: CaseResult) -> Status:
     """Return the status of a test case in the report, which must agree with the exit code of the command.
 
-    A failed case in quarantine counts as skipped. In any other case, a run with an error makes the case an error.
-    """
+    A failed case in quarantine counts as skipped. In any other case, a run with an error makes the case an error."""
     in_quarantine = case.runs[0].grading.quarantined
     if case.status == Status.FAILED and not in_quarantine:
         return Status.FAILED
@@ -245,8 +243,7 @@ def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
     """Yield the XML elements for the outcome of a test case.
 
     `since` is the sentence on the change since the baseline. A case is flaky if it passed by its rule for repeats and
-    some of its runs failed.
-    """
+    some of its runs failed."""
     shown = _shown_status(result)
     if shown == "error":
         # The type must not be a word such as `symbol` or `file`. GitLab uses Rails, which reads these words as its own

@@ -30,8 +30,7 @@ _ROLES: dict[str, Role] = {
 class LazyLines(Sequence[Line]):
     """A sequence of lines that are built when they are read.
 
-    `texts` yields them without colours.
-    """
+    `texts` yields them without colours."""
 
     def line(self, index: int) -> Line:
         """Return the line at an index that is not negative."""
@@ -74,8 +73,7 @@ class JoinedLines(LazyLines):
 class JsonLines(LazyLines):
     """A value as indented JSON, in rows of at most `width` cells. Each row begins with `indent` blanks.
 
-    Rows are counted when the object is created, and coloured when they are read.
-    """
+    Rows are counted when the object is created, and coloured when they are read."""
 
     def __init__(self, value: JsonValue, width: int, indent: int = 0) -> None:
         self._indent = " " * indent
@@ -178,8 +176,7 @@ def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
 class GrowingText:
     """A text that grows piece by piece, and its rows at the width that was last asked for.
 
-    Characters beyond `limit` have no rows.
-    """
+    Characters beyond `limit` have no rows."""
 
     def __init__(self, text: str = "", limit: int = DISPLAY_LIMIT) -> None:
         self._limit = limit
@@ -240,8 +237,7 @@ _BLOCK = 256
 class Heights:
     """The heights of items, in rows. Sums over blocks of items make it fast to find the item in a row.
 
-    A height may be 0.
-    """
+    A height may be 0."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)

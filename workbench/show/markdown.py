@@ -70,8 +70,7 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield the lines of a table whose cells are Markdown.
 
-    A bar in a cell is escaped, because it would end the cell.
-    """
+    A bar in a cell is escaped, because it would end the cell."""
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 

@@ -26,8 +26,7 @@ def _blank(width: int) -> Span:
 class TableLayout(Generic[Row]):
     """A table whose rows are drawn as lines of a given width.
 
-    For each width, columns are measured once over the first rows, and over the titles if these are shown.
-    """
+    For each width, columns are measured once over the first rows, and over the titles if these are shown."""
 
     def __init__(self, table: Table[Row], *, titled: bool = False, measured: int = MEASURED_ROWS) -> None:
         self.table = table
@@ -71,8 +70,7 @@ class TableLayout(Generic[Row]):
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
         """Return the columns to show at a width. Each has a flag for its short form, and its width.
 
-        If the columns do not fit, the widest column that may be cut loses one cell at a time.
-        """
+        If the columns do not fit, the widest column that may be cut loses one cell at a time."""
         if (known := self._laid.get(width)) is not None:
             return known
         measured = self.table.rows[: self._measured]
@@ -124,8 +122,7 @@ def matrix_rooms(
 
     The first column needs `names` cells, and at least `least`. `lengths` and `heads` are the widths of the other
     columns' cells and heads. If not all columns fit, the first column shrinks until two other columns fit and `more`
-    cells remain for the number of hidden columns.
-    """
+    cells remain for the number of hidden columns."""
     # A model's long name must not make its column much wider than the cells need, so heads count only up to a limit.
     needed = []
     for length, head in zip(lengths, heads, strict=True):

@@ -63,8 +63,7 @@ def _placed(match: re.Match[str], starts: Sequence[int]) -> Found:
 def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
     """Return a line in which some parts have another role.
 
-    `pieces` has the start, end and role of each part, in order.
-    """
+    `pieces` has the start, end and role of each part, in order."""
     spans: list[Span] = []
     position = 0
     for text, role in line:
@@ -101,8 +100,7 @@ def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
     """Return the match of a query's words in a title, in any order, or `None` if a word does not match.
 
     A word may match in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word or
-    continues the word of the piece before it. Scattered letters are therefore no match.
-    """
+    continues the word of the piece before it. Scattered letters are therefore no match."""
     text = title.lower()
     score, positions = 0, set[int]()
     for word in query.lower().split():

@@ -14,8 +14,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
     """Return a text with one block character for each share, on a fixed scale from 0 to 1.
 
-    Only a share of 1 has the highest block, so "all" and "nearly all" differ.
-    """
+    Only a share of 1 has the highest block, so "all" and "nearly all" differ."""
     return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
 
 

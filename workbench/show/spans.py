@@ -1,8 +1,7 @@
 """Lines of text with roles. All panes are built from them, without knowledge of colours and terminals.
 
 Widths are terminal cells, never characters. Text from models, tools or files passes `visible` or `one_line` of
-`workbench.show.visible` before it becomes a span.
-"""
+`workbench.show.visible` before it becomes a span."""
 
 from __future__ import annotations
 
@@ -97,8 +96,7 @@ _MIN_MIDDLE_CELLS = 12
 def cut_middle(text: str, width: int) -> str:
     """Return a text of at most `width` cells. If it is cut, its middle is omitted.
 
-    Names of one kind often differ only at the end.
-    """
+    Names of one kind often differ only at the end."""
     if width < _MIN_MIDDLE_CELLS or cell_len(text) <= width:
         return cut(text, width)
     tail = len(text)
@@ -146,8 +144,7 @@ def spread(left: Line, right: Line, width: int) -> Line:
 def natural_cells(line: Line) -> int:
     """Return the width in cells that a row needs without the blanks before its right part.
 
-    Numbers in the right part may begin with blanks, which do count.
-    """
+    Numbers in the right part may begin with blanks, which do count."""
     text = plain(line).rstrip()
     # Five or more blanks separate the parts of a row. Fewer blanks may be part of a number.
     gap = max((len(blanks) for blanks in re.findall(" {5,}", text.lstrip())), default=4)
@@ -157,8 +154,7 @@ def natural_cells(line: Line) -> int:
 def wrap(text: str, width: int) -> list[str]:
     """Return one line of text as rows of at most `width` cells, wrapped at blanks where possible.
 
-    A path that is too long is wrapped after a slash.
-    """
+    A path that is too long is wrapped after a slash."""
     width = max(width, 1)
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [text]
@@ -188,8 +184,7 @@ def _rows(text: str, width: int) -> Iterator[str]:
 def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
     """Return the rows of a line of spans. A row is wrapped after a blank if there is one near its end.
 
-    Rows after the first are indented by `hang` cells.
-    """
+    Rows after the first are indented by `hang` cells."""
     width = max(width, hang + 1)
     if cells(line) <= width:
         return [line]
@@ -220,8 +215,7 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
     """Return the parts of a line that end at each index in `ends`, in ascending order.
 
-    Text after the last is omitted.
-    """
+    Text after the last is omitted."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0

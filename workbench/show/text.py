@@ -29,8 +29,7 @@ _CODES: Mapping[Role, str] = {
 class Paint:
     """A function that colours text by role.
 
-    Text must be safe to show before it is coloured.
-    """
+    Text must be safe to show before it is coloured."""
 
     enabled: bool
 
@@ -54,8 +53,7 @@ class Paint:
 def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
     """Return the painter for a stream. It uses colours on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`.
 
-    See https://no-color.org.
-    """
+    See https://no-color.org."""
     wanted = not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
     return Paint(wanted and stream.isatty())
 

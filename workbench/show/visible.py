@@ -1,7 +1,6 @@
 """Text from models, tools and files, made safe to show.
 
-Characters that control a terminal, such as those of escape sequences, become visible.
-"""
+Characters that control a terminal, such as those of escape sequences, become visible."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ ACTED_ON = late_pattern(
 def visible(text: str) -> str:
     """Return a text with its control characters replaced by Unicode pictures.
 
-    Invisible and bidirectional characters become `<U+202E>`. Tabs and newlines stay.
-    """
+    Invisible and bidirectional characters become `<U+202E>`. Tabs and newlines stay."""
     return ACTED_ON.sub(_picture, text)
 
 

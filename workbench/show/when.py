@@ -11,8 +11,7 @@ from workbench.show.visible import one_line
 def local_time(at: str) -> str:
     """Return an ISO 8601 time as local time, such as `2026-11-22 14:03`.
 
-    Any other text is returned as by `one_line`.
-    """
+    Any other text is returned as by `one_line`."""
     try:
         return moment_text(datetime.fromisoformat(at).timestamp() * 1000)
     # A year beyond the range of the system's clock raises OverflowError or OSError.
@@ -31,8 +30,7 @@ def epoch_ms(at: str) -> float | None:
 def ago(at: str, now: datetime) -> str:
     """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`.
 
-    The text is empty beyond two weeks. `now` must have a time zone.
-    """
+    The text is empty beyond two weeks. `now` must have a time zone."""
     at_ms = epoch_ms(at)
     if at_ms is None:
         return ""
@@ -48,8 +46,7 @@ def ago(at: str, now: datetime) -> str:
 def took_s(began: str, ended: str | None) -> float | None:
     """Return the seconds between two ISO 8601 times, at least 0.
 
-    Return `None` if a time is missing or not ISO 8601.
-    """
+    Return `None` if a time is missing or not ISO 8601."""
     try:
         between = datetime.fromisoformat(ended or "") - datetime.fromisoformat(began)
     # Subtracting a time without a zone from one with a zone raises a TypeError.
@@ -61,8 +58,7 @@ def took_s(began: str, ended: str | None) -> float | None:
 def utc_time(at: str) -> str:
     """Return an ISO 8601 time in UTC, such as `2026-11-22 14:03 UTC`, for pages that are read anywhere.
 
-    Any other text is returned as by `one_line`.
-    """
+    Any other text is returned as by `one_line`."""
     try:
         return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except (ValueError, OverflowError):

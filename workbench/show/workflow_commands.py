@@ -1,8 +1,7 @@
 """Workflow commands of GitHub Actions: annotations, and texts that cannot act as commands.
 
 A runner obeys `::command::` at the start of a line, after blanks. It also obeys the old form `##[command]` anywhere in
-a line (`ActionCommand.cs` of actions/runner). A model's answer could contain either.
-"""
+a line (`ActionCommand.cs` of actions/runner). A model's answer could contain either."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def command(level: str, message: str, *, title: str, file: str | None = None, li
     """Return a line of output that GitHub Actions reads as an annotation.
 
     `level` is error, warning or notice. Without a `line`, or for a file outside the repository, the annotation belongs
-    to no file.
-    """
+    to no file."""
     properties: dict[str, object] = {}
     if file is not None and line is not None and not is_outside(file):
         properties |= {"file": one_line(file), "line": line, "endLine": line}

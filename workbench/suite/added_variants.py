@@ -1,7 +1,6 @@
 """Variants that a batch adds to suites: from a file, as a system prompt, or from the library of hosts.
 
-They are added to the suite's text in memory, so the suite stored with a run describes the run.
-"""
+They are added to the suite's text in memory, so the suite stored with a run describes the run."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ class AddedVariantError(ValueError):
 def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
     """Return the variants of a TOML file: its `[[variants]]`, or the whole file as one variant.
 
-    Raises AddedVariantError if the file cannot be read, is not TOML, or holds anything but variants.
-    """
+    Raises AddedVariantError if the file cannot be read, is not TOML, or holds anything but variants."""
     try:
         read = file.read_bytes()
         content = toml_of(read.decode())
@@ -59,8 +57,7 @@ def prompt_variant(file: Path) -> Mapping[str, object]:
 def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origin: str) -> SuiteFile:
     """Return a suite with further variants, appended to its text in memory.
 
-    `origin` names their source in errors. Raises AddedVariantError with the first problem of the extended suite.
-    """
+    `origin` names their source in errors. Raises AddedVariantError with the first problem of the extended suite."""
     text = file.text.rstrip("\n")
     try:
         for table in tables:

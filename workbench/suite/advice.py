@@ -1,8 +1,7 @@
 """Warnings about valid settings that contradict each other, have no effect or cannot work.
 
 Examples are unknown tools, judges that are not models, invalid dates, patterns that may search for too long, and
-settings that `arcade_compatible` cannot express.
-"""
+settings that `arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
@@ -341,8 +340,7 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
 def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
     """Find checks that `arcade_compatible` cannot express.
 
-    It has one critic for each argument name of a case.
-    """
+    It has one critic for each argument name of a case."""
     first: dict[str, tuple[Place, tuple[object, ...]]] = {}
     for at, call in calls:
         for name, check in (call.args or {}).items():

@@ -83,8 +83,7 @@ def _has_tool(call: dict[str, object], place: Place, needed: str) -> Iterator[Fi
 def nothing_scored(check: object, options: Iterable[str], place: Place, where: str) -> Iterator[Finding]:
     """Find options of a check that would affect only a score, where nothing is scored.
 
-    `where` describes the place of the check in messages.
-    """
+    `where` describes the place of the check in messages."""
     for option in options:
         if option in table(check) and is_check(check):
             message = f"`{option}` has no meaning {where}: the check decides, and counts in no score"

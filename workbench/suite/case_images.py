@@ -22,8 +22,7 @@ class ImageError(Exception):
 def images_of(case: Case, folder: Path) -> tuple[Media, ...]:
     """Return the images of a case with their content. `folder` is the suite's folder.
 
-    Raises ImageError with a message that names the file.
-    """
+    Raises ImageError with a message that names the file."""
     images = []
     for image in case.images:
         try:

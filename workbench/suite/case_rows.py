@@ -1,8 +1,7 @@
 """Expands each case with `each` into one case for each row, before other code reads the cases.
 
 Each text of the case that may name columns is split once into words and columns. A row then only joins them. Parts that
-name no column are the same objects in all cases.
-"""
+name no column are the same objects in all cases."""
 
 from __future__ import annotations
 
@@ -71,8 +70,7 @@ class CaseRows:
     """A suite's parsed text with a case for each row.
 
     For each case, `templates` has the index of the case's table in the text. It is empty without `each`. `labels` names
-    the row of each case.
-    """
+    the row of each case."""
 
     raw: Table
     templates: tuple[int, ...] = ()
@@ -118,8 +116,7 @@ def _case_of(place: Place) -> int | None:
 def place_in_text(place: Place, templates: Sequence[int]) -> Place:
     """Return the place in the text for a place in the suite.
 
-    `templates` has the index of each case's table in the text.
-    """
+    `templates` has the index of each case's table in the text."""
     at = _case_of(place)
     if at is None or at >= len(templates):
         return place
@@ -129,8 +126,7 @@ def place_in_text(place: Place, templates: Sequence[int]) -> Place:
 def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
     """Return a suite with a case for each row, and the findings on rows and columns.
 
-    A case is omitted if its rows cannot be read, or if it names a column that they lack. Its findings are errors.
-    """
+    A case is omitted if its rows cannot be read, or if it names a column that they lack. Its findings are errors."""
     if not any("each" in case for _, case in tables(raw.get("cases"))):
         return CaseRows(raw), []
     cases: list[object] = []
@@ -352,8 +348,7 @@ class _Template:
     def _of_names(self, value: object, place: Place, read: _ReadText, *, checks: bool) -> Fill | None:
         """Read values by the names of arguments, fields or checks.
 
-        A value with the name `python` is not special here.
-        """
+        A value with the name `python` is not special here."""
         if not isinstance(value, dict):
             return self._of_value(value, place, read, checks=checks)
         parts = {key: self._of_value(inner, (*place, key), read, checks=checks) for key, inner in value.items()}
@@ -496,8 +491,7 @@ def text_of(value: JsonValue) -> str:
 def with_columns(value: Any, row: Row) -> Any:
     """Return a value of a mock with its columns filled in.
 
-    A text that is a single column becomes the column's value.
-    """
+    A text that is a single column becomes the column's value."""
     if isinstance(value, list):
         return [with_columns(item, row) for item in value]
     if isinstance(value, dict):
@@ -513,8 +507,7 @@ def with_columns(value: Any, row: Row) -> Any:
 def filled_table(case: Case) -> Table:
     """Return the case of a row as a person would have written it, without `each`.
 
-    Raises ValueError if a value has a null, which TOML lacks.
-    """
+    Raises ValueError if a value has a null, which TOML lacks."""
     written = to_toml_data(case)
     del written["each"]
     if "mocks" in written:
@@ -539,8 +532,7 @@ def _columns_of_mocks(mocks: object) -> frozenset[str]:
 def text_with_rows(text: str, cases: Sequence[Case], templates: Sequence[int]) -> str:
     """Return a suite's text with each row written as a separate case, whose `each` holds only this row.
 
-    Each new case keeps the layout and comments of its original.
-    """
+    Each new case keeps the layout and comments of its original."""
     parts = SuiteText.of(text)
     pieces: list[list[str]] = [[] for _ in parts.cases]
     written: dict[int, tuple[str, str] | None] = {}

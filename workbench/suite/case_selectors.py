@@ -24,8 +24,7 @@ def matching_ids(word: str, cases: Collection[NamedCase]) -> list[str]:
 
     A word is read in these ways, and the first way that finds a case decides: an id; a name; an id or a name in other
     letter case (`Oslo` for `oslo`); the id of a template (`refund` for its rows `refund/1`, `refund/2`); a pattern with
-    `*`, `?` or `[…]` for ids and names.
-    """
+    `*`, `?` or `[…]` for ids and names."""
     folded = word.casefold()
 
     def fits(case: NamedCase, test: Callable[[str], bool]) -> bool:

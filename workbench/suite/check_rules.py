@@ -43,8 +43,7 @@ def check_rules(
 ) -> Iterator[Finding]:
     """Find problems in a table that is a check, or is probably meant as one.
 
-    `in_fields` is true for a table inside `has_fields`, where a plain table names fields.
-    """
+    `in_fields` is true for a table inside `has_fields`, where a plain table names fields."""
     names = check_names_in(value)
     if not names and in_fields:
         yield from _plain_fields_rules(value, place, of_answer)
@@ -83,8 +82,7 @@ _NEAR: Final = 0.85
 _NEAR_OF_WORDS: Final = 0.82
 """The limit if both key and check have several words, because no other word resembles these checks.
 
-`has_feild` reaches it.
-"""
+`has_feild` reaches it."""
 
 
 def near_check(key: str) -> str | None:
@@ -115,8 +113,7 @@ TEXT_CHECKS: Final = tuple(name for name, kind in CHECK_CLASSES.items() if "stri
 def unknown_text_check(words: Collection[str], place: Place, message: str) -> Iterator[Finding]:
     """Find a check of a text whose name is unknown. `words` may hold the misspelt name.
 
-    The hint names the most similar check that a text can meet.
-    """
+    The hint names the most similar check that a text can meet."""
     hints = []
     for word in words:
         kind = near_check(word) or check_of_alias(word)

@@ -1,7 +1,6 @@
 """Keeps drafts on the disk while the user types, to recover them after a crash.
 
-A draft holds unsaved changes of a suite.
-"""
+A draft holds unsaved changes of a suite."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
 def with_change_applied(text: str, change: Mapping[str, object]) -> str:
     """Return a text with one part replaced: `cut` characters from `at` on become `put`.
 
-    Raises KeyError, TypeError or IndexError if the change does not fit the text.
-    """
+    Raises KeyError, TypeError or IndexError if the change does not fit the text."""
     at, removed, put = change["at"], change["cut"], change["put"]
     if not (isinstance(at, int) and isinstance(removed, int) and isinstance(put, str)):
         raise TypeError("a change in a journal must have the numbers `at` and `cut` and the text `put`")
@@ -78,8 +76,7 @@ class RecoveredDraft:
     """Unsaved changes of an ended program that turned `base_text` into `text`.
 
     `base_state` is the state of the file with the base text, or `None` for a suite that was never saved. `changed_at`
-    is the time of the last change in seconds since 1970.
-    """
+    is the time of the last change in seconds since 1970."""
 
     path: Path
     base_text: str
@@ -127,8 +124,7 @@ class Drafts:
     after a power failure.
 
     Use an instance from one thread. Relative paths are relative to the folder that was current at the start, even if
-    that folder no longer exists.
-    """
+    that folder no longer exists."""
 
     def __init__(self, folder: Path, *, sync_interval_s: float = SYNC_INTERVAL_S) -> None:
         self._folder = folder
@@ -143,8 +139,7 @@ class Drafts:
     def draft_path(self, path: Path) -> Path:
         """Return the path under which drafts know a file.
 
-        Links of its folder are resolved, but a link of the file is not.
-        """
+        Links of its folder are resolved, but a link of the file is not."""
         path = self._here / path
         if path.name in ("", ".."):
             return resolved(path)
@@ -160,8 +155,7 @@ class Drafts:
     def keep(self, path: Path, base_text: str, base_state: FileState | None, text: str) -> None:
         """Back up the current text of a suite. `base_text` and `base_state` are the file as it was read.
 
-        Raises DraftError if the text cannot be written.
-        """
+        Raises DraftError if the text cannot be written."""
         path = self.draft_path(path)
         journal = self._journals.get(path)
         try:
@@ -186,8 +180,7 @@ class Drafts:
     def recoverable(self, roots: Iterable[Path]) -> RecoverableDrafts:
         """Return the drafts of ended programs for suites at or below some paths. They stay locked until `close`.
 
-        Drafts that equal the file on the disk are removed. Raises DraftError if the folder cannot be read.
-        """
+        Drafts that equal the file on the disk are removed. Raises DraftError if the folder cannot be read."""
         places: tuple[Path, ...] = ()
         for root in roots:
             places += self.places(root)
@@ -314,8 +307,7 @@ class Drafts:
         """Lock a journal and return its draft.
 
         Returns `None` if a program holds the journal, if it belongs to another suite, or if its text equals the file on
-        the disk.
-        """
+        the disk."""
         if file in self._offered or any(journal.file == file for journal in self._journals.values()):
             return None
         try:
@@ -376,8 +368,7 @@ def _end_of_lines(content: bytes) -> int:
 def _read(file: Path, content: bytes, changed_at: float) -> RecoveredDraft | None:
     """Return the draft in a journal, or `None` if its first line is incomplete or of another version.
 
-    Raises _DamagedError for content that this program never writes.
-    """
+    Raises _DamagedError for content that this program never writes."""
     # Text after the last line end is a line that the program's end cut off.
     lines = content[: _end_of_lines(content)].split(b"\n")[:-1]
     if not lines:

@@ -15,8 +15,7 @@ Blocks = tuple[tuple[str, int, int], ...]
 class Excerpts:
     """Excerpts of suite files with a single case each.
 
-    Each file is split only once, because a batch asks for hundreds of its cases.
-    """
+    Each file is split only once, because a batch asks for hundreds of its cases."""
 
     def __init__(self) -> None:
         self._files: dict[tuple[Path, str], tuple[SuiteText, Blocks] | None] = {}
@@ -47,8 +46,7 @@ class Excerpts:
 def case_blocks(file: SuiteFile) -> Blocks | None:
     """Return where each case stands in a suite's text, or `None` if the cases are not separate `[[cases]]` blocks.
 
-    The blank lines below a case belong to its block.
-    """
+    The blank lines below a case belong to its block."""
     file = file.standalone
     if file.suite is None or not file.case_places:
         return None
@@ -97,8 +95,7 @@ class SplitSuiteText:
     def of(self, case_id: str, block: str | None = None) -> str:
         """Return the text without the blocks of other cases, or the whole text if there is no such case.
 
-        `block` replaces the text of the case.
-        """
+        `block` replaces the text of the case."""
         if case_id not in self._places:
             return self._text
         parts: list[str] = []

@@ -76,8 +76,7 @@ class ExpectedCall(Frozen):
     `any_of` lists alternatives in place of `tool`. An `optional` call may be missing. `times` are the fewest and the
     most calls that fit. `result` is a check of the result of the call, and `is_error` says whether the result must be
     an error. `because` is the reason for the expectation, shown with its issues. `after_message` is the id of a
-    scripted user's message. The call is wrong before this message.
-    """
+    scripted user's message. The call is wrong before this message."""
 
     tool: NonEmpty = ""
     args: Checks | None = None
@@ -143,8 +142,7 @@ class ExpectedCall(Frozen):
     def disallowed_arguments(self, given: Collection[str]) -> list[str]:
         """Return the names among `given` that must not be arguments of the call.
 
-        Explicitly forbidden names come first.
-        """
+        Explicitly forbidden names come first."""
         if not self.limits_args:
             return []
         unwanted = [name for name in self.forbidden_args if name in given]
@@ -162,8 +160,7 @@ class ExpectedCall(Frozen):
 class CallWithoutArguments(ExpectedCall):
     """An expected call that forbids some arguments by checks with `present = false`.
 
-    `reasons` maps names of arguments to the suite's reasons.
-    """
+    `reasons` maps names of arguments to the suite's reasons."""
 
     reasons: dict[str, str] = Field(default_factory=dict)
 
@@ -174,8 +171,7 @@ class CallWithoutArguments(ExpectedCall):
 def with_forbidden(call: ExpectedCall) -> ExpectedCall:
     """Return an expected call whose `args` with `present = false` are moved to `forbidden_args`.
 
-    A call without such an argument is returned unchanged.
-    """
+    A call without such an argument is returned unchanged."""
     absent: Checks = {}
     others: Checks = {}
     for name, check in (call.args or {}).items():
@@ -196,8 +192,7 @@ class DisallowedCall(ExpectedCall):
     """A call that must not happen at all, `before` another call, or `after` another call.
 
     If the other call has a check of its result, an earlier answer of the model must have made the other call. The calls
-    of one answer cannot depend on each other's results.
-    """
+    of one answer cannot depend on each other's results."""
 
     before: ExpectedCall | None = None
     after: ExpectedCall | None = None
@@ -221,8 +216,7 @@ class AnyOrder(Frozen):
     """A group of calls at one position of the ordered list. Inside the group, any order is right.
 
     With `parallel`, one answer of the model must contain all calls of the group. Only such a group may be in the
-    unordered list.
-    """
+    unordered list."""
 
     any_order: Annotated[Items[ExpectedCall], Field(min_length=1)]
     parallel: bool = False

@@ -29,8 +29,7 @@ def absolute(path: Path) -> Path:
 def resolved(path: Path) -> Path:
     """Return the resolved path.
 
-    If links form a loop or the current folder no longer exists, return the path unchanged.
-    """
+    If links form a loop or the current folder no longer exists, return the path unchanged."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -40,8 +39,7 @@ def resolved(path: Path) -> Path:
 def relative_to_cwd(path: str) -> str:
     """Return the resolved path relative to the current folder, with slashes.
 
-    The path is unchanged if it cannot be a file's path or the current folder no longer exists.
-    """
+    The path is unchanged if it cannot be a file's path or the current folder no longer exists."""
     try:
         # Reports ask this for each run, and `Path.cwd` takes ten times as long.
         return _from(path, os.getcwd())  # noqa: PTH109
@@ -57,8 +55,7 @@ def _from(path: str, folder: str) -> str:
 def relative_to_repository(path: str) -> str:
     """Return a path relative to its Git repository. CI services name files in this form.
 
-    Outside a repository, the path is relative to the current folder.
-    """
+    Outside a repository, the path is relative to the current folder."""
     root = repository_of(resolved(Path(path)).parent)
     if root is None:
         return relative_to_cwd(path)
@@ -88,8 +85,7 @@ def folder_name(path: Path) -> str:
 def flush_folder(folder: Path) -> None:
     """Flush a folder's list of files to the disk.
 
-    Otherwise, a power failure can lose a new or renamed file. Raises OSError.
-    """
+    Otherwise, a power failure can lose a new or renamed file. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -109,8 +105,7 @@ def locked(file: Path, timeout_s: float) -> Iterator[None]:
     """Hold an exclusive lock on a file that exists only for locking. Only one thread of one program can hold it.
 
     Blocks. The system releases the lock when the program ends in any way. Raises LockedError if another holder keeps
-    the lock for longer than `timeout_s` seconds, and OSError.
-    """
+    the lock for longer than `timeout_s` seconds, and OSError."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         # The system does not report released locks, so locking is retried after a short wait.
@@ -160,8 +155,7 @@ def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
 class FileState:
     """The state of a file: SHA-256 in hex, size in bytes, and modification time in nanoseconds.
 
-    A different size or time shows quickly that the file may have changed. Both are -1 if unknown.
-    """
+    A different size or time shows quickly that the file may have changed. Both are -1 if unknown."""
 
     hash: str
     size: int = -1
@@ -183,8 +177,7 @@ class ChangedOnDiskError(SavingError):
 def state_of(path: Path, known: FileState | None = None) -> FileState | None:
     """Return the present state of a file, or `None` if the file does not exist.
 
-    If the size and time equal those of `known`, the file is not read. Raises OSError if it cannot be read.
-    """
+    If the size and time equal those of `known`, the file is not read. Raises OSError if it cannot be read."""
     try:
         status = path.stat()
         if known is not None and (known.size, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
@@ -202,8 +195,7 @@ def save(path: Path, text: str, expected: FileState | None) -> FileState:
     old content.
 
     Raises ChangedOnDiskError if another program changed the file, and SavingError if it cannot be written. Both leave
-    the file unchanged and no temporary file behind.
-    """
+    the file unchanged and no temporary file behind."""
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -118,8 +118,7 @@ class Gate(Frozen):
 
     Runs of cases with a tag in `quarantine` are graded but do not count in the gate. With `endpoint_faults = "error"`,
     a run that fails because of a fault of its endpoint is not graded. `max_user_errors` limits the share of
-    conversations that ended through an error of the simulated user.
-    """
+    conversations that ended through an error of the simulated user."""
 
     per: GatePer = "model"
     min_score: Unit | None = None
@@ -146,8 +145,7 @@ class Aggregate(Frozen):
     """Statistics of a measure over the runs of a suite, with limits for some statistics.
 
     `of` is a measure of runs, a grader, `GRADER.NUMBER`, or `response.NAME` for a named check of answers. With `tags`,
-    only runs of cases with one of the tags count.
-    """
+    only runs of cases with one of the tags count."""
 
     name: NonEmpty
     of: NonEmpty = "score"

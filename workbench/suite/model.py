@@ -67,8 +67,7 @@ Without a fixed time, each run has the time of its start."""
 def _subject_name(others: dict[str, Any]) -> str:
     """Return the default name of a subject.
 
-    An agent's name is kept, so that `--model agent:codex` selects the subject.
-    """
+    An agent's name is kept, so that `--model agent:codex` selects the subject."""
     agent = others.get("agent")
     return "subject" if agent is None else f"{AGENT}{agent}"
 
@@ -470,8 +469,7 @@ class Case(Frozen):
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Return the expected calls: first the ordered list, then the unordered list.
 
-        For a chain, these are the calls of its steps. Groups are flattened. The same case returns the same objects.
-        """
+        For a chain, these are the calls of its steps. Groups are flattened. The same case returns the same objects."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
@@ -785,8 +783,7 @@ _Named = TypeVar("_Named", bound=_HasName)
 def by_name(items: Iterable[_Named]) -> dict[str, _Named]:
     """Return tools, servers or suites by name, in the order in which names first occur.
 
-    Of several items with one name, the last counts.
-    """
+    Of several items with one name, the last counts."""
     return {item.name: item for item in items}
 
 

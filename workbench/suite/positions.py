@@ -1,8 +1,7 @@
 """Finds the lines of keys, array elements and table headers in a TOML text.
 
 `tomllib` gives values without positions. This scanner reads text that `tomllib` has accepted. It therefore need not
-check the text, and it skips values without interpreting them.
-"""
+check the text, and it skips values without interpreting them."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ class Header:
     """A table header in a TOML text.
 
     `first_line` is the line of the first comment directly above the header, or the header's line. `last_line` is the
-    last line of the values under the header, before any other header.
-    """
+    last line of the values under the header, before any other header."""
 
     place: Place
     line: int
@@ -37,8 +35,7 @@ class Positions:
     """The lines of the parts of a TOML text, from 1.
 
     `lines` are the first lines of keys and elements. `ends` are the last lines of elements of inline top-level arrays.
-    `head_end` is the last line of the values above all headers, or 0 if there are none.
-    """
+    `head_end` is the last line of the values above all headers, or 0 if there are none."""
 
     lines: Mapping[Place, int]
     ends: Mapping[Place, int]
@@ -60,8 +57,7 @@ class Positions:
         """Return the first and last line of an element of a top-level array of tables, such as `("cases", 3)`.
 
         Comment lines directly above a header belong to its element. The element extends to the next header that is not
-        below it. Raises KeyError if there is no such element.
-        """
+        below it. Raises KeyError if there is no such element."""
         number = self._numbers.get(place)
         if number is None:
             return self.lines[place], self.ends[place]
@@ -85,8 +81,7 @@ class Positions:
 def scan(text: str) -> Positions:
     """Find the lines of keys, array elements and headers in a text that `tomllib` accepts.
 
-    The result's `are_known` is false if the scanner does not understand the text.
-    """
+    The result's `are_known` is false if the scanner does not understand the text."""
     # An error here would make a valid file unusable only because of line numbers.
     try:
         return _Scanner(text.removeprefix(BYTE_ORDER_MARK)).scan()

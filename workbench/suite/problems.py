@@ -20,8 +20,7 @@ class Problem:
     """A problem of a suite file, with its place and a hint on how to solve it.
 
     `line` counts from 1. `where` is a path such as `cases[3].ordered[0].args.city`, and `case` is the name of the case
-    there. An error prevents runs of the suite. A warning does not.
-    """
+    there. An error prevents runs of the suite. A warning does not."""
 
     file: Path
     line: int | None
@@ -164,8 +163,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def message_with_line(problem: Problem, word: str) -> str:
     """Return a problem's message with its line: `line 1: the file is empty`, `line 13 is not TOML`.
 
-    `word` is the word before the number.
-    """
+    `word` is the word before the number."""
     if not problem.line:
         return problem.message
     if problem.message.startswith("is "):

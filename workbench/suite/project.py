@@ -35,8 +35,7 @@ _MAX_NAMED = 3
 class Search:
     """A search for suites, with its progress and results so far.
 
-    Another thread may read and stop the search.
-    """
+    Another thread may read and stop the search."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
@@ -73,8 +72,7 @@ class Search:
     def files_below(self, root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
         """Yield the files below a folder whose names have one of the endings.
 
-        Hidden folders, links to folders and installed packages below `root` are skipped. `root` itself never is.
-        """
+        Hidden folders, links to folders and installed packages below `root` are skipped. `root` itself never is."""
         top = os.fspath(root)
         for parent, folders, files in os.walk(top):
             if self.is_stopped:
@@ -110,8 +108,7 @@ def find_suites(paths: Iterable[Path], search: Search | None = None) -> tuple[Pa
     """Return the suite files that paths name, each once, in the order of the paths.
 
     A folder stands for the suites below it, sorted. Settings files are left out, because a shell's `*.toml` includes
-    them. Any other path is returned even if it does not exist, so that loading it reports the problem.
-    """
+    them. Any other path is returned even if it does not exist, so that loading it reports the problem."""
     search = search or Search()
     found: dict[Path, Path] = {}
     for path in paths:
@@ -133,8 +130,7 @@ def is_suite(path: Path) -> bool:
     """Return whether a TOML file is a suite: it has the key `format`, and the key's value is not a table.
 
     A file that is not TOML is a suite if one of its lines begins with `format =`. An unreadable file is also a suite,
-    so that loading reports the problem.
-    """
+    so that loading reports the problem."""
     try:
         is_one = _by_its_lines(path)
         if is_one is None:

@@ -52,16 +52,14 @@ _UNDER_HEADERS = frozenset(
 def suite_text(document: Mapping[str, object]) -> str:
     """Return a suite as TOML that ends with a line end.
 
-    Raises ValueError for a value that TOML lacks, such as null.
-    """
+    Raises ValueError for a value that TOML lacks, such as null."""
     return "\n".join(_table_lines((), document)).lstrip("\n") + "\n"
 
 
 def block_text(keys: Keys, table: Mapping[str, object], *, of_array: bool) -> str:
     """Return a table and all tables below it under its header, `[keys]` or `[[keys]]`, without a final line end.
 
-    Raises ValueError for a value that TOML lacks.
-    """
+    Raises ValueError for a value that TOML lacks."""
     lines = list(_table_lines(keys, table))
     # A table that has only tables needs no header of its own.
     if lines[:1] == [""] and not of_array:
@@ -97,8 +95,7 @@ def value_text(keys: Keys, value: object) -> str:
 def one_line(value: object) -> str:
     """Return a value on one line, with tables in braces.
 
-    Raises ValueError for a value that TOML lacks.
-    """
+    Raises ValueError for a value that TOML lacks."""
     match value:
         case bool():
             return str(value).lower()
@@ -164,8 +161,7 @@ def has_blank_line_before(keys: Keys) -> bool:
 def field_rank(keys: Keys) -> int:
     """Return the position of the last of `keys` in its table: its field's position in the model.
 
-    Unknown keys are last.
-    """
+    Unknown keys are last."""
     known = TABLES.get(keys[:-1])
     if known is None:
         return 0
@@ -246,8 +242,7 @@ _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "
 def to_toml_data(model: BaseModel) -> Table:
     """Return a suite, a case or another part of a suite as plain data. Loading the data gives an equal model.
 
-    Raises ValueError if a value contains a null, which TOML lacks.
-    """
+    Raises ValueError if a value contains a null, which TOML lacks."""
     names = list(type(model).model_fields)
     # The kind of a check comes before its options.
     if isinstance(model, CheckBase):

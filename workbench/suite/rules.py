@@ -1,8 +1,7 @@
 """Rules of suites that types of single values cannot express, such as mutually exclusive keys.
 
 They read the parsed TOML and not the models, so they find problems even if some value has a wrong type. Rules of checks
-and of servers are in separate modules.
-"""
+and of servers are in separate modules."""
 
 from __future__ import annotations
 
@@ -82,8 +81,7 @@ MEASURES: tuple[str, ...] = (*RUN_MEASURES, *GRADERS, *_quantities(), PERCENTAGE
 """The values of `of` in every suite.
 
 First come the deciding grader's score, the model's latency, its tokens (input and output), their cost in US dollars,
-and the share of calls with valid arguments. Then come the score of each grader and the quantities of graders.
-"""
+and the share of calls with valid arguments. Then come the score of each grader and the quantities of graders."""
 
 NAMED_MEASURE: Final = "response."
 """The prefix of measures that one suite defines: the named checks of its answers."""
@@ -100,16 +98,14 @@ def is_score(of: str) -> bool:
     """Return whether a measure is a score.
 
     A lower limit of a score replaces the statuses of cases in the exit code. A limit of any other measure is a budget,
-    which applies in addition to the statuses.
-    """
+    which applies in addition to the statuses."""
     return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
 
 
 def replaces_statuses(suite: Suite) -> bool:
     """Return whether the suite limits the scores of all runs together.
 
-    Then a single failed case does not fail the batch.
-    """
+    Then a single failed case does not fail the batch."""
     gate = suite.gate
     if gate.min_score is not None or gate.min_pass_rate is not None:
         return True
@@ -372,8 +368,7 @@ _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
 def cases_rules(cases: object, templates: Sequence[int] = ()) -> Iterator[Finding]:
     """Find problems in the cases of a suite, such as duplicate ids and names.
 
-    `templates` has the index of each case's table in the text. It is empty if these equal the indices of the cases.
-    """
+    `templates` has the index of each case's table in the text. It is empty if these equal the indices of the cases."""
     yield from _ids(cases, templates)
     yield from _names(cases, templates)
     for index, case in tables(cases):

@@ -1,8 +1,7 @@
 """Splits a TOML text into sections, one for each table header. An edit of one section leaves the others unchanged.
 
 Comment lines directly above a header belong to its section. Blank lines, and comments between blank lines, form the gap
-after the section above them.
-"""
+after the section above them."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ class Section:
     """A section of a file: `lead` with comments and header line, `body` with keys and values, and `gap` at the end.
 
     `lead` is empty at the head of a file. Below a header, `body` begins with a line end. `gap` begins with the line end
-    of the last value.
-    """
+    of the last value."""
 
     place: Place
     lead: str
@@ -35,8 +33,7 @@ def split_sections(text: str) -> list[Section]:
     """Split a TOML text into its head and one section for each header. The head's place is empty.
 
     The text must be valid TOML without a byte order mark. `join_sections` restores the text. Raises ValueError if the
-    lines of the text are not known.
-    """
+    lines of the text are not known."""
     positions = scan(text)
     if not positions.are_known:
         raise ValueError("the lines of the text cannot be found, so only the whole text can be edited")
@@ -81,8 +78,7 @@ def line_end_of(text: str) -> str:
 def gap_without(before: str, after: str, *, at_end: bool) -> str:
     """Join the gaps before and after a removed section. Comments stay, and blank lines are not doubled.
 
-    `at_end` is true if the removed section was the last one. `before` is empty if it was the first one.
-    """
+    `at_end` is true if the removed section was the last one. `before` is empty if it was the first one."""
     if not before:
         return _BLANK_AT_START.sub("", after, count=1)
     if not before.strip():

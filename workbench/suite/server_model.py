@@ -35,8 +35,7 @@ class Server(Frozen):
     `instructions` are part of the system prompt, or `off`.
 
     `answers` names the kinds of server requests that are answered, only with the protocol `legacy`. `roots` is answered
-    with these folders inside the suite's folder, and the others with `Answer`s.
-    """
+    with these folders inside the suite's folder, and the others with `Answer`s."""
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None
@@ -88,8 +87,7 @@ class Answer(Frozen):
     """A reply to requests that servers send during a call.
 
     An answer applies if `tool` is the tool of the call and the checks of `message` hold for the text of the request.
-    The first such answer is sent. `content` fills the form of an elicitation. `text` answers a sampling request.
-    """
+    The first such answer is sent. `content` fills the form of an elicitation. `text` answers a sampling request."""
 
     to: AnsweredRequest
     tool: NonEmpty | None = None

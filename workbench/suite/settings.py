@@ -25,8 +25,7 @@ CONVERSATION_TIMEOUT_S = 600.0
 class Limits:
     """Limits of a run. In a conversation, all limits but `timeout_s` apply to each turn.
 
-    Times are in milliseconds (`_ms`) and seconds (`_s`).
-    """
+    Times are in milliseconds (`_ms`) and seconds (`_s`)."""
 
     max_rounds: int = 6
     max_tool_calls: int = 5
@@ -124,8 +123,7 @@ class CaseSettings:
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
     """Return the settings of a case, merged with those of its suite.
 
-    The same two arguments return the same object as long as the arguments live.
-    """
+    The same two arguments return the same object as long as the arguments live."""
     return _settings_under(suite)(case)
 
 
@@ -169,8 +167,7 @@ def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
 def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
     """Return the rule for extra calls of a case, or `None` if it has no rule.
 
-    Chains have no such rule, and neither do cases in which every call is wrong.
-    """
+    Chains have no such rule, and neither do cases in which every call is wrong."""
     if case.steps or case.expect_no_calls:
         return None
     if case.extra_calls is None:
@@ -275,8 +272,7 @@ def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
 def all_model_names(suite: Suite) -> tuple[str, ...]:
     """Return the distinct models that a suite, its cases and its variants name, in order.
 
-    The subject is not included.
-    """
+    The subject is not included."""
     names: list[str] = []
     if suite.subject is None:
         names += suite.models
@@ -323,8 +319,7 @@ _judged_in_conditions: CachedByIdentity[Suite | Case, tuple[Judged, ...]] = Cach
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the judged checks that a run of a case may need.
 
-    These are the checks of the case and, unless `mocks` is false, the checks in the conditions of mocks and answers.
-    """
+    These are the checks of the case and, unless `mocks` is false, the checks in the conditions of mocks and answers."""
     yield from _judged_of(case)
     if case.conversation is not None and case.conversation.review == "failed":
         yield USER_REVIEW

@@ -1,7 +1,6 @@
 """Checks the keys and types of a suite. It turns pydantic's errors into plain messages with places in the file.
 
-Rules that types cannot express, such as mutually exclusive keys, are in `workbench.suite.rules`.
-"""
+Rules that types cannot express, such as mutually exclusive keys, are in `workbench.suite.rules`."""
 
 from __future__ import annotations
 
@@ -341,8 +340,7 @@ _PARTS_TO_INNER_TAG: Mapping[str, int] = {"list": 3, "table": 3, "check": 2, "":
 def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
     """Return whether a part of an error's location is a tag of pydantic's unions, not a key of the file.
 
-    `previous` are the parts before it.
-    """
+    `previous` are the parts before it."""
     if part in ("call", "group"):
         return len(previous) > 1 and previous[-2] in ("ordered", "unordered") and isinstance(previous[-1], int)
     if part in (ONE_CHECK, NAMED_CHECKS):

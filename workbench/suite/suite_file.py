@@ -1,8 +1,7 @@
 """Loads a suite file into a `Suite`, or reports all of its problems at once, each with its line.
 
 Loading starts no process, imports no module, opens no connection, reads no secret, and never raises because of the
-content.
-"""
+content."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ class SuiteFile:
     """A suite file as it was read.
 
     `suite` is `None` if a problem is an error. `hash` is the SHA-256 of the file's bytes in hex. It is empty if the
-    file could not be read. Problems are in the order of their lines.
-    """
+    file could not be read. Problems are in the order of their lines."""
 
     path: Path
     text: str
@@ -73,8 +71,7 @@ class SuiteFile:
     def standalone(self) -> SuiteFile:
         """The suite with a table for each row of a case. Its text can be read without other files.
 
-        The suite and its cases remain the same objects. A text that already has such tables is unchanged.
-        """
+        The suite and its cases remain the same objects. A text that already has such tables is unchanged."""
         if not self.templates or self.suite is None:
             return self
         text = text_with_rows(self.text, self.suite.cases, self.templates)
@@ -107,8 +104,7 @@ class SuiteFile:
     def place_in_text(self, place: Place) -> Place:
         """Return the place in the text on disk for a place in the suite.
 
-        In the text, all rows of a case share one table.
-        """
+        In the text, all rows of a case share one table."""
         return place_in_text(place, (self.written or self).templates)
 
     def line_of(self, place: Place) -> int:
@@ -119,8 +115,7 @@ class SuiteFile:
         """Return a case of a valid suite by the index of its table in the text.
 
         The id selects among the rows of a case. If no row has the id, the first row is returned. Raises IndexError if
-        there is no such table.
-        """
+        there is no such table."""
         if self.suite is None:
             raise IndexError(f"{self.path} has no case {index}")
         return self.suite.cases[self.number_of(index, case_id)]
@@ -145,8 +140,7 @@ class SuiteFile:
         """Return the first and last line (from 1) of a case's block.
 
         The block begins with the comment lines directly above its header. It ends before the next table header that is
-        not below it, without trailing blank lines. Raises IndexError if the text has no such case.
-        """
+        not below it, without trailing blank lines. Raises IndexError if the text has no such case."""
         try:
             first, last = self.positions.block(("cases", index))
         except KeyError:
@@ -164,8 +158,7 @@ class SuiteFile:
 def load_suite(path: Path) -> SuiteFile:
     """Read a suite file.
 
-    Every error of the file or in it becomes a problem. An unreadable file is also a problem.
-    """
+    Every error of the file or in it becomes a problem. An unreadable file is also a problem."""
     try:
         if path.is_dir():
             return _refused(path, "is a folder, not a suite file", "name a file in it")
@@ -483,8 +476,7 @@ class _Reused:
 def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
     """Read the edited text `now`. Unchanged cases are taken from `file`, whose text is `before`.
 
-    The result equals that of `parse_suite`. Returns `None` if the whole text must be read again.
-    """
+    The result equals that of `parse_suite`. Returns `None` if the whole text must be read again."""
     has_rows = any("each" in case for case in now.cases)
     # Warnings about mocks depend on whether a case has rows, and rows with errors are missing from the cases.
     if has_rows and (file.suite is None or not file.templates or all(map(is_one_row, now.cases))):
@@ -543,8 +535,7 @@ def _by_table(cases: Iterable[Case], templates: Sequence[int]) -> Sequence[Seque
 def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     """Match the cases of two texts.
 
-    Return `None` if something outside the cases changed, or if too many cases changed.
-    """
+    Return `None` if something outside the cases changed, or if too many cases changed."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
     # If there are no keys outside the cases, a missing key is reported at the first case. This may now be another case.
@@ -608,8 +599,7 @@ def _read_alone(
 ) -> tuple[tuple[Case, ...] | None, tuple[int, ...], tuple[Problem, ...]]:
     """Read some cases of a text, together with everything outside the cases. Return cases, templates and problems.
 
-    The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text.
-    """
+    The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text."""
     if not fresh:
         return (), (), ()
     # The text to read lacks the other cases. `shifts` has the number of lines by which each case has moved up in it.
@@ -668,8 +658,7 @@ def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reuse
 def _lines_before_pieces(text: SuiteText) -> list[int]:
     """Return the number of lines before each piece of the text.
 
-    Pieces alternate between cases and the text around them.
-    """
+    Pieces alternate between cases and the text around them."""
     counts = []
     for gap, block in zip(text.between, text.blocks, strict=False):
         counts += [gap.count("\n"), block.count("\n")]

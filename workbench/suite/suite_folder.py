@@ -21,8 +21,7 @@ class FolderFileError(Exception):
 def open_in_folder(folder: Path, name: str, limit: Limit) -> BinaryIO:
     """Open a file in a folder.
 
-    Raises OSError, and FolderFileError if the file is outside the folder, is not a regular file, or is too large.
-    """
+    Raises OSError, and FolderFileError if the file is outside the folder, is not a regular file, or is too large."""
     try:
         root = folder.resolve()
         path = (root / name).resolve()

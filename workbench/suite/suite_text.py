@@ -44,8 +44,7 @@ class SuiteText:
 
     `in_blocks` is false if cases are written in brackets or with other tables among them. Then `blocks` is empty, and
     each change edits the whole text. `kept_formatting` is false after a change that had to rewrite more than it
-    changed: show the difference before saving.
-    """
+    changed: show the difference before saving."""
 
     between: tuple[str, ...]
     blocks: tuple[str, ...]
@@ -75,8 +74,7 @@ class SuiteText:
         r"""Return the text of a case with `\n` as line ends.
 
         If the cases are not separate `[[cases]]` blocks, the case is written as a block. Raises IndexError if there is
-        no such case.
-        """
+        no such case."""
         self._must_have(index)
         if self.in_blocks:
             return self.blocks[index].replace("\r\n", "\n")
@@ -86,15 +84,13 @@ class SuiteText:
     def head(self) -> str:
         r"""The text before the first case, or the whole text if cases are not in blocks.
 
-        Line ends are `\n`, and there are no blank lines at the end.
-        """
+        Line ends are `\n`, and there are no blank lines at the end."""
         return self.between[0].removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").rstrip("\n")
 
     def with_head(self, text: str) -> SuiteText:
         """Replace the text before the first case.
 
-        Raises SpliceError if the new text is not TOML, or if it contains a case although there are cases below it.
-        """
+        Raises SpliceError if the new text is not TOML, or if it contains a case although there are cases below it."""
         mark = self._mark
         if not self.in_blocks or not self.blocks:
             written = mark + text.rstrip("\n").replace("\n", self._line_end) + self._line_end
@@ -109,8 +105,7 @@ class SuiteText:
     def with_case(self, index: int, case: Table) -> SuiteText:
         """Replace the content of one case. Unchanged parts keep their comments, order and formatting.
 
-        Raises IndexError if there is no such case, and SpliceError for values that TOML lacks.
-        """
+        Raises IndexError if there is no such case, and SpliceError for values that TOML lacks."""
         self._must_have(index)
         if toml_equal(self.cases[index], case):
             return self
@@ -132,8 +127,7 @@ class SuiteText:
     def with_case_text(self, index: int, text: str) -> SuiteText:
         """Replace one case by a block of text from the user.
 
-        Raises IndexError if there is no such case, and SpliceError if the text is not one block of TOML.
-        """
+        Raises IndexError if there is no such case, and SpliceError if the text is not one block of TOML."""
         self._must_have(index)
         block, case = _one_block(text)
         if not self.in_blocks:
@@ -174,8 +168,7 @@ class SuiteText:
     def without_case(self, index: int) -> SuiteText:
         """Remove one case and the comments directly above it.
 
-        Raises IndexError if there is no such case.
-        """
+        Raises IndexError if there is no such case."""
         self._must_have(index)
         cases = self.cases[:index] + self.cases[index + 1 :]
         if not self.in_blocks:
@@ -187,8 +180,7 @@ class SuiteText:
     def with_case_moved(self, index: int, to: int) -> SuiteText:
         """Move a case to the index `to`. The text between cases stays in place.
 
-        Raises IndexError if one of the indices has no case.
-        """
+        Raises IndexError if one of the indices has no case."""
         self._must_have(index)
         self._must_have(to)
         cases = _moved(self.cases, index, to)
@@ -202,8 +194,7 @@ class SuiteText:
         """Set a key outside the cases to a value, a table (`limits`) or a list of tables (`servers`).
 
         `None` removes the key. Tables that stay in a list keep their comments, even if they change places. Raises
-        SpliceError for values that TOML lacks, and ValueError for the key `cases`.
-        """
+        SpliceError for values that TOML lacks, and ValueError for the key `cases`."""
         if key == "cases":
             raise ValueError("`cases` cannot be set as a whole: change each case by itself")
         header = dict(self.header)
@@ -235,8 +226,7 @@ class SuiteText:
         """Compare the text with its content, and return a value that is ready to be saved.
 
         Call this before every save. If text and content differ, the text is rewritten from the content, and
-        `kept_formatting` is false.
-        """
+        `kept_formatting` is false."""
         if _says(self.text, self.document):
             return self
         return self._from_scratch(self.document)
@@ -319,8 +309,7 @@ def places_of_blocks(text: str, header: Table | None) -> tuple[tuple[int, int], 
     """Return start and end of each case's block in a text, in characters, or nothing if there are no blocks.
 
     The blank lines below a case belong to its block. `header` is the content of the text outside the cases. Without it,
-    the text is parsed.
-    """
+    the text is parsed."""
     if header is None:
         try:
             header = _taken_apart(text, _read(text, "the file")).header
@@ -355,8 +344,7 @@ def _taken_apart(text: str, document: Table) -> SuiteText:
 def _blocks(text: str) -> tuple[list[str], list[str]] | None:
     """Return the text between the blocks of cases, and the blocks.
 
-    Return `None` if the tables of a case are not adjacent, or if the lines of the text are not known.
-    """
+    Return `None` if the tables of a case are not adjacent, or if the lines of the text are not known."""
     between, blocks = [text[: text.startswith(BYTE_ORDER_MARK)]], list[str]()
     gap = ""
     inside = False

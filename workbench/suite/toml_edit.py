@@ -1,8 +1,7 @@
 """Edits a TOML text so that it holds another document. Everything that did not change stays as written.
 
 Tables under headers are kept, removed and added as sections. tomlkit edits the keys and values of a changed section and
-keeps their comments. The result is parsed and compared with the wanted document.
-"""
+keeps their comments. The result is parsed and compared with the wanted document."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ def edit_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
     """Edit the text of key-value pairs so that it holds the values `new` instead of `old`.
 
     `keys` lead to the table of the pairs. Lines end with a line feed, except the last line. Raises tomlkit's errors:
-    TOMLKitError, LookupError, TypeError, AttributeError. The caller must parse and compare the result.
-    """
+    TOMLKitError, LookupError, TypeError, AttributeError. The caller must parse and compare the result."""
     if text:
         text += "\n"
     document = tomlkit.parse(text)
@@ -64,8 +62,7 @@ def edit_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
 def has_comment(text: str, key: str) -> bool:
     """Return whether a comment may follow a value or be inside the value.
 
-    Raises tomlkit's errors, as `edit_pairs` does.
-    """
+    Raises tomlkit's errors, as `edit_pairs` does."""
     item = tomlkit.parse(text).item(key)
     return not isinstance(item, Item) or bool(item.trivia.comment) or "#" in item.as_string()
 
@@ -73,8 +70,7 @@ def has_comment(text: str, key: str) -> bool:
 def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item | None:
     """Return the replacement of an item, or `None` if the item was changed in place.
 
-    `keys` lead to the item. Without them, the item's value is written on one line.
-    """
+    `keys` lead to the item. Without them, the item's value is written on one line."""
     match item, old, new:
         case Array(), list(), list() if "\n" in item.as_string() and new:
             _edit_array(item, old, new)
@@ -162,8 +158,7 @@ class CannotEditError(Exception):
 def edit_toml(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
     """Edit a TOML text so that it holds the document `new` instead of `old`. `line_end` ends new lines.
 
-    Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks.
-    """
+    Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks."""
     root = _tree(text)
     result = _joined(_Editor(line_end).table(root, old, new, ()), line_end)
     try:
@@ -259,8 +254,7 @@ class _Editor:
         """Return whether a table, or an array of tables, stays behind its key instead of moving under a header.
 
         A value with a comment stays. Any other value moves if it was no table before or if the table has become too
-        long.
-        """
+        long."""
         if isinstance(before, list):
             return bool(before)
         if before is None or before == {} or unit.own is None:

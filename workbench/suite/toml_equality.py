@@ -29,8 +29,7 @@ def matching_elements(old: Sequence[object], new: Sequence[object]) -> list[int 
     """Return, for each element of `new`, the index of its partner in `old`, or `None` for an added element.
 
     Equal elements are partners wherever they are. Then elements with the same id, name, tool or role are partners, and
-    then the remaining elements in order.
-    """
+    then the remaining elements in order."""
     found: list[int | None] = [None] * len(new)
     # Most edits leave most elements in place, and equal elements at equal places need no search.
     for at in range(min(len(old), len(new))):

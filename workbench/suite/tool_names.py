@@ -20,8 +20,7 @@ _ON_PURPOSE = "write unlisted = true if this is intended"
 class KnownNames:
     """The names of the existing tools.
 
-    `prefixes` are the prefixes of servers whose tools are unknown. Any name with such a prefix may exist.
-    """
+    `prefixes` are the prefixes of servers whose tools are unknown. Any name with such a prefix may exist."""
 
     names: Collection[str]
     prefixes: tuple[str, ...] = ()
@@ -29,8 +28,7 @@ class KnownNames:
     def has(self, name: str, *, loosely: bool = False) -> bool:
         """Return whether a tool of this name exists or may exist.
 
-        If `loosely`, names are compared as `comparable_name`s.
-        """
+        If `loosely`, names are compared as `comparable_name`s."""
         if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
             return True
         return loosely and comparable_name(name) in map(comparable_name, self.names)
@@ -154,8 +152,7 @@ def unknown_in_suite(
     """Find all names in a suite that belong to no tool.
 
     `case_indices` are the indices of the suite's cases in the file. `listed` has the names of servers' tools.
-    `prefixes` are the prefixes of servers whose tools are unknown.
-    """
+    `prefixes` are the prefixes of servers whose tools are unknown."""
     known = names_for_all(suite, listed, prefixes)
     if suite.subject is not None and suite.subject.has_own_tools:
         yield from _new_names(suite, case_indices, known)

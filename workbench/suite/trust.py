@@ -39,8 +39,7 @@ class AgentSetup:
     """The setup of an agent beside its command, including what it gets from the user.
 
     The agent works in a copy of `folder`, a resolved path. If the path is empty, its working folder is empty.
-    `variables` are the variables of the user's environment that the agent's preset passes on.
-    """
+    `variables` are the variables of the user's environment that the agent's preset passes on."""
 
     preset: str
     mode: str
@@ -68,8 +67,7 @@ class Command:
     """A command that a suite starts: a program with arguments and environment variables.
 
     `folder` is the resolved path of the server's `cwd`. It is empty for a command that runs in the suite's folder.
-    `agent` is set for an agent, which runs in its own folder.
-    """
+    `agent` is set for an agent, which runs in its own folder."""
 
     words: tuple[str, ...]
     env: Settings = ()
@@ -95,8 +93,7 @@ class Command:
 class Address:
     """The address of a server with its headers and login. `transport` is empty if the suite names none.
 
-    `auth` has the keys of the login: `auth` itself, `client_id`, `client_secret`, `issuer` and `scope`.
-    """
+    `auth` has the keys of the login: `auth` itself, `client_id`, `client_secret`, `issuer` and `scope`."""
 
     url: str
     transport: str = ""
@@ -154,8 +151,7 @@ class ModelNeed:
     """A model that a suite asks: its name at the endpoint, the endpoint's address, and everything that is sent there.
 
     `key` is the variable with the key, and `command` is the program that prints the key. `headers` and `query` are as
-    written. `credentials` describes cloud credentials other than a key.
-    """
+    written. `credentials` describes cloud credentials other than a key."""
 
     model: str
     url: str
@@ -223,8 +219,7 @@ class SuiteNeeds:
     (`workbench.tools.python_code`). `passed` are the shell variables that the suite's commands get without naming them
     (`workbench.config.passed_variables`). `calls` are the calls of `setup` and `final` if a server may answer them.
     `provider_tools` are tools that model providers would run. `roots` are folders that servers may use. `answers` are
-    replies to requests of servers.
-    """
+    replies to requests of servers."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -261,8 +256,7 @@ class SuiteNeeds:
         """Return one line for each thing that the suite may do if the user trusts it.
 
         Each model in `asked`, which holds the models of the coming run, has its own line. The others share one line.
-        The texts come from the suite: show them as data.
-        """
+        The texts come from the suite: show them as data."""
         lines = []
         for command in self.commands:
             where = "" if command.folder or command.agent else f" (in {self.folder})"
@@ -309,8 +303,7 @@ class SuiteNeeds:
     def fingerprint(self) -> str:
         """The SHA-256 in hex of all needs except `folder`, `files` and `passed`.
 
-        `files` and `passed` are compared separately.
-        """
+        `files` and `passed` are compared separately."""
         parts = asdict(self)
         del parts["folder"], parts["files"], parts["passed"]
         # Earlier versions lacked `cwd`, agents, logins and models. Suites without these keep their fingerprint.
@@ -356,8 +349,7 @@ def _grouped_by_endpoint(models: Sequence[ModelNeed], more: str) -> str:
 class TypedServer:
     """A server that the user typed.
 
-    `now` is its present form. `before` is its earlier form, or `None` if the user added it.
-    """
+    `now` is its present form. `before` is its earlier form, or `None` if the user added it."""
 
     now: Server
     before: Server | None = None
@@ -366,8 +358,7 @@ class TypedServer:
     def is_trusted_by_typing(self) -> bool:
         """Whether the server is trusted because the user typed it.
 
-        A server with a stored login is not, because the login was not typed.
-        """
+        A server with a stored login is not, because the login was not typed."""
         return self.now.auth is None and (self.before is None or self.before.auth is None)
 
 
@@ -375,8 +366,7 @@ def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServ
     """Split the needs of a suite after the user typed servers.
 
     Returns the needs before servers were typed, and the present needs without the added servers. Both include the calls
-    of `setup` and `final` and the answers to servers, because they come from the suite's file.
-    """
+    of `setup` and `final` and the answers to servers, because they come from the suite's file."""
     before: list[Server] = []
     others: list[Server] = []
     for server in suite.servers:
@@ -482,8 +472,7 @@ def _own_calls(suite: Suite) -> Iterator[OwnCall]:
 def server_need(server: Server, folder: Path) -> Command | Module | Address | None:
     """Return the trust that a server needs, or `None` if it is neither started nor contacted.
 
-    `folder` is the suite's folder.
-    """
+    `folder` is the suite's folder."""
     if server.command:
         place = ""
         if server.cwd is not None:
@@ -509,8 +498,7 @@ def agent_need(agent: Subject, folder: Path) -> Command:
 def server_folder(server: Server, folder: Path) -> Path:
     """Return the resolved folder in which the command of a server runs, for a suite in `folder`.
 
-    The folder need not exist. `~` at the beginning of `cwd` is the user's home.
-    """
+    The folder need not exist. `~` at the beginning of `cwd` is the user's home."""
     if server.cwd is None:
         return folder
     try:
@@ -581,8 +569,7 @@ class _Entry:
     """The trust in one suite: the fingerprint of its needs, and its code files.
 
     `files` is `None` in an entry of an earlier version, which did not compare the content of files. `passed` are the
-    shell variables that the suite's commands may get.
-    """
+    shell variables that the suite's commands may get."""
 
     fingerprint: str
     files: tuple[CodeFile, ...] | None = None
@@ -593,8 +580,7 @@ class TrustStore:
     """The suites that the user trusts, in one JSON file of the user's state folder.
 
     Suites below `bundled_folder` are trusted without asking. A suite is identified by its path, the fingerprint of its
-    needs and the content of its code files. Concurrent writers wait for each other.
-    """
+    needs and the content of its code files. Concurrent writers wait for each other."""
 
     def __init__(self, file: Path, bundled_folder: Path | None = None) -> None:
         self._file = file
@@ -607,8 +593,7 @@ class TrustStore:
     def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
         """Return whether the suite may do everything that it needs. A suite without needs always may.
 
-        `of_history` is true if some needs come from a history and not from the file at the path.
-        """
+        `of_history` is true if some needs come from a history and not from the file at the path."""
         # A history may come from anywhere, so a bundled path in it proves nothing.
         if needs.nothing or (not of_history and self.is_bundled(suite_path)):
             return True
@@ -687,8 +672,7 @@ class TrustStore:
     def _load_or_set_aside(self) -> dict[str, _Entry]:
         """Read the store, or rename it if it is damaged.
 
-        Call this under the lock, because another program may have just replaced a damaged store by a new one.
-        """
+        Call this under the lock, because another program may have just replaced a damaged store by a new one."""
         try:
             return self._load()
         except ValueError:
@@ -707,8 +691,7 @@ class TrustStore:
     def _update(self, known_as: str, needs: SuiteNeeds, wanted: Callable[[_Entry | None], bool]) -> None:
         """Write an entry for a suite if `wanted` returns true for the stored entry.
 
-        The entry is read under the lock.
-        """
+        The entry is read under the lock."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():
@@ -770,8 +753,7 @@ def _files_in(files: Mapping[str, str] | None) -> tuple[CodeFile, ...] | None:
 def write_atomically(file: Path, content: bytes) -> None:
     """Replace a whole file. Only its owner can read and write it.
 
-    Another program sees either the old or the new content, also after a power failure. Raises OSError.
-    """
+    Another program sees either the old or the new content, also after a power failure. Raises OSError."""
     # A rename is atomic only within one file system, so the temporary file is in the same folder.
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     temporary = Path(name)

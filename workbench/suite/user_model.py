@@ -31,8 +31,7 @@ class TurnCondition(Frozen):
 class ScriptedMessage(Frozen):
     """A message of a scripted user, with the expectations of the turn that it begins.
 
-    The user sends it once, as soon as `when` holds. With `end`, the user leaves after the answer to this message.
-    """
+    The user sends it once, as soon as `when` holds. With `end`, the user leaves after the answer to this message."""
 
     say: NonEmpty
     when: TurnCondition = TurnCondition.model_construct()
@@ -82,8 +81,7 @@ class UserTable(Frozen):
 
     If no message of the script fits, the user sends `otherwise`, up to `patience` times. A played user begins with
     `opening`. A message that breaks the user's rules is tried again up to `tries` times. With `vary`, each repeat asks
-    the model anew. The run ends after `max_turns` messages, or once `stop` holds.
-    """
+    the model anew. The run ends after `max_turns` messages, or once `stop` holds."""
 
     messages: Items[ScriptedMessage] = ()
     otherwise: NonEmpty = OTHERWISE
@@ -149,8 +147,7 @@ WrittenUser = Annotated[
 class SaidText(Frozen):
     """A text that some answer must contain.
 
-    With `after_tool`, it must be an answer after the last call of that tool.
-    """
+    With `after_tool`, it must be an answer after the last call of that tool."""
 
     text: NonEmpty
     after_tool: NonEmpty | None = None

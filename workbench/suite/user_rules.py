@@ -1,7 +1,6 @@
 """Rules of a conversation's user and of the checks after the conversation.
 
-They read parsed TOML, like `suite.rules`.
-"""
+They read parsed TOML, like `suite.rules`."""
 
 from __future__ import annotations
 

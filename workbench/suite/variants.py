@@ -41,8 +41,7 @@ class UnknownVariantError(ValueError):
 class Variants:
     """The variants to run: those in `names`, or every variant if `all_of_them` is true.
 
-    `plain` adds runs of the suite without a variant.
-    """
+    `plain` adds runs of the suite without a variant."""
 
     names: frozenset[str] = frozenset()
     all_of_them: bool = False
@@ -74,8 +73,7 @@ def variant_name_of(target: str) -> str | None:
 def variant_of(suite: Suite, target: str) -> Variant | None:
     """Return the variant of a run's target, or `None` if the target's name has no variant.
 
-    Raises UnknownVariantError if the suite lacks the variant.
-    """
+    Raises UnknownVariantError if the suite lacks the variant."""
     if SEPARATOR not in target:
         return None
     name = variant_name_of(target)
@@ -105,8 +103,7 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
 def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
     """Apply a variant to a suite. The result has no variants.
 
-    The cases are unchanged: `varied_case` changes each case. The same arguments return the same object.
-    """
+    The cases are unchanged: `varied_case` changes each case. The same arguments return the same object."""
     if variant is None:
         return suite
     return _suites_of(variant)(suite)
@@ -115,8 +112,7 @@ def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
 def varied_case(case: Case, variant: Variant | None) -> Case:
     """Apply a variant to a case. The result has no variants.
 
-    The same arguments return the same object.
-    """
+    The same arguments return the same object."""
     if variant is None:
         return _plain_cases(case) if case.variants else case
     return _cases_of(variant)(case)

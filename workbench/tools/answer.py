@@ -30,8 +30,7 @@ class ToolAnswer:
     """The answer to a tool call, as text for the model.
 
     `is_error` marks a tool error, which the model can handle. `code` is the JSON-RPC code of a call that the server
-    refused. `media` are images and sounds with their data, and `content` has a placeholder for each.
-    """
+    refused. `media` are images and sounds with their data, and `content` has a placeholder for each."""
 
     content: str
     is_error: bool = False
@@ -75,8 +74,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
 
     Blocks are joined by line breaks. An image or a sound becomes a placeholder. It is also in `media` if models accept
     its kind. A link to a resource becomes its name, address and description, and an embedded text stays text.
-    Structured content becomes compact JSON if there is no text.
-    """
+    Structured content becomes compact JSON if there is no text."""
     parts: list[str] = []
     media: list[Media] = []
     for block in result.content:

@@ -1,8 +1,7 @@
 """The audit log: it records each real execution of a tool before its start and after its end.
 
 The first record is written before the tool is called, so that a crash cannot hide the call. If writing it fails, the
-tool is not called.
-"""
+tool is not called."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ class AuditLog:
     def begin(self, caller: Caller, call: ToolCall, server: str, allowed: Allowed) -> AuditedExecution:
         """Log that a tool is about to be executed, and return the logged execution.
 
-        Raises AuditError if the log cannot be written.
-        """
+        Raises AuditError if the log cannot be written."""
         about: dict[str, JsonValue] = {
             "event": "started",
             "execution": self._new_id(),

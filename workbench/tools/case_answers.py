@@ -28,8 +28,7 @@ class Answers:
     async def reply(self, question: ServerQuestion, tool: str, judge: AskJudge | None = None) -> ServerReply:
         """Return the reply of the first answer that applies to a request during a call of `tool`.
 
-        Returns `UNANSWERED` if none applies.
-        """
+        Returns `UNANSWERED` if none applies."""
         if question.undeclared:
             return UNANSWERED
         for answer, source, where in self._answers:

@@ -46,8 +46,7 @@ class CallTimer:
 
     The limit starts again at each report of progress, and pauses while the server waits for a reply. Enter this object
     around the call; it raises TimeoutError. `call_s` is the limit in seconds. Reports of progress extend the call to at
-    most `most_s` seconds.
-    """
+    most `most_s` seconds."""
 
     def __init__(self, call_s: float, most_s: float) -> None:
         self._call_s = call_s
@@ -134,8 +133,7 @@ class _CallInProgress:
     async def end(self) -> None:
         """Cancel the pending replies, and wait until they have ended.
 
-        A reply may record its end in the run after the call has ended.
-        """
+        A reply may record its end in the run after the call has ended."""
         replies = tuple(self._replies)
         for replying in replies:
             replying.cancel()
@@ -148,8 +146,7 @@ class ClientRequests:
 
     A request over standard input and output does not name its call. Such a request belongs to the call in progress, and
     is refused if several calls are in progress. Therefore a server that sends requests gets one call at a time
-    (`Server.serializes_calls`). `roots` are the folders that the server may use.
-    """
+    (`Server.serializes_calls`). `roots` are the folders that the server may use."""
 
     def __init__(self, server: Server, roots: Sequence[Path], secrets: Secrets) -> None:
         self._server = server
@@ -160,8 +157,7 @@ class ClientRequests:
     def serve(self, client: Client) -> None:
         """Register for the requests that come over a client's connection.
 
-        Call this method before the client is entered.
-        """
+        Call this method before the client is entered."""
         from mcp_types import SamplingCapability, SamplingToolsCapability
 
         client.elicitation_callback = self._elicit
@@ -205,8 +201,7 @@ class ClientRequests:
     def required_by(self, error: MCPError) -> list[ElicitRequestURLParams]:
         """Return the addresses that the user must open before a refused call can succeed.
 
-        The result is empty for any other error.
-        """
+        The result is empty for any other error."""
         from mcp_types import URL_ELICITATION_REQUIRED, ElicitationRequiredErrorData
         from pydantic import ValidationError
 
@@ -266,8 +261,7 @@ class ClientRequests:
     async def _reply(self, question: ServerQuestion) -> ServerReply | ErrorData:
         """Return the run's reply to a request, or an error for the server.
 
-        Callbacks of the SDK must not raise, so this method does not.
-        """
+        Callbacks of the SDK must not raise, so this method does not."""
         from mcp_types import INVALID_REQUEST, ErrorData
 
         if len(self._calls) != 1:

@@ -35,8 +35,7 @@ class ListingIssue:
     `tool` is the name of the tool with the server's prefix, "" if the list itself is at fault. `where` is the field,
     such as `inputSchema.type`. `message` says what is wrong with the field. `outcome` is the consequence: the tool was
     `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is used, or the list was `cut
-    short`.
-    """
+    short`."""
 
     tool: str
     where: str
@@ -104,8 +103,7 @@ class TimeLimits:
 class AnnounceStart(Protocol):
     """Reports a start-up, such as `server weather`, around the body of the returned context.
 
-    If the server `downloads`, the context yields a function. Call it when the download has ended.
-    """
+    If the server `downloads`, the context yields a function. Call it when the download has ended."""
 
     def __call__(self, what: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]: ...
 
@@ -128,8 +126,7 @@ class Connection(Protocol):
     """A connection to a server, open while it is entered; a transport for `mcp.Client`.
 
     Enter it once, and leave it in the same task. Entering raises ServerError or OSError if the server cannot be
-    reached. The methods `why_…` return a reason; the server's name is put before it in messages.
-    """
+    reached. The methods `why_…` return a reason; the server's name is put before it in messages."""
 
     @property
     def where(self) -> str:
@@ -171,8 +168,7 @@ class Connection(Protocol):
     def expired(self) -> bool:
         """Whether the server has forgotten the session.
 
-        The `Refusal` of a call says whether the call was refused.
-        """
+        The `Refusal` of a call says whether the call was refused."""
 
     @property
     def output(self) -> ServerOutput | None:
@@ -190,14 +186,12 @@ class Connection(Protocol):
     def hint(self) -> str:
         """Return a hint on why a server does not answer; "" if there is none.
 
-        The hint is appended to a message.
-        """
+        The hint is appended to a message."""
 
     def ended_by_server(self, error: BaseException) -> bool:
         """Return whether the server was reached and then ended the connection.
 
-        `error` is the exception that ended the attempt.
-        """
+        `error` is the exception that ended the attempt."""
 
     def why_lost(self, error: BaseException | None) -> str:
         """Return why an established connection ended."""
@@ -209,8 +203,7 @@ class Connection(Protocol):
 def first_line(error: BaseException | None) -> str:
     """Return the first line of an exception's text, cut to a limit.
 
-    An exception without text is represented by its type.
-    """
+    An exception without text is represented by its type."""
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
     if len(message) <= MAX_SERVER_ERROR_CHARS:
         return message
@@ -245,8 +238,7 @@ if sys.platform == "win32":
 def inherited_variables(environment: Mapping[str, str], passed: Iterable[str], secrets: Secrets) -> dict[str, str]:
     """Return the environment variables that a started program inherits, and those in `passed`.
 
-    Their values are registered as secrets.
-    """
+    Their values are registered as secrets."""
     add_passed(passed, environment, secrets)
     inherited = {}
     for name in (*INHERITED, *passed):
@@ -280,8 +272,7 @@ def register_server_secrets(server: Server, secrets: Secrets) -> None:
 def expand_variables(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:
     """Replace `$NAME` and `${NAME}` by the variable's value, and `$$` by a dollar sign.
 
-    Any other `$` stays. The values are added to `secrets`. Raises MissingVariableError if a variable is not set.
-    """
+    Any other `$` stays. The values are added to `secrets`. Raises MissingVariableError if a variable is not set."""
 
     def value_of(name: str) -> str:
         if name not in environment:

@@ -30,8 +30,7 @@ BeginStart = Callable[[Grant, bool], StartingServer]
 class FreshServers:
     """Servers with one definition, of which each run gets its own.
 
-    `name` is the server's name in messages. Use this object on one event loop.
-    """
+    `name` is the server's name in messages. Use this object on one event loop."""
 
     def __init__(self, name: str, begin: BeginStart, background: BackgroundClosing) -> None:
         self._name = name
@@ -49,8 +48,7 @@ class FreshServers:
     def is_first_report(self) -> bool:
         """Return whether this is the first call of the method in the batch.
 
-        Only the first caller reports notices that concern all servers.
-        """
+        Only the first caller reports notices that concern all servers."""
         told, self._told = self._told, True
         return not told
 
@@ -141,8 +139,7 @@ class RunServers:
     """The servers that one run has for itself.
 
     `close` returns each server as soon as it has started. `places` limits the number of runs that have such servers. A
-    place becomes free when all servers of its run have ended.
-    """
+    place becomes free when all servers of its run have ended."""
 
     def __init__(self, places: asyncio.Semaphore, background: BackgroundClosing) -> None:
         self._places = places
@@ -160,8 +157,7 @@ class RunServers:
     async def acquire(self, servers: FreshServers, grant: Grant) -> McpServer:
         """Return a server that only this run uses.
 
-        Raises ServerError.
-        """
+        Raises ServerError."""
         server = await servers.acquire(grant)
         if self._closed:
             servers.release(server)

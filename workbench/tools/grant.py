@@ -19,8 +19,7 @@ class Grant:
     """The approved needs of one suite, with the environment and the code from the time of the approval.
 
     `environment` is the error of reading the variables if they could not be read. `code` is the code of the suite's
-    modules and functions. Neither is read again, so a later change has no effect.
-    """
+    modules and functions. Neither is read again, so a later change has no effect."""
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)

@@ -26,8 +26,7 @@ class Handshake:
     """The beginning of a connection to a server whose protocol version is not known.
 
     The time limit for the answer begins when the server has read the first request. Until then, the server is still
-    starting.
-    """
+    starting."""
 
     def __init__(self, connection: Connection, limits: TimeLimits) -> None:
         self._connection = connection
@@ -104,8 +103,7 @@ class Handshake:
     async def _answered(self, *tasks: asyncio.Task[Any], seconds: float) -> bool:
         """Wait until a task is done.
 
-        The wait is at most `seconds`, not counting the time until the server has read everything.
-        """
+        The wait is at most `seconds`, not counting the time until the server has read everything."""
         left = seconds
         while left > 0:
             done, _ = await asyncio.wait(tasks, timeout=_POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)

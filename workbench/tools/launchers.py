@@ -52,8 +52,7 @@ def launcher_of(command: Sequence[str]) -> str | None:
 def rolls_back(command: Sequence[str]) -> bool:
     """Return whether a command rolls back a download when it is terminated.
 
-    Only npm does. It does not roll back when it is killed.
-    """
+    Only npm does. It does not roll back when it is killed."""
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 
 

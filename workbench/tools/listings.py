@@ -78,8 +78,7 @@ class DamagedListingError(Exception):
 class StoredListings:
     """The stored listings of servers, one file for each pair of a suite file and a server's definition.
 
-    A server with a changed definition counts as a new server. `now` returns the time with its zone.
-    """
+    A server with a changed definition counts as a new server. `now` returns the time with its zone."""
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._folder = folder
@@ -131,8 +130,7 @@ class StoredListings:
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
         """Return the stored listings of a suite's servers, keyed by the servers' names.
 
-        Damaged listings are left out.
-        """
+        Damaged listings are left out."""
         found: dict[str, Listing] = {}
         for server in suite.servers:
             try:
@@ -165,8 +163,7 @@ def digest(text: str) -> str:
 def _listing_in(document: Any, server: Server) -> Listing:
     """Return the listing in a parsed file.
 
-    Raises ValueError, KeyError or TypeError if the file has none.
-    """
+    Raises ValueError, KeyError or TypeError if the file has none."""
     if document["format"] != LISTING_FORMAT:
         raise ValueError("the format of the listing is unknown")
     tools = tuple(
@@ -249,8 +246,7 @@ def pin_file(suite_file: Path) -> Path:
 class Pins:
     """The pinned definitions of a suite's tools, and the servers' instructions, by the names of its servers.
 
-    `instructions` is `None` for a file that was written before instructions were pinned.
-    """
+    `instructions` is `None` for a file that was written before instructions were pinned."""
 
     servers: Mapping[str, Mapping[str, JsonValue]]
     instructions: Mapping[str, JsonValue] | None = None
@@ -277,8 +273,7 @@ def write_pins(
 def read_pins(suite_file: Path) -> Pins | None:
     """Return the pins of a suite; `None` if it has none.
 
-    Raises ToolsError for a file that is not a pin file of this program.
-    """
+    Raises ToolsError for a file that is not a pin file of this program."""
     file = pin_file(suite_file)
     try:
         document = json.loads(file.read_text(encoding="utf-8-sig"))

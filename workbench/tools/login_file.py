@@ -47,8 +47,7 @@ class LoginSettings:
     def file_name(self) -> str:
         """The name of the login's file.
 
-        It is derived from everything that determines who may use the tokens, and where.
-        """
+        It is derived from everything that determines who may use the tokens, and where."""
         keys = [self.url, self.auth, self.client_id, self.issuer, self.scope]
         return f"{hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:32]}.json"
 
@@ -56,8 +55,7 @@ class LoginSettings:
 def login_settings(server: Server, environment: Mapping[str, str], secrets: Secrets) -> LoginSettings | None:
     """Return the settings for a login to a server; `None` if the server has no `auth`.
 
-    Raises MissingVariableError if a variable is not set.
-    """
+    Raises MissingVariableError if a variable is not set."""
     if server.auth is None or server.url is None:
         return None
     client_id = client_secret = None
@@ -85,8 +83,7 @@ class Logins:
     def how_to_log_in(self, server: str, url: str) -> str:
         """Tell how to log in to a server that requires a login and has no `auth`.
 
-        The text is appended to a message.
-        """
+        The text is appended to a message."""
         # The suite does not exist yet. It will use the login that is stored for the address.
         if not self.suite_file.exists():
             return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"
@@ -171,8 +168,7 @@ class LoginFile:
     def write(self, login: StoredLogin) -> None:
         """Replace the whole stored login.
 
-        Raises LoginFileError.
-        """
+        Raises LoginFileError."""
         try:
             self._make_folder()
             write_atomically(self._path, login.model_dump_json(exclude_none=True).encode())
@@ -195,8 +191,7 @@ class LoginFile:
     async def locked(self) -> AsyncIterator[None]:
         """Lock the login, so that other connections and processes wait.
 
-        Raises LoginFileError if it stays locked.
-        """
+        Raises LoginFileError if it stays locked."""
         deadline = time.monotonic() + LOCK_TIMEOUT_S
         with ExitStack() as held:
             while True:

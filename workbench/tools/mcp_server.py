@@ -52,8 +52,7 @@ class McpServer:
     redacted. `relisted` is called after the server has listed different tools than before, and `announce` reports each
     start. `known` means that the server has run before on this machine, so no launcher downloads it. `protocol`
     replaces the suite's `protocol` if an earlier start found a protocol that works. `roots` are the folders that the
-    server may use.
-    """
+    server may use."""
 
     def __init__(
         self,
@@ -103,15 +102,13 @@ class McpServer:
         self.began_s = time.monotonic()
         """The monotonic time at which the last start began.
 
-        Before the first start, it is the time of the request to start.
-        """
+        Before the first start, it is the time of the request to start."""
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
         """The tools that runs offer, with prefixed names.
 
-        Until the next `begin_batch`, these are the tools of the first listing.
-        """
+        Until the next `begin_batch`, these are the tools of the first listing."""
         return self._tools
 
     @property
@@ -133,8 +130,7 @@ class McpServer:
     def instructions(self) -> str:
         """The server's instructions that runs send.
 
-        Until the next `begin_batch`, these are the instructions of the first session.
-        """
+        Until the next `begin_batch`, these are the instructions of the first session."""
         return self._instructions
 
     @property
@@ -175,8 +171,7 @@ class McpServer:
     def pop_start_notices(self) -> list[StartNotice]:
         """Return and remove the notices for the next run.
 
-        They report starts, and whether the server lists different tools.
-        """
+        They report starts, and whether the server lists different tools."""
         news, self._news = self._news, []
         if self._lists_others is not None:
             news.append(StartNotice(self._lists_others))
@@ -187,8 +182,7 @@ class McpServer:
 
         A server that does not understand the request for the newest protocol is started once more, with `initialize` as
         the first message. Raises ServerError if the server cannot be reached, does not answer in time, or its listing
-        does not end.
-        """
+        does not end."""
         with self._announced() as launched:
             await self._begin(self._session, launched)
         self._tools, self._instructions = self._session.listed, self._session.instructions
@@ -198,8 +192,7 @@ class McpServer:
         """Make sure that the server can be called, starting a new session if necessary.
 
         Cancelling the caller does not interrupt the start. Raises ServerError if the server does not start again, or
-        has died too often.
-        """
+        has died too often."""
         if self._renewal is None and self._is_up:
             # A run whose first call comes while the server goes down has no state there, so it gets the next session.
             await self._session.wait_until_down()
@@ -213,8 +206,7 @@ class McpServer:
     def turn(self) -> AbstractAsyncContextManager[object]:
         """Return a context for one call.
 
-        If the server may send requests during a call, the context waits for the end of other calls.
-        """
+        If the server may send requests during a call, the context waits for the end of other calls."""
         return self._turn if self._server.serializes_calls else nullcontext()
 
     async def call(
@@ -243,8 +235,7 @@ class McpServer:
         """Wait until the status of the server changes.
 
         It changes when a running server goes down or lists different tools than `seen`, and when a server that is down
-        starts.
-        """
+        starts."""
         if self._session.down_reason is not None:
             await self._start.wait()
         else:
@@ -263,8 +254,7 @@ class McpServer:
     async def session(self) -> Session:
         """Return the session for the first call of a run.
 
-        Raises the errors of `ready`.
-        """
+        Raises the errors of `ready`."""
         await self.ready()
         return self._session
 
@@ -286,8 +276,7 @@ class McpServer:
     async def _begin(self, session: Session, launched: Callable[[], object]) -> None:
         """Start a session.
 
-        If the server requires `initialize` as the first message, start a second session in its place.
-        """
+        If the server requires `initialize` as the first message, start a second session in its place."""
         try:
             await session.start(launched)
         except ServerError:
@@ -330,8 +319,7 @@ class McpServer:
     async def _replace(self, launched: Callable[[], object]) -> None:
         """Start a new session in place of the present one.
 
-        A server behind a URL gets some time to become reachable again.
-        """
+        A server behind a URL gets some time to become reachable again."""
         clock = asyncio.get_running_loop().time
         deadline, pause_s = clock(), _FIRST_PAUSE_S
         if self._server.url is not None:
@@ -405,8 +393,7 @@ class McpServer:
 class RunServer:
     """A server as one run uses it.
 
-    All calls of the run go over the same session, and therefore share its state.
-    """
+    All calls of the run go over the same session, and therefore share its state."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server

@@ -45,8 +45,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 class MakeAnswer(Protocol):
     """Makes the answer to a call.
 
-    Progress notices of a server are passed to `on_progress`, and its requests to `ask`.
-    """
+    Progress notices of a server are passed to `on_progress`, and its requests to `ask`."""
 
     async def __call__(self, on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer: ...
 
@@ -56,8 +55,7 @@ class PlannedAnswer:
     """The source that will answer a call. `server` is set if a server executes the call.
 
     Await `run` once, inside `turn`, which may wait for other calls of the server. `run` raises ToolsError for failures
-    that the model did not cause.
-    """
+    that the model did not cause."""
 
     source: ResultSource
     run: MakeAnswer
@@ -68,8 +66,7 @@ class PlannedAnswer:
 class Mocks:
     """The mocks of one run, with the number of calls that each has answered.
 
-    Mocks of the case precede mocks of the suite. `sleep` waits a number of seconds. `row` is the case's row of data.
-    """
+    Mocks of the case precede mocks of the suite. `sleep` waits a number of seconds. `row` is the case's row of data."""
 
     def __init__(
         self,
@@ -93,8 +90,7 @@ class Mocks:
         """Return the answer of the first mock whose tool and condition match; `None` if none does.
 
         Each use of this method counts as one call of a mock with `results`. A judge is asked only if all other checks
-        of a condition hold. Raises ToolsError if a condition cannot be evaluated.
-        """
+        of a condition hold. Raises ToolsError if a condition cannot be evaluated."""
         for index, (mock, source) in enumerate(self._mocks):
             if mock.tool == call.tool and self._has_answers_left(index) and await self._holds(mock, call, judge):
                 self._answered[index] += 1
@@ -104,8 +100,7 @@ class Mocks:
     def count_replayed(self, call: ToolCall, answer: ToolAnswer) -> None:
         """Count a replayed call for the mock that answered it.
 
-        No judge is asked and no Python is called. Raises ToolsError if a condition cannot be evaluated.
-        """
+        No judge is asked and no Python is called. Raises ToolsError if a condition cannot be evaluated."""
         # If a condition needs a judge or Python, the mock counts as the source if its answer is the same.
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool or not self._has_answers_left(index):
@@ -215,8 +210,7 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, judge: AskJudge) -> bool:
     """Return whether a check with judged parts holds.
 
-    A judge is asked only if the other parts do not decide.
-    """
+    A judge is asked only if the other parts do not decide."""
     # No judge is needed if the check fails even with perfect judgements, or holds even if all judgements are zero.
 
     async def holds(say: Judge) -> bool:
@@ -237,8 +231,7 @@ def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue], row: Row 
     """Convert a mock's result to an answer: a text stays unchanged, any other value becomes compact JSON.
 
     In every text, `{name}` is replaced by the argument of that name, and `{row.name}` by the column of the row. A text
-    that is only a column becomes the column's value.
-    """
+    that is only a column becomes the column's value."""
     return ToolAnswer(_as_text(_filled(result, arguments, row)))
 
 

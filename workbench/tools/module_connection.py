@@ -1,8 +1,7 @@
 """Run an MCP server from a Python module of the suite on a thread of this process.
 
 The thread has its own event loop, so a blocking tool delays only its own server. A tool that never returns is abandoned
-with its thread, a daemon that does not delay the end of the program.
-"""
+with its thread, a daemon that does not delay the end of the program."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 class ModuleConnection:
     """A `Connection` to a server object in a module of the approved code.
 
-    Each connection loads the module again, like a command that starts as a new process.
-    """
+    Each connection loads the module again, like a command that starts as a new process."""
 
     def __init__(self, module: str, name: str, code: HashedCode, limits: TimeLimits) -> None:
         self._module = module
@@ -202,8 +200,7 @@ class ModuleConnection:
 class _Serving:
     """A running server.
 
-    `loop` and `task` belong to its thread. `to_server` is the stream to the server, which belongs to the same loop.
-    """
+    `loop` and `task` belong to its thread. `to_server` is the stream to the server, which belongs to the same loop."""
 
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]
@@ -230,8 +227,7 @@ def _resolve(future: asyncio.Future[None]) -> None:
 def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any]:
     """Load a module and return the server object with the given name.
 
-    Raises PythonReferenceError if the name is missing or its object is not an MCP server.
-    """
+    Raises PythonReferenceError if the name is missing or its object is not an MCP server."""
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
@@ -257,8 +253,7 @@ def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any
 def _console_handlers_removed() -> Iterator[None]:
     """Remove the handlers for the terminal that a module installs while it is loaded.
 
-    The SDK and fastmcp install such handlers. Their log lines go to the program's log instead.
-    """
+    The SDK and fastmcp install such handlers. Their log lines go to the program's log instead."""
     from rich.logging import RichHandler
 
     root = logging.getLogger()

@@ -63,23 +63,20 @@ _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, 
 class LoginUser(Protocol):
     """The person who logs in.
 
-    `redirect` is the address to which the browser goes after the login.
-    """
+    `redirect` is the address to which the browser goes after the login."""
 
     redirect: str
 
     async def answer_to(self, address: str) -> RedirectAnswer:
         """Show the person an address of the authorization server, and return the server's answer.
 
-        Raises LoginError if the answer is an error.
-        """
+        Raises LoginError if the answer is an error."""
 
 
 class ServerLogin:
     """The login of a server, which all connections to the server share.
 
-    `command` is the command that logs in. `timeout_s` limits one request, in seconds.
-    """
+    `command` is the command that logs in. `timeout_s` limits one request, in seconds."""
 
     def __init__(
         self, server: str, settings: LoginSettings, file: LoginFile, secrets: Secrets, command: str, timeout_s: float
@@ -98,8 +95,7 @@ class ServerLogin:
     async def token(self, refused: str | None = None) -> str:
         """Return a valid token, which is renewed if necessary and is never the `refused` one.
 
-        Raises LoginError if there is none.
-        """
+        Raises LoginError if there is none."""
         if (token := self._usable(refused)) is not None:
             return token
         async with self._renewing:
@@ -136,8 +132,7 @@ class ServerLogin:
     def wants_login(self, why: str = "") -> LoginError:
         """Return the error for a server without a valid login.
 
-        `why` is added to the message and begins with a space.
-        """
+        `why` is added to the message and begins with a space."""
         return LoginError(f"wants a login{why}: run '{self._command}'")
 
     def _usable(self, refused: str | None) -> str | None:
@@ -218,8 +213,7 @@ class LoginAuth(httpx2.Auth):
     """Sends a login's token with each request.
 
     After a refusal, the request is sent once more with a new token. If this request is refused too, `on_refusal` is
-    called with the reason.
-    """
+    called with the reason."""
 
     def __init__(self, login: ServerLogin, on_refusal: Callable[[httpx2.Response, str], object]) -> None:
         self._login = login
@@ -261,8 +255,7 @@ class _Provider(Protocol):
 class _NoStorage:
     """A storage for the SDK that stores nothing.
 
-    Workbench stores logins itself, together with their expiry and metadata.
-    """
+    Workbench stores logins itself, together with their expiry and metadata."""
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -352,8 +345,7 @@ class _MachineProvider(ClientCredentialsOAuthProvider):
 def _at_issuer(advertised: list[str], issuer: str | None) -> str:
     """Choose one of the authorization servers that the server advertises.
 
-    Raises OAuthFlowError if the suite names another one.
-    """
+    Raises OAuthFlowError if the suite names another one."""
     if issuer is None:
         return advertised[0]
     for each in advertised:
@@ -383,8 +375,7 @@ def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
     """Move the client's id and secret of a token request into its form.
 
     A client that was registered by hand may have to send both in the form or in a header. Only the authorization server
-    knows which of the two.
-    """
+    knows which of the two."""
     credentials = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
     client_id, _, secret = credentials.partition(":")
     form = dict(parse_qsl(request.content.decode()))
@@ -437,8 +428,7 @@ class _Requests:
         """Send the requests of a provider's login flow until it has tokens.
 
         `refusal` is the server's refusal of a request, with which the flow begins. Without a refusal, the flow can only
-        refresh tokens.
-        """
+        refresh tokens."""
         request = httpx2.Request("POST", self._url)
         async with await _client() as client, aclosing(provider.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)
@@ -566,8 +556,7 @@ async def _client() -> httpx2.AsyncClient:
 def _resume(provider: OAuthClientProvider, login: StoredLogin, settings: LoginSettings) -> None:
     """Prepare a provider to refresh the expired token of a stored login.
 
-    Raises ValidationError for a login that is not complete.
-    """
+    Raises ValidationError for a login that is not complete."""
     context = provider.context
     context.current_tokens = OAuthToken.model_validate(login.tokens)
     context.token_expiry_time = 1.0

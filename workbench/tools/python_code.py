@@ -2,8 +2,7 @@
 
 A module is loaded from the suite's folder if it is there, else it is imported as usual. The modules of each folder get
 their own package name. So two suites may each have a `mocks.py`, and modules of a folder can import each other with
-`from . import`.
-"""
+`from . import`."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
     """Find the files of modules and hash them, without importing anything.
 
     A module outside the folder counts as installed. Modules that a file imports relatively (`from . import helper`) are
-    included.
-    """
+    included."""
     folder = folder.absolute()
     # Python caches the content of folders, which may be outdated: a file may have been written a moment ago.
     importlib.invalidate_caches()
@@ -108,8 +106,7 @@ def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
 def import_module(code: HashedCode, name: str) -> ModuleType:
     """Import a module of the hashed code. A module of the suite's folder is imported again each time.
 
-    Raises PythonReferenceError if a file has changed since it was hashed, and the errors of the module's own code.
-    """
+    Raises PythonReferenceError if a file has changed since it was hashed, and the errors of the module's own code."""
     found = code.modules.get(name)
     if found is None:
         raise PythonReferenceError(f"the module {name} is not among those that were approved")
@@ -147,8 +144,7 @@ class _ApprovedFinder:
     """A finder of Python's import system for the modules in the folders of suites.
 
     It raises PythonReferenceError for a module whose file has changed since it was hashed. If the code builds the name
-    of a module at run time, the module was not hashed, and is imported unchecked.
-    """
+    of a module at run time, the module was not hashed, and is imported unchecked."""
 
     def __init__(self) -> None:
         self.packages: dict[str, HashedCode] = {}
@@ -274,8 +270,7 @@ def _neighbours(source: bytes, package: str) -> Iterator[str]:
     """Yield the modules that a file imports relatively.
 
     The imported names are included, because they may be modules too. `package` is the package of the file, "" for the
-    suite's folder.
-    """
+    suite's folder."""
     # This import is lazy, because most suites have no code.
     import ast
 
@@ -310,8 +305,7 @@ _Result = TypeVar("_Result")
 class PythonFunctions:
     """The functions in the approved code of one suite. Without `code`, none may be called.
 
-    Each module is loaded once. Any thread may use the object.
-    """
+    Each module is loaded once. Any thread may use the object."""
 
     def __init__(self, code: HashedCode | None) -> None:
         self._code = code
@@ -325,8 +319,7 @@ class PythonFunctions:
     def for_run(self, modules: Iterable[str]) -> PythonFunctions:
         """Return functions for one run, which loads the given modules for itself. Other modules are shared.
 
-        Call `forget` after the run.
-        """
+        Call `forget` after the run."""
         own = PythonFunctions(self._code)
         own._shared = self, frozenset(modules)
         return own
@@ -334,8 +327,7 @@ class PythonFunctions:
     def forget(self) -> None:
         """Remove the modules that were loaded here from memory. Call no function afterwards.
 
-        A module that a thread is still loading is removed when it is loaded.
-        """
+        A module that a thread is still loading is removed when it is loaded."""
         with self._keeping:
             self._forgotten = True
             for module in self._loaded.values():
@@ -346,8 +338,7 @@ class PythonFunctions:
         """Return a function, named as `module:function`.
 
         Its module is imported, which may be slow. Raises UntrustedError if the suite is not trusted. Raises
-        PythonReferenceError if the function is missing or its module cannot be loaded.
-        """
+        PythonReferenceError if the function is missing or its module cannot be loaded."""
         module_name, _, name = reference.partition(":")
         function = self.value(module_name, name)
         if not callable(function):
@@ -360,8 +351,7 @@ class PythonFunctions:
         """Return the object with a name in a module; `None` if the module lacks the name.
 
         Raises UntrustedError if the suite is not trusted. Raises PythonReferenceError if the module cannot be loaded,
-        for example because its file has changed since it was approved.
-        """
+        for example because its file has changed since it was approved."""
         if self._shared is not None and module_name not in self._shared[1]:
             return self._shared[0].value(module_name, name)
         reference = f"{module_name}:{name}"
@@ -392,8 +382,7 @@ class PythonFunctions:
     def answer(self, reference: str, value: JsonValue) -> object:
         """Call the function of a `python` check, and return its result.
 
-        Raises the function's own errors, and CheckError if the function cannot be loaded.
-        """
+        Raises the function's own errors, and CheckError if the function cannot be loaded."""
         try:
             function = self.function(reference)
         except ToolsError as error:
@@ -407,8 +396,7 @@ class PythonFunctions:
 async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
     """Call a suite's function in a thread.
 
-    Raises PythonReferenceError if the function tries to end the program, for example by SystemExit.
-    """
+    Raises PythonReferenceError if the function tries to end the program, for example by SystemExit."""
 
     def call() -> _Result:
         try:

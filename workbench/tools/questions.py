@@ -16,8 +16,7 @@ class ServerQuestion:
 
     An elicitation has a `message` for the user, a sampling has messages. `request` holds the other parameters under
     their names in the protocol. `undeclared` marks a request that the server should not have sent, because Workbench
-    declared that it does not answer such requests.
-    """
+    declared that it does not answer such requests."""
 
     kind: AskedKind
     server: str
@@ -41,8 +40,7 @@ def question_of(asked: ServerAsked) -> ServerQuestion:
 class ServerReply:
     """The reply to a request of a server.
 
-    `problem` is set if the answer that applies cannot be sent, and says why.
-    """
+    `problem` is set if the answer that applies cannot be sent, and says why."""
 
     action: ReplyAction
     source: ReplySource

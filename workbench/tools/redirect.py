@@ -72,8 +72,7 @@ class RedirectServer:
     async def answer_to(self, address: str) -> RedirectAnswer:
         """Wait for the answer to a login that begins at the authorization address.
 
-        Raises LoginError if the answer is an error.
-        """
+        Raises LoginError if the answer is an error."""
         self._state = _values_of(address).get("state")
         self._answer = asyncio.get_running_loop().create_future()
         return await self._answer
@@ -81,8 +80,7 @@ class RedirectServer:
     def accept_address(self, address: str) -> str | None:
         """Use the address of a redirect as the answer to the login.
 
-        Returns `None`, or the reason why the address is not an answer.
-        """
+        Returns `None`, or the reason why the address is not an answer."""
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:
             return "this is not the address to which the browser was sent: it has neither code= nor error="

@@ -66,8 +66,7 @@ class _Listed:
 
     If the server does not run, the tools are stored ones and `server` is `None`. Then `notices` have the reason, and
     `outputs` the output of a failed server. If the server runs, `notices` report the issues of its list and its last
-    starts.
-    """
+    starts."""
 
     tools: tuple[ToolDefinition, ...]
     instructions: str
@@ -285,8 +284,7 @@ class ServerPool:
     async def _leased(self, suite_file: Path, server: Server, grant: Grant, leases: RunServers) -> McpServer:
         """Return a server that only one run uses.
 
-        Raises the errors of `running_server`.
-        """
+        Raises the errors of `running_server`."""
         self._refuse(suite_file, server, grant)
         key = _key(suite_file, server)
         if key not in self._fresh:
@@ -316,8 +314,7 @@ class ServerPool:
         """Wait for a change of a server's status. `seen` are the tools in the status that the caller knows.
 
         A starting server changes when it is downloaded, runs or has failed. A running server changes when it goes down
-        or lists different tools. A server that is down changes when it starts again.
-        """
+        or lists different tools. A server that is down changes when it starts again."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return
@@ -341,8 +338,7 @@ class ServerPool:
     async def begin_batch(self) -> None:
         """Prepare the servers for the next batch.
 
-        Servers that died may start again, and the others offer the tools that they listed last.
-        """
+        Servers that died may start again, and the others offer the tools that they listed last."""
         # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.begin_batch()
@@ -377,8 +373,7 @@ class ServerPool:
     ) -> _Listed:
         """Return the tools of a server.
 
-        With `leases`, they are the tools of a server that only one run uses.
-        """
+        With `leases`, they are the tools of a server that only one run uses."""
         try:
             if grant is None:
                 raise UntrustedError(
@@ -431,8 +426,7 @@ class ServerPool:
     def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> StartingServer:
         """Start a server for one run.
 
-        The first server of a batch determines the tools of all later ones.
-        """
+        The first server of a batch determines the tools of all later ones."""
         return self._begin(suite_file, definition, grant, quiet=not first)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> StartingServer:

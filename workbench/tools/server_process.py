@@ -1,8 +1,7 @@
 """Run a server as a process, with messages over its standard input and output and a log of its standard error.
 
 The SDK's own transport hides its process. Here the server is killed with everything that it started, however often the
-owning task is cancelled.
-"""
+owning task is cancelled."""
 
 from __future__ import annotations
 
@@ -65,8 +64,7 @@ class ServerLog:
     """The log of a server process: its redacted standard error, in a file that only its owner may read.
 
     A file that becomes too large loses its oldest lines. The last lines are available even if the file cannot be
-    written. `changed` is called after each change.
-    """
+    written. `changed` is called after each change."""
 
     def __init__(
         self,
@@ -100,16 +98,14 @@ class ServerLog:
         """Append a line that the server wrote.
 
         It begins with `beginning`, and its text is cut to `limit` characters. The lines of a private key are held back
-        until its end.
-        """
+        until its end."""
         self._lines.setdefault((beginning, limit), _RedactedLines()).add(f"{text.rstrip()}\n", self._secrets.finder)
         self._append_lines()
 
     def write_note(self, text: str) -> None:
         """Append a line about the server from Workbench itself.
 
-        It does not count among the server's last lines.
-        """
+        It does not count among the server's last lines."""
         begin = ""
         if self._last and not self._last.endswith("\n"):
             begin = "\n"
@@ -193,8 +189,7 @@ class ServerLog:
 class _RedactedLines:
     """The lines of a text that is redacted as a whole.
 
-    A secret may span several lines.
-    """
+    A secret may span several lines."""
 
     def __init__(self) -> None:
         self._pieces = RedactedPieces()
@@ -289,8 +284,7 @@ class StdioTransport:
     def has_read(self) -> bool | None:
         """Whether the process has read everything that was sent to it.
 
-        False if nothing was sent; `None` if the answer is unknown.
-        """
+        False if nothing was sent; `None` if the answer is unknown."""
         if self._process is None or not self._sent:
             return False
         if self._process.stdin is None or self._process.stdin.is_closing():
@@ -345,8 +339,7 @@ class StdioTransport:
     def kill(self) -> None:
         """Kill the process and everything that it started, at once.
 
-        Harmless before the start and after the end.
-        """
+        Harmless before the start and after the end."""
         if self._process is not None and not self._ended:
             signal_group(self._process, hard=True)
             self._end_left_behind(self._process)
@@ -531,8 +524,7 @@ def new_mark() -> str:
 def kill_left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
     """Kill the processes that a killed command started outside its group.
 
-    Yields their ids and command lines.
-    """
+    Yields their ids and command lines."""
     for pid, command in end_marked(mark.encode(), process.pid):
         yield pid, command.decode("utf-8", "replace")
 
@@ -540,8 +532,7 @@ def kill_left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator
 def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
     """Send SIGKILL (if `hard`) or SIGTERM to a process and everything in its group.
 
-    Harmless if the process has ended.
-    """
+    Harmless if the process has ended."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.kill() if hard else process.terminate()
@@ -553,8 +544,7 @@ def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
 def message_in(line: bytes) -> JSONRPCMessage | None:
     """Parse the MCP message on a line; `None` if the line has none.
 
-    Bytes that are not UTF-8 and lone surrogates become �.
-    """
+    Bytes that are not UTF-8 and lone surrogates become �."""
     # Without that repair, a flaw in an answer would leave its call waiting until the time limit.
     from mcp_types import jsonrpc_message_adapter
 
@@ -610,8 +600,7 @@ MAX_COMMAND_CHARS = 200
 class CommandConnection:
     """A `Connection` over the standard input and output of a command, which runs in `folder`.
 
-    `passed` are the shell's variables that every command receives (`workbench.config.passed_variables`).
-    """
+    `passed` are the shell's variables that every command receives (`workbench.config.passed_variables`)."""
 
     def __init__(
         self,

@@ -155,8 +155,7 @@ class Session:
     def wants_initialize(self) -> bool:
         """Whether a failed start may be due to the request for the newest protocol.
 
-        Such a server may start if `initialize` is the first message.
-        """
+        Such a server may start if `initialize` is the first message."""
         handshake, error = self._handshake, self._error
         if handshake is None or not handshake.asked or handshake.agreed or error is None:
             return False
@@ -170,8 +169,7 @@ class Session:
         """Connect to the server and list its tools. Call this method once.
 
         `launched` is called when a launcher such as npx has downloaded the server. Raises ServerError if the server
-        cannot be reached, does not answer in time, or its listing does not end.
-        """
+        cannot be reached, does not answer in time, or its listing does not end."""
         try:
             await self._start(launched)
         except ServerError as error:
@@ -299,8 +297,7 @@ class Session:
     async def wait_until_down(self) -> None:
         """Wait until a server that lost its connection counts as down.
 
-        Returns at once while the server can be called.
-        """
+        Returns at once while the server can be called."""
         if self._client is None and not self._connecting and self._down is None:
             await self._end()
 
@@ -341,8 +338,7 @@ class Session:
     async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
         """Wait until a start has ended or has exceeded its time limit.
 
-        Returns a message only if the limit was exceeded.
-        """
+        Returns a message only if the limit was exceeded."""
         limits = self._limits
         if self._launcher is not None:
             if not await self._is_launched(over):
@@ -366,8 +362,7 @@ class Session:
     async def _own(self, listed: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
         """Open, use and close the connection in one task.
 
-        The SDK requires a single task for this.
-        """
+        The SDK requires a single task for this."""
         from mcp import Client
         from mcp_types import ToolListChangedNotification
 
@@ -415,8 +410,7 @@ class Session:
     async def _follow(self, pages: ToolPages, changed: asyncio.Event) -> None:
         """List the tools again whenever `changed` is set.
 
-        An announcement of the server sets `changed`.
-        """
+        An announcement of the server sets `changed`."""
         from mcp import MCPError
 
         while True:
@@ -472,8 +466,7 @@ class Session:
     async def _check_result(self, name: str, result: CallToolResult) -> None:
         """Validate the structured content of a result by the tool's output schema.
 
-        Raises RuntimeError if it does not fit.
-        """
+        Raises RuntimeError if it does not fit."""
         # This replaces the SDK's own validation, which would search for a pattern of the server without a time limit.
         schema = self._output_schemas.get(name)
         if schema is None:
@@ -490,8 +483,7 @@ class Session:
     async def _end(self) -> None:
         """End the task that owns the connection.
 
-        While it serves, the future `stop` is set. While it connects, the task is cancelled once.
-        """
+        While it serves, the future `stop` is set. While it connects, the task is cancelled once."""
         owner, stop = self._owner, self._stop
         if owner is None or stop is None:
             return
@@ -513,8 +505,7 @@ class Session:
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
         """Return an answer with a text that files and requests can hold.
 
-        Raises ServerError if the text exceeds the limit.
-        """
+        Raises ServerError if the text exceeds the limit."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
             raise self._failure(MAX_MESSAGE_BYTES.reached(what=f"an answer to a call of {tool}"))
         return replace(answer, content=clean_text(answer.content))

@@ -36,8 +36,7 @@ _MAX_NAMED = 3
 def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
     """Return a notice about the issues in a server's list of tools.
 
-    The notice is shown with the runs that use these tools.
-    """
+    The notice is shown with the runs that use these tools."""
     named = "; ".join(f"{issue} ({issue.outcome})" for issue in issues[:_MAX_NAMED])
     if len(issues) > _MAX_NAMED:
         named += f"; and {len(issues) - _MAX_NAMED} more"
@@ -56,8 +55,7 @@ class ToolPages:
     """Reads all pages of a server's list of tools.
 
     Create one for each client, right after the client has connected. `redact` removes secrets from the values that
-    issues quote.
-    """
+    issues quote."""
 
     def __init__(self, client: Client, prefix: str, redact: Callable[[str], str]) -> None:
         self._client = client
@@ -80,8 +78,7 @@ class ToolPages:
     async def read(self) -> ListedTools:
         """Return all tools.
 
-        Raises the errors of `Client.list_tools`, and ValueError for an answer without a list.
-        """
+        Raises the errors of `Client.list_tools`, and ValueError for an answer without a list."""
         from mcp import MCPError
         from mcp_types import INVALID_PARAMS
 
@@ -146,8 +143,7 @@ class ToolPages:
     def _repaired(self, raw: dict[str, Any]) -> dict[str, Any]:
         """Repair a page so that the SDK accepts its tools, and record the issues.
 
-        Raises ValueError for a page without a list of tools, or with a fault outside its tools.
-        """
+        Raises ValueError for a page without a list of tools, or with a fault outside its tools."""
         version = self._client.session.protocol_version or _SUPPOSED_VERSION
         tools = raw.get("tools")
         if not isinstance(tools, list):
@@ -188,8 +184,7 @@ class ToolPages:
     def _can_be_sent(self, tool: object, version: str) -> bool:
         """Return whether the SDK accepts a valid tool.
 
-        The SDK drops tools with invalid settings for arguments in headers.
-        """
+        The SDK drops tools with invalid settings for arguments in headers."""
         from mcp.shared.inbound import find_invalid_x_mcp_header
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -204,8 +199,7 @@ class ToolPages:
 class _SchemaFault(NamedTuple):
     """The first fault that the SDK finds in a page.
 
-    `path` is the place of the fault. `message` says what is wrong there.
-    """
+    `path` is the place of the fault. `message` says what is wrong there."""
 
     path: tuple[str | int, ...]
     message: str
@@ -214,8 +208,7 @@ class _SchemaFault(NamedTuple):
 def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str]) -> _SchemaFault | None:
     """Return the first fault of a page; `None` if there is none.
 
-    The page is checked by the rules of the protocol's version, and then by the SDK's own model.
-    """
+    The page is checked by the rules of the protocol's version, and then by the SDK's own model."""
     from mcp_types import ListToolsResult, methods
     from pydantic import ValidationError
 

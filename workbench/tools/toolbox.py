@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence[ToolChange]) -> list[ToolDefinition]:
     """Apply the changes of a variant to definitions of tools.
 
-    Raises ToolsError for a change of a tool or an argument that does not exist.
-    """
+    Raises ToolsError for a change of a tool or an argument that does not exist."""
     # Such a change would have no effect, and the suite would be compared with itself.
     by_tool = {change.tool: change for change in changes}
     found, there = [], set()
@@ -104,8 +103,7 @@ class Toolbox:
     `servers` are the servers that execute tools, by the names of the tools. Without real execution, there are none.
     `call_python` calls the functions of the suite's `python` checks. `notices` report servers whose tools come from a
     stored listing, and `server_outputs` have these servers' outputs. `changes` map the tools of a variant to those of
-    the servers. `known` are all tools, offered or not.
-    """
+    the servers. `known` are all tools, offered or not."""
 
     def __init__(
         self,
@@ -166,8 +164,7 @@ class Toolbox:
     async def plan_own(self, call: ToolCall, *, judge: AskJudge | None = None) -> PlannedAnswer:
         """Choose the source that will answer a call of the suite itself. The tool need not be offered.
 
-        Raises ToolsError if there is no such tool.
-        """
+        Raises ToolsError if there is no such tool."""
         if call.tool not in self._known:
             raise ToolsError(f"there is no tool named {call.tool}")
         return await self._planned(call, judge)
@@ -194,8 +191,7 @@ class Toolbox:
     def count_replayed(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
         """Count a replayed call for its mock. A mock with several results then continues after it.
 
-        No judge is asked and no function is called. Raises ToolsError if a mock's condition cannot be evaluated.
-        """
+        No judge is asked and no function is called. Raises ToolsError if a mock's condition cannot be evaluated."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
             self._mocks.count_replayed(call, answer)
 
@@ -208,8 +204,7 @@ def _not_run_by_provider(tool: str) -> PlannedAnswer:
 def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
     """Return the tool error with which a real server would answer invalid arguments.
 
-    Returns `None` for valid arguments, and for a tool with an invalid schema.
-    """
+    Returns `None` for valid arguments, and for a tool with an invalid schema."""
     try:
         found = argument_problems(call.arguments, tool.parameters)
     except BrokenSchemaError:

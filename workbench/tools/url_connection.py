@@ -94,8 +94,7 @@ class UrlConnection:
         self._remedy = ""
         """The remedy for that refusal, as the end of a sentence.
 
-        It is empty if the server has no login, or if no remedy is known.
-        """
+        It is empty if the server has no login, or if no remedy is known."""
         self._session_gone = False
         self._lost: asyncio.Future[None] | None = None
         self._reading: _ObservedStream | None = None
@@ -208,8 +207,7 @@ class UrlConnection:
     async def _authorization(self) -> LoginAuth | None:
         """Return the object that sends a login's token with each request; `None` for a server without `auth`.
 
-        Raises ServerError if there is no valid login. Also raises MissingVariableError.
-        """
+        Raises ServerError if there is no valid login. Also raises MissingVariableError."""
         settings = login_settings(self._server, self._environment, self._secrets)
         if settings is None:
             return None

@@ -25,8 +25,7 @@ def main() -> None:
     """Read a command from standard input, and become that command.
 
     Nothing after the command is read. The arguments are the numbers of two open files: the socket to Workbench, and a
-    pipe for the error number if the command cannot be started.
-    """
+    pipe for the error number if the command cannot be started."""
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
     parent = os.getppid()
     workbench = _opened_process(parent)
@@ -90,8 +89,7 @@ def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
     """Kill every process with a mark in its initial environment. Returns their ids and command lines.
 
     Processes of the killed group `group` are left out. On a system without /proc, no process is found. A process that
-    was started with another environment is never found.
-    """
+    was started with another environment is never found."""
     ended: dict[int, bytes] = {}
     if not mark:
         return []
@@ -173,8 +171,7 @@ def _read(size: int) -> bytes:
 def packed(texts: list[bytes]) -> bytes:
     """Pack texts into bytes: the total size in eight digits, then each text with a NUL after it.
 
-    Raises ValueError for a text with a NUL, which commands and variables cannot have.
-    """
+    Raises ValueError for a text with a NUL, which commands and variables cannot have."""
     if any(b"\0" in text for text in texts):
         raise ValueError("embedded null byte")
     whole = b"".join(text + b"\0" for text in texts)

@@ -39,8 +39,7 @@ class ExternalRound:
     def join(self, later: ExternalRound) -> ExternalRound:
         """Join this round with a later one: the texts and calls of both.
 
-        Their call ids must differ.
-        """
+        Their call ids must differ."""
         return replace(
             later,
             text="\n\n".join(filter(None, (self.text, later.text))),
@@ -69,8 +68,7 @@ class ExternalRun:
     """A run that was made elsewhere, with at least one round.
 
     With `error`, the run broke off after its last round. `latency_ms` is `None` if it is unknown. `started_at` is an
-    ISO 8601 time with an offset, or empty.
-    """
+    ISO 8601 time with an offset, or empty."""
 
     rounds: tuple[ExternalRound, ...]
     error: str | None = None

@@ -1,7 +1,6 @@
 """Build the trajectory of a run from its events.
 
-A live view and a finished run use the same fold, so the grades apply to the run as it was shown.
-"""
+A live view and a finished run use the same fold, so the grades apply to the run as it was shown."""
 
 from __future__ import annotations
 
@@ -340,8 +339,7 @@ class TrajectoryFold:
     def _opened(self, number: int) -> _OpenRound:
         """Return the open round of a new request.
 
-        The round belongs to the turn of a new user message, or else to the turn of the last round.
-        """
+        The round belongs to the turn of a new user message, or else to the turn of the last round."""
         opened = _OpenRound(number, step=self._step, added=self._added, said=self._said)
         if self._said is not None:
             opened.turn, opened.round_in_turn = self._said.turn, 1
@@ -365,8 +363,7 @@ class TrajectoryFold:
     def _supersede(self, answered: _OpenRound) -> None:
         """Move an answer to `superseded`, and reopen its round for another answer to the same request.
 
-        Messages that were added since become a part of the request.
-        """
+        Messages that were added since become a part of the request."""
         self._forget_calls(answered)
         asked = answered.without_answer()
         asked.added += self._added
@@ -411,8 +408,7 @@ class TrajectoryFold:
 def fold(events: Iterable[Event]) -> Trajectory:
     """Return the trajectory of the events of one run.
 
-    Raises TrajectoryError if the events do not belong together.
-    """
+    Raises TrajectoryError if the events do not belong together."""
     folded = TrajectoryFold()
     for event in events:
         folded.add(event)

@@ -1,8 +1,7 @@
 """JSON Schemas of tools: references, alternatives, types, listed values, properties, and sample values.
 
 Any JSON can be read: malformed parts count as absent, because a model provider may still accept the tool. Only
-references into the same schema are followed, so a foreign schema causes no request.
-"""
+references into the same schema are followed, so a foreign schema causes no request."""
 
 from __future__ import annotations
 
@@ -81,8 +80,7 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
     """Merge a schema with the schemas that it refers to in `root`, directly or through other references.
 
     Keywords beside a reference take precedence over those of its target. The result is empty for `true`, for an invalid
-    schema, and for a broken reference.
-    """
+    schema, and for a broken reference."""
     beside: dict[str, JsonValue] = {}
     for part in followed(schema, root):
         beside = {**part, **beside}
@@ -179,8 +177,7 @@ _MAX_SHOWN_VALUES = 6
 def types_of(schema: Schema | None) -> frozenset[str]:
     """Return the types that a schema allows.
 
-    All types are allowed if the schema is unknown or does not restrict them.
-    """
+    All types are allowed if the schema is unknown or does not restrict them."""
     return _types(schema, schema or {}, _MAX_DEPTH)
 
 
@@ -321,8 +318,7 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
 def parts_of(schema: object, root: Schema, depth: int = _MAX_DEPTH) -> Iterable[Schema]:
     """Yield a schema and the schemas that apply with it: its reference, its `allOf`, and a single non-null alternative.
 
-    References are resolved in `root`. A nullable parameter is usually written as `anyOf` of its type and null.
-    """
+    References are resolved in `root`. A nullable parameter is usually written as `anyOf` of its type and null."""
     if not isinstance(schema, Mapping) or depth == 0:
         return
     yield schema
@@ -350,8 +346,7 @@ def suggested_value(schema: Schema | None) -> object | None:
 def suggested_values(schema: Schema | None) -> tuple[object, ...]:
     """Return the schema's default, listed values and examples.
 
-    Values that TOML cannot express are left out.
-    """
+    Values that TOML cannot express are left out."""
     suggested = [keyword(schema, "default"), *(allowed_values(schema) or ()), keyword(schema, "example")]
     examples = keyword(schema, "examples")
     if isinstance(examples, list):

@@ -23,8 +23,7 @@ class Media:
 
     `size` is in bytes, `sha256` is the hash of the bytes, `width` and `height` are in pixels. `file` is the path in the
     suite's folder; it is empty for media sent by a tool. `data` is the content as base64. It is empty where the content
-    is stored elsewhere: a run stores each content once, up to a limit.
-    """
+    is stored elsewhere: a run stores each content once, up to a limit."""
 
     media_type: str
     size: int

@@ -1,8 +1,7 @@
 """Recordings: files of one run each that can be read, replayed and regraded on another machine.
 
 A recording consists of JSON lines: a header, the events of the run, a result. `docs/recordings.md` describes version 1
-key by key.
-"""
+key by key."""
 
 from __future__ import annotations
 
@@ -132,8 +131,7 @@ class EventLineError(ValueError):
 def event_to_line(event: Event) -> str:
     """Return an event as a line of compact JSON, without the line end.
 
-    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express.
-    """
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     payload = event.payload
     cls = type(payload)
     # The fields of every event, and the pieces of answers, are written without a general encoder, which would take five
@@ -150,8 +148,7 @@ def event_to_line(event: Event) -> str:
 def event_from_line(line: str) -> Event:
     """Return the event in a line that `event_to_line` wrote.
 
-    Raises EventLineError for any other line.
-    """
+    Raises EventLineError for any other line."""
     try:
         data = parsed_json(line)
     except ValueError as error:
@@ -162,8 +159,7 @@ def event_from_line(line: str) -> Event:
 def event_from_json(data: object) -> Event:
     """Return the event in a parsed line.
 
-    Raises EventLineError if the line is not an event.
-    """
+    Raises EventLineError if the line is not an event."""
     if not isinstance(data, dict) or "event" not in data:
         raise EventLineError("not an event: it must be a JSON object with the key 'event'")
     name = data["event"]
@@ -225,8 +221,7 @@ SUFFIX = ".run.jsonl"
 class RecordedSuite:
     """The suite of a recorded run: its file name, the SHA-256 of the file's bytes, and its text.
 
-    If possible, the text is reduced to the case of the run.
-    """
+    If possible, the text is reduced to the case of the run."""
 
     path: str
     hash: str
@@ -238,8 +233,7 @@ class Header:
     """The first line of a recording, which identifies the run.
 
     `program` is the version of Workbench that made the run. `started_at` is an ISO 8601 time, or empty if the time is
-    unknown. `repeat` counts from 0. `by` is the deciding grader if it differs from that of the case.
-    """
+    unknown. `repeat` counts from 0. `by` is the deciding grader if it differs from that of the case."""
 
     program: str
     run: str
@@ -256,8 +250,7 @@ class Recording:
     """A recording that was read from `path`.
 
     `result` is the status, error, score and grades of the run as JSON. It is `None` if the program was killed or the
-    run has not ended.
-    """
+    run has not ended."""
 
     path: Path
     header: Header
@@ -278,8 +271,7 @@ class RecordingError(Exception):
 def recordings_in(folder: Path) -> list[Path]:
     """Return the paths of the recordings in a folder, sorted by name, without subfolders.
 
-    Raises OSError if the folder cannot be read.
-    """
+    Raises OSError if the folder cannot be read."""
     return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
 
 
@@ -299,8 +291,7 @@ def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
 def read_recording(path: Path) -> Recording:
     """Read a recording. An incomplete recording is read up to its last whole line.
 
-    Raises RecordingError if the file cannot be read, is not a recording, or comes from a newer version.
-    """
+    Raises RecordingError if the file cannot be read, is not a recording, or comes from a newer version."""
     with _opened(path) as file:
         content = file.read()
     reading = _RecordingReader(path)
@@ -360,8 +351,7 @@ class _RecordingReader:
     def add_line(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
         """Read the next line; `number` counts from 1.
 
-        Raises RecordingError for a line that cannot follow the lines before it.
-        """
+        Raises RecordingError for a line that cannot follow the lines before it."""
         # A killed program may leave half of the last line.
         try:
             data = parsed_json(line.decode("utf-8"))
@@ -424,8 +414,7 @@ class _RecordingReader:
 def _known_time(text: str) -> str:
     """Return an ISO 8601 time with its zone; an empty text if `text` is not a time.
 
-    A time without a zone is in the local zone.
-    """
+    A time without a zone is in the local zone."""
     try:
         at = datetime.fromisoformat(text)
         if not _FIRST_YEAR <= at.year <= _LAST_YEAR:

@@ -106,8 +106,7 @@ def tools_of(calls: Iterable[HasTool]) -> tuple[str, ...]:
 class UserTurn:
     """One turn of the user in a conversation. `number` counts from 1.
 
-    `said` is `None` if the user sent no message.
-    """
+    `said` is `None` if the user sent no message."""
 
     number: int
     requests: tuple[UserRequestStarted, ...] = ()
@@ -413,8 +412,7 @@ class Trajectory:
     def asked(self) -> list[Round]:
         """All rounds that sent a request to a model.
 
-        Superseded answers are included, replayed rounds are not.
-        """
+        Superseded answers are included, replayed rounds are not."""
         answers = []
         for round_ in self.rounds:
             answers += [answer for answer in (round_, *round_.superseded) if not answer.replayed]

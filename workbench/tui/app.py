@@ -55,8 +55,7 @@ def open_app(
 
     `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
     batches are stored in the file `history`. `begin` starts runs. If the runs are a comparison, `left` receives the
-    results. `shown_batch` is the number of a batch to open at once. With `read_only`, the process changes nothing.
-    """
+    results. `shown_batch` is the number of a batch to open at once. With `read_only`, the process changes nothing."""
     reason = why_unusable(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:

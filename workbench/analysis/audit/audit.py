@@ -2,8 +2,7 @@
 
 The suite's own graders grade each case on the runs of imagined agents. A case is too lenient if an agent that
 understands nothing passes. A case demands the impossible if an agent that does exactly as expected fails. No model is
-called.
-"""
+called."""
 
 from __future__ import annotations
 
@@ -69,8 +68,7 @@ class CoverageShare:
 class Coverage:
     """The tools, parameters and enum values that the cases cover. Skipped cases cover nothing.
 
-    Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted only for covered tools.
-    """
+    Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted only for covered tools."""
 
     tools: CoverageShare
     parameters: CoverageShare
@@ -80,8 +78,7 @@ class Coverage:
     def shares(self) -> tuple[tuple[str, CoverageShare], ...]:
         """The coverage of tools, parameters and enum values, each with its name.
 
-        A kind that no tool has is left out.
-        """
+        A kind that no tool has is left out."""
         named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
         return tuple(entry for entry in named if entry[1].total)
 
@@ -169,8 +166,7 @@ class Audit:
 def audit_suite(suite: Suite, listings: Mapping[str, Listing]) -> Audit:
     """Audit a valid suite, without starting a server or calling a model or judge.
 
-    `listings` holds the last known tools of each server, by the server's name.
-    """
+    `listings` holds the last known tools of each server, by the server's name."""
     table = ToolTable.of(suite, listings)
     return Audit(tuple(_findings(suite, table)), coverage_of(suite.cases, table))
 
@@ -194,8 +190,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
     """Audit one case of a valid suite, even a skipped one.
 
     A case that expects nothing yet is left out. All rows of a case have the same expectations, so the mutants of one
-    row are enough.
-    """
+    row are enough."""
     case = suite.cases[index]
     if case.expects_nothing_yet:
         return
@@ -325,8 +320,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
 def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[tuple[ExactAgent, MutatedAgent]]:
     """Yield the mutants of each agent that does exactly as expected and passes.
 
-    There is one such agent per alternative of `any_of`.
-    """
+    There is one such agent per alternative of `any_of`."""
     for way in (DEFAULT_STRATEGY, *other_strategies(case)):
         if way is not DEFAULT_STRATEGY and not way.alternative:
             continue

@@ -58,8 +58,7 @@ Weight = Literal["warning", "note"]
 class AuditFinding:
     """A finding of an audit.
 
-    `place` starts at the top of the file. `case` is the case's id, or `None` for the whole suite.
-    """
+    `place` starts at the top of the file. `case` is the case's id, or `None` for the whole suite."""
 
     kind: AuditKind
     weight: Weight
@@ -119,8 +118,7 @@ class ToolTable:
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
         """Return why a tool's schema refuses a value of an argument.
 
-        Returns `None` if the schema accepts the value or is broken.
-        """
+        Returns `None` if the schema accepts the value or is broken."""
         given = {argument: value}
         # Most values need no validator. Importing and building a validator takes milliseconds.
         if plainly_accepts({**tool.parameters, "required": []}, given):
@@ -316,8 +314,7 @@ def with_contradictions(file: SuiteFile, listings: StoredListings) -> SuiteFile:
 def contradiction_findings(suite: Suite, table: ToolTable) -> Iterator[Finding]:
     """Yield the expectations of a suite that its tools' schemas rule out, and tables that were meant as checks.
 
-    `with_contradictions` adds these findings to a file.
-    """
+    `with_contradictions` adds these findings to a file."""
     yield from _shared_by_changes(suite, table)
     yield from _of_mocks(suite.mocks, ("mocks",), table.of_cases(suite.cases))
     for index, case in enumerate(suite.cases):
@@ -382,8 +379,7 @@ _MAX_NAMED_TOOLS = 3
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:
     """Yield warnings about the conditions of mocks.
 
-    These are not errors, because an invalid call may meet a condition.
-    """
+    These are not errors, because an invalid call may meet a condition."""
     for number, mock in enumerate(mocks):
         yield from map(_as_warning, _of_checks(mock.when, mock.tool, (*place, number, "when"), table))
 
@@ -444,8 +440,7 @@ def _audit(
 def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
     """Return whether an expected call may meet the condition of a mock.
 
-    Also returns True if no call of the tool is expected, as in a case that checks only the answer.
-    """
+    Also returns True if no call of the tool is expected, as in a case that checks only the answer."""
     is_tool_expected = False
     for case in cases:
         for call in case.alternatives:

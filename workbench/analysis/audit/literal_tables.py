@@ -31,8 +31,7 @@ class _Location(NamedTuple):
     """A place in an argument, with the text around it.
 
     `around` returns the whole argument for a text at the place. `path` holds the names of the fields from `has_fields`
-    down to the place. With `names_fields`, a plain table means fields.
-    """
+    down to the place. With `names_fields`, a plain table means fields."""
 
     around: Callable[[str], str]
     path: tuple[str, ...] = ()
@@ -75,8 +74,7 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
 
     A table that the tool's schema expects there is no finding. If the schema accepts no object, the finding is an
     error. Without a schema, only tables that look like a check are found, also inside values. If the schema accepts any
-    object, only tables with a misspelt check name are found.
-    """
+    object, only tables with a misspelt check name are found."""
     root: Schema = tool.parameters if tool is not None else {}
     spot = _Location(lambda text: f"{key_text(argument)} = {text}")
     yield from _literal_tables(check, spot, _property(root, argument, root), tool, place)
@@ -177,8 +175,7 @@ def _misspelt(value: Mapping[str, JsonValue]) -> tuple[str, str] | None:
 def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool:
     """Return whether a table would be a check if one of its keys were renamed.
 
-    Without `any_name`, the key must resemble the name of a check.
-    """
+    Without `any_name`, the key must resemble the name of a check."""
     if _fields_as_option(value) is not None:
         return True
     if not any_name:

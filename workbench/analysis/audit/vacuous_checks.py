@@ -61,8 +61,7 @@ _MAX_TRIED_VALUES = 60
 def accepted_value(schema: Schema, root: Schema) -> JsonValue:
     """Return a value that a schema inside `root` accepts: its default, an example, or a constructed value.
 
-    If no candidate is accepted, or the schema is broken, return the first candidate.
-    """
+    If no candidate is accepted, or the schema is broken, return the first candidate."""
     return next(_accepted(schema, root))
 
 
@@ -233,8 +232,7 @@ _MAX_OF_PART = 2
 def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
     """Return a value that meets a check and, if possible, a schema inside `root`.
 
-    Raises NeverHoldsError if no value meets the check, and UnknownSampleError if none can be constructed.
-    """
+    Raises NeverHoldsError if no value meets the check, and UnknownSampleError if none can be constructed."""
     if check.accepts_all:
         return accepted_value(schema, root)
     if not check.checks_parts:

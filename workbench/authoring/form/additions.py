@@ -22,8 +22,7 @@ class Addition:
     """A key or element that can be added to a form.
 
     `row` is the form's row where it is added, and `line` is its entry in the search. The user is asked `question`, or
-    the row's own question if `question` is not set. A known answer is in `answer`.
-    """
+    the row's own question if `question` is not set. A known answer is in `answer`."""
 
     row: FormRow
     line: Completion
@@ -46,8 +45,7 @@ class AdditionSearch:
     def choose(self, text: str) -> Edit | PendingAddition | Place:
         """Return the change for a chosen entry, the next question, or the place of the key to fill in.
 
-        Raises CellError if `text` is not among the suggestions.
-        """
+        Raises CellError if `text` is not among the suggestions."""
         for addition in additions(self.source, self.place):
             if text == addition.line.text:
                 return _first_step(self.source, addition)
@@ -58,8 +56,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
     """Return the possible additions at a place.
 
     The order is: keys of the element at `place`, keys of the case or suite, other elements, calls. Each group lists
-    common keys first.
-    """
+    common keys first."""
     here = item_of(source, place) or _fact((*place, ""))
     found: list[tuple[tuple[bool, bool, bool, int], Addition]] = []
     owners: set[Place] = set()

@@ -1,8 +1,7 @@
 """Arguments of a tool by its JSON Schema, and the reasons why the schema refuses a value or a name.
 
 References to other files are not fetched, and an invalid schema refuses nothing. Validators are cached, so values can
-be checked on every keystroke.
-"""
+be checked on every keystroke."""
 
 from __future__ import annotations
 
@@ -65,8 +64,7 @@ class ArgumentInfo:
     """An argument as its tool's schema describes it.
 
     `type_words` is the type in words (`text`, `whole number`, `on | off`), `enum` are the listed values, and `default`
-    is `None` without a default. Pass `schema` to `mark`, `cells` and `completions`.
-    """
+    is `None` without a default. Pass `schema` to `mark`, `cells` and `completions`."""
 
     name: str
     type_words: str
@@ -97,8 +95,7 @@ def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | N
     """Return the tool of this name; `None` for an unknown name.
 
     If no name is equal, return the first tool with a matching name. Like graders, the comparison ignores case and
-    treats `.`, `-` and `_` as equal.
-    """
+    treats `.`, `-` and `_` as equal."""
     wanted = comparable_name(name)
     alike: ToolDefinition | None = None
     for tool in tools:
@@ -123,8 +120,7 @@ def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
 def mark(value: object, schema: Schema | None) -> str | None:
     """Return the reason why a schema refuses an expected value or check, on one line.
 
-    Returns `None` if the schema accepts the value or is unknown.
-    """
+    Returns `None` if the schema accepts the value or is unknown."""
     if not schema:
         return None
     try:
@@ -173,8 +169,7 @@ def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
     """Return a message if no tool has this name; `None` for a known name.
 
     While no server has listed its tools, the result is always `None`, because the suite's problems report unknown
-    names.
-    """
+    names."""
     if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None
     hint = did_you_mean(name, [tool.name for tool in tools])
@@ -310,8 +305,7 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
 def _beyond(number: float, schema: Schema) -> str | None:
     """Return a message if a number is outside the bounds of a schema.
 
-    Infinity is never outside, because it is the open end of a range.
-    """
+    Infinity is never outside, because it is the open end of a range."""
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:

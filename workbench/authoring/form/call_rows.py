@@ -125,8 +125,7 @@ def _is_forbidden(place: Place) -> bool:
 def _resolved_rows(source: FormSource, place: Place, call: Table, indent: int) -> Iterator[FormRow]:
     """Yield the rows for the number of calls, the result and the reason.
 
-    A forbidden call has only the row for the reason.
-    """
+    A forbidden call has only the row for the reason."""
     if _is_forbidden(place):
         yield field_row(call, place, BECAUSE, indent)
         return

@@ -1,8 +1,7 @@
 """Conversion of an expected argument (a plain value or a table with one check) to the cells of a form row and back.
 
 A plain value and `equals` both appear as the check `is`. `schema` is the argument's, `None` if unknown. Values that
-TOML can express are stored as typed; an invalid pattern or Python reference is left to the suite's problems.
-"""
+TOML can express are stored as typed; an invalid pattern or Python reference is left to the suite's problems."""
 
 from __future__ import annotations
 
@@ -83,8 +82,7 @@ class OptionCell:
     """An option of a check.
 
     `text` is the content of the cell. It is empty for an option that is not written. Then `default` applies, if there
-    is one.
-    """
+    is one."""
 
     name: str
     text: str
@@ -138,8 +136,7 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
     """Replace the expected value of an argument by the text of its cell.
 
     The check and its options stay, and unchanged text changes nothing. A value typed over `present` or `equals_null`
-    becomes a plain value. Raises CellError if the text is not a valid value.
-    """
+    becomes a plain value. Raises CellError if the text is not a valid value."""
     if text.strip() == value_text(value, schema):
         return value
     cls = class_of(value)
@@ -159,8 +156,7 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     """Replace the check of an argument by the check `kind`.
 
     The new check gets the options in `OF_EVERY_CHECK`, and as much of the expected value as possible. Raises CellError
-    for an unknown check.
-    """
+    for an unknown check."""
     cls = class_named(kind) or CHECK_CLASSES.get(kind)
     if cls is None:
         types = types_of(schema)
@@ -181,8 +177,7 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
 def options_of(value: object) -> tuple[OptionCell, ...]:
     """Return the options of the argument's check, whether written or not.
 
-    Options that every check has are left out.
-    """
+    Options that every check has are left out."""
     cls, table = class_of(value), _table(value)
     cells = []
     for option in cls.options:
@@ -205,8 +200,7 @@ def default_text(cls: type[CheckBase], option: str) -> str:
 def with_option(value: object, option: str, text: str | None) -> object:
     """Set an option of the check from the text of its cell; empty text removes it.
 
-    Options that exclude the new one are removed. Raises CellError for an invalid value or an unknown option.
-    """
+    Options that exclude the new one are removed. Raises CellError for an invalid value or an unknown option."""
     cls = class_of(value)
     if option not in cls.options and option not in OF_EVERY_CHECK:
         raise CellError(f"the check {cls.form_name} has no option {option}")
@@ -281,8 +275,7 @@ def with_required(value: object, required: bool | None) -> object:
 def as_argument(name: str, value: object) -> object:
     """Return the value as it is written under an argument's name.
 
-    A plain value becomes `equals` where the format requires an explicit check.
-    """
+    A plain value becomes `equals` where the format requires an explicit check."""
     if name in AMBIGUOUS_ARGUMENTS and check_name(value) is None:
         return {"equals": value}
     return value

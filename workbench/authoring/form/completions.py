@@ -47,8 +47,7 @@ _MIN_RESEMBLING_CHARS = 3
 class Completion:
     """A suggestion for a field.
 
-    `text` is the complete content of the field, `label` is displayed, and `detail` is a few words of description.
-    """
+    `text` is the complete content of the field, `label` is displayed, and `detail` is a few words of description."""
 
     text: str
     label: str
@@ -78,8 +77,7 @@ def complete(
     - `option`: the options of the check `kind`, without those in `used`.
     - `option value`: the values of the check's option `option`.
     - `weight`: the named weights.
-    - `word`, `words`: the `words` (such as tags or models), each once, the most frequent first.
-    """
+    - `word`, `words`: the `words` (such as tags or models), each once, the most frequent first."""
     found: Iterable[Completion]
     match what:
         case "tool" | "tools":
@@ -210,8 +208,7 @@ def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
     """Return the completions that match the typed text, the best matches first.
 
     Labels that begin with the text come first, then labels that contain it, similar labels, and descriptions that
-    contain it.
-    """
+    contain it."""
     # Of two candidates that contain the text, the candidate with the earlier match comes first. Candidates of one rank
     # keep their order.
     candidates = list(found)

@@ -56,8 +56,7 @@ class Edit:
 def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
     """Put new text into a cell, and return the changed table.
 
-    The same table is returned if the text is unchanged. Raises CellError with advice for invalid text.
-    """
+    The same table is returned if the text is unchanged. Raises CellError with advice for invalid text."""
     place = row.place
     if text == cell.text:  # the same table, so that no undo step is made
         return Edit(source.table, place, f"{name_of(source, row)} changed")
@@ -80,8 +79,7 @@ def with_written(table: Table, place: Place, value: object) -> Table:
     """Set the value at a place, or remove it if it is `ABSENT`.
 
     Some tables may be written as text, such as a fact without a condition. The text becomes a table when another key is
-    set, and a text again when that key is removed.
-    """
+    set, and a text again when that key is removed."""
     if value is ABSENT:
         if value_at(table, place) is ABSENT:
             return table
@@ -92,8 +90,7 @@ def with_written(table: Table, place: Place, value: object) -> Table:
 def with_long_forms(table: Table, place: Place) -> Table:
     """Write the text that contains a place as a table.
 
-    The text is a message, a fact, or a text of `final.says`.
-    """
+    The text is a message, a fact, or a text of `final.says`."""
     for owner, key in _short_forms(place):
         text = value_at(table, owner)
         if isinstance(text, str):
@@ -116,8 +113,7 @@ def with_short_forms(table: Table, place: Place) -> Table:
 def _short_forms(place: Place) -> Iterator[tuple[Place, str]]:
     """Yield the tables around a place that may also be written as text.
 
-    Each table comes with the key of its text.
-    """
+    Each table comes with the key of its text."""
     if place[:1] == ("user",) and len(place) > 1:
         yield ("user",), "messages" if place[1] == "messages" else "opening"
     if place[:2] == ("user", "facts") and len(place) > 3:
@@ -286,8 +282,7 @@ def _argument(cell: Cell, value: object) -> object:
 def as_answer(place: Place, value: object) -> object:
     """Return a plain value as a table with `equals` if the place is a named check of the answer.
 
-    Other values are returned unchanged.
-    """
+    Other values are returned unchanged."""
     own = in_turn(place)
     is_named = len(own) > 1 and own[0] == "response"
     if not is_named or check_name(value):
@@ -312,8 +307,7 @@ def _words(text: str) -> list[str]:
 def _json(text: str, *, as_text: bool) -> object:
     """Read a JSON object as a table.
 
-    Returns the text itself if the value was text before, or if the JSON contains null, which TOML lacks.
-    """
+    Returns the text itself if the value was text before, or if the JSON contains null, which TOML lacks."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

@@ -1,8 +1,7 @@
 """Conversion between the text of a field and TOML values, and changes of nested tables.
 
 Text needs quotes only if it would be read as another value. Surrounding spaces are ignored, except in quotes. A change
-makes a new table that shares the unchanged parts with the old table.
-"""
+makes a new table that shares the unchanged parts with the old table."""
 
 from __future__ import annotations
 
@@ -76,8 +75,7 @@ def items_at(table: object, place: Place) -> list[object]:
 def first_change(before: object, after: object) -> Place:
     """Return the place of the first difference between two tables.
 
-    An `id` counts only if nothing else differs, because any edit may write it out.
-    """
+    An `id` counts only if nothing else differs, because any edit may write it out."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys: list[str | int] = [*before, *(key for key in after if key not in before)]
         changed = [key for key in keys if not toml_equal(before.get(key, ABSENT), after.get(key, ABSENT))]
@@ -97,8 +95,7 @@ def first_change(before: object, after: object) -> Place:
 def place_in(after: object, before: object, place: Place) -> Place | None:
     """Return the place of an element after a change; `None` if the element is gone.
 
-    `place` is the element's place in `before`. A key that is not written keeps its place while its element exists.
-    """
+    `place` is the element's place in `before`. A key that is not written keeps its place while its element exists."""
     if not place:
         return ()
     old = value_at(before, place[:1])
@@ -206,8 +203,7 @@ def _list(value: object) -> list[object]:
 def tool_of_call(table: Table, place: Place) -> str | None:
     """Return the tool that the call, step or mock at a place names.
 
-    Returns `None` if it names no tool or accepts any tool.
-    """
+    Returns `None` if it names no tool or accepts any tool."""
     if not place:
         return None
     tool = value_at(table, (*place, "tool"))
@@ -251,8 +247,7 @@ def read_value(text: str, schema: Schema | None = None) -> object:
 
     The value is text if the schema requires that, otherwise TOML or JSON if possible, otherwise text. `red, blue` is a
     list if the schema allows only lists. Raises CellError for values that no argument can have: null, dates and
-    infinities inside lists and tables, open brackets.
-    """
+    infinities inside lists and tables, open brackets."""
     text = text.strip()
     if is_text(schema):
         return read_text(text)
@@ -281,8 +276,7 @@ def shown_value(value: object, schema: Schema | None = None) -> str:
     """Write a value on one line so that `read_value` reads it back.
 
     Text that looks like another value has quotes, even if the schema allows only text: "3" is not 3. A value that the
-    schema refuses is written as TOML.
-    """
+    schema refuses is written as TOML."""
     if isinstance(value, str) and value.isprintable() and not _is_mistakable(value):
         try:
             if toml_equal(read_value(value, schema), value):
@@ -313,8 +307,7 @@ def _is_range(text: str) -> bool:
 def read_values(text: str, schema: Schema | None = None) -> list[object]:
     """Read values separated by commas or line ends; each may be quoted. Empty items are ignored.
 
-    Raises CellError like `read_value`.
-    """
+    Raises CellError like `read_value`."""
     return [read_value(item, schema) for item in _split(text)]
 
 
@@ -362,8 +355,7 @@ def _listed(shown: Iterable[tuple[object, str]]) -> str:
 def last_item(text: str) -> tuple[str, str]:
     """Split an unfinished list before its last item.
 
-    Returns the text before that item, with a trailing space, and the item.
-    """
+    Returns the text before that item, with a trailing space, and the item."""
     *_, item = pieces_of(text)
     head = text[: len(text) - len(item)].rstrip()
     return head + " " * bool(head), item.strip()

@@ -23,8 +23,7 @@ LISTS_OF_CHECKS = (*_OF_ELEMENTS, "any_of", "none_of")
 class InnerField:
     """A check of a part of a value: its place, its label, the value as written, and the schema of the part.
 
-    `summary` counts the parts with separate rows; it is empty if there are none.
-    """
+    `summary` counts the parts with separate rows; it is empty if there are none."""
 
     place: Place
     label: str

@@ -79,8 +79,7 @@ class Cell:
     """One editable value in a row.
 
     `text` is the content when editing starts. While the cell is not edited, `shown` is displayed instead, if set. An
-    `absent` value is not written: its cell shows the default.
-    """
+    `absent` value is not written: its cell shows the default."""
 
     kind: CellKind
     place: Place
@@ -118,8 +117,7 @@ def cell_id(cell: Cell) -> CellId:
 class FormRow:
     """One row of a form.
 
-    `label_cells` and `widths` are the minimum widths of the label and the cells; they align the rows.
-    """
+    `label_cells` and `widths` are the minimum widths of the label and the cells; they align the rows."""
 
     kind: RowKind
     place: Place
@@ -158,8 +156,7 @@ class FormSource:
 
     `header` is always the head. `problems` are the file's problems, `tools` the suite's known tools, `models` and
     `tags` the names in use. With `every_key`, all unwritten keys are shown, otherwise only the key at `revealed`.
-    `invalid_texts` holds the invalid texts in cells.
-    """
+    `invalid_texts` holds the invalid texts in cells."""
 
     table: Table
     at: Place = ()
@@ -312,8 +309,7 @@ def heading(place: Place, indent: int, written: object, *, rare: bool = False) -
 def in_turn(place: Place) -> Place:
     """Return the part of a place below its scripted message, such as `("ordered", 0)`.
 
-    A place outside of scripted messages is returned unchanged.
-    """
+    A place outside of scripted messages is returned unchanged."""
     if place[:2] == ("user", "messages"):
         return place[3:]
     return place

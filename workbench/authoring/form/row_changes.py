@@ -1,7 +1,6 @@
 """Addition, removal, duplication and moves of the elements that a form's rows show.
 
-A function returns the reason if its change is impossible.
-"""
+A function returns the reason if its change is impossible."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ from workbench.trajectory.events import ToolDefinition
 def expected_call(tool: ToolDefinition | str) -> Table:
     """Return an expected call with the tool's required arguments, each with its `first_value`.
 
-    If there are none, or only the tool's name is known, the call allows any arguments.
-    """
+    If there are none, or only the tool's name is known, the call allows any arguments."""
     if isinstance(tool, str):
         return {"tool": tool}
     from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
@@ -127,8 +125,7 @@ class PendingAddition:
     """A key or element that can be added to a form.
 
     `asks` is the question to the user, empty if there is none. `suggest` returns completions of the answer. `make`
-    returns the change for an answer. It raises CellError if the answer is invalid.
-    """
+    returns the change for an answer. It raises CellError if the answer is invalid."""
 
     asks: str
     make: Callable[[str], Edit]
@@ -140,8 +137,7 @@ class PendingAddition:
 def addition_at(source: FormSource, row: FormRow) -> PendingAddition | str:
     """Return the addition of an element to the list that a row shows or belongs to.
 
-    If nothing can be added, return the reason.
-    """
+    If nothing can be added, return the reason."""
     place = row.place
     for length in range(len(place), 0, -1):  # the innermost list first
         at = place[:length]
@@ -251,8 +247,7 @@ def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
 def grouped(source: FormSource, row: FormRow) -> Edit | str:
     """Put the call at a row into an any-order group.
 
-    The call joins the neighbouring group, or forms a new group with the next call.
-    """
+    The call joins the neighbouring group, or forms a new group with the next call."""
     place = _ordered_item(source, row)
     if place is None:
         return "put the cursor on a call of `ordered`: only those have an order"
@@ -283,8 +278,7 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     """Take the call at a row out of its any-order group, and put it after the group.
 
-    A group of one call dissolves.
-    """
+    A group of one call dissolves."""
     place = _ordered_item(source, row)
     if place is None or not (_is_in_group(place) or is_group(source.table, place)):
         return "this call is not in an any-order group"
@@ -410,8 +404,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
 def _without_argument(table: Table, place: Place) -> Table:
     """Remove an argument, or all arguments.
 
-    A call without remaining arguments no longer checks arguments.
-    """
+    A call without remaining arguments no longer checks arguments."""
     if not holds_arguments(place):
         return without(table, place)
     # `without` would also remove a call that becomes empty.

@@ -565,8 +565,7 @@ def every_row(source: FormSource) -> list[FormRow]:
 def form_rows(source: FormSource) -> list[FormRow]:
     """Return the rows of a case's form or of a suite's settings, aligned and with their problems.
 
-    Rows of unwritten keys are hidden; the last row opens a search for them.
-    """
+    Rows of unwritten keys are hidden; the last row opens a search for them."""
     rows = every_row(source)
     more = _MORE_OF_CASE if source.is_case else _MORE_OF_SUITE
     # Problems come before hiding: a row with a problem or with invalid text is shown even if its key is not written.
@@ -604,8 +603,7 @@ def _shows_expectation(row: FormRow) -> bool:
 def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
     """Align labels, names and checks of neighbouring rows that belong to the same table.
 
-    `top_labels` is the width of the labels at the top.
-    """
+    `top_labels` is the width of the labels at the top."""
     # Consecutive rows of one table are aligned. A row without columns, such as a heading, ends the aligned rows.
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
@@ -636,8 +634,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
 def _owner(row: FormRow) -> Place:
     """Return the table to which a row belongs.
 
-    All parts of a value belong to one table, and so do all parts of a condition.
-    """
+    All parts of a value belong to one table, and so do all parts of a condition."""
     if PATH in row.label:
         return (row.label.partition(PATH)[0],)
     owner = row.place[:-1]

@@ -74,8 +74,7 @@ def user_section(source: FormSource) -> Iterator[FormRow]:
 def _applicable(user: Table, fields: tuple[Field, ...], apply: bool) -> Iterator[FormRow]:
     """Yield the rows of some keys.
 
-    A key that does not apply to this user gets a row only if it is written, so that it can be removed.
-    """
+    A key that does not apply to this user gets a row only if it is written, so that it can be removed."""
     for field in fields:
         if apply or field.key in user:
             yield field_row(user, ("user",), field, _INDENT)

@@ -159,8 +159,7 @@ class AgentModel:
     def accepts_media(self, media: Media) -> bool:
         """Return whether the agent accepts an image in messages.
 
-        Tool results may contain images even if it does not.
-        """
+        Tool results may contain images even if it does not."""
         return media.is_image and self._accepts_images
 
     def output(self) -> ServerOutput | None:
@@ -350,8 +349,7 @@ class AgentModel:
     async def _next(self) -> IncomingMessage | ForwardedCall | None:
         """Return the agent's next message or call.
 
-        Returns `None` after the prompt has ended and all earlier messages were returned.
-        """
+        Returns `None` after the prompt has ended and all earlier messages were returned."""
         if not self._queue.empty():
             return self._queue.get_nowait()
         assert self._prompt is not None
@@ -432,8 +430,7 @@ class AgentModel:
     def _own_tool_calls(self, number: int, *, at_end: bool) -> Iterator[ModelEvent]:
         """Yield the calls of the agent's own tools.
 
-        They are graded only if the suite allows these tools.
-        """
+        They are graded only if the suite allows these tools."""
         for call in self._reported.own_calls(at_end=at_end):
             self._own_calls += 1
             call_id = f"own-{self._own_calls}"
@@ -446,8 +443,7 @@ class AgentModel:
     def _answer_permission_request(self, number: int, asked: IncomingRequest) -> Iterator[ModelEvent]:
         """Answer a permission request of the agent.
 
-        The suite's tools are allowed. For the agent's own tools, the suite decides.
-        """
+        The suite's tools are allowed. For the agent's own tools, the suite decides."""
         call = self._reported.merge(_object(asked.params.get("toolCall")))
         offered = None if call is None else self._reported.offered_tool(call)
         allowed = offered is not None or self._subject.builtin == "allow"
@@ -479,8 +475,7 @@ class AgentModel:
     def _ended(self, prompt: asyncio.Future[Any]) -> StopReason:
         """Return why a prompt ended.
 
-        Raises AgentError if the prompt got no answer, or if the agent had no tools.
-        """
+        Raises AgentError if the prompt got no answer, or if the agent had no tools."""
         try:
             result = _object(prompt.result())
         except JsonRpcError as error:
@@ -522,8 +517,7 @@ class AgentModel:
     async def close(self) -> None:
         """Cancel the prompt, end all processes of the agent, and remove its folders.
 
-        Closing an agent twice is harmless.
-        """
+        Closing an agent twice is harmless."""
         if self._closed:
             return
         self._closed = True

@@ -90,8 +90,7 @@ class AgentConnection:
     """An agent's process and its connection.
 
     `on_message` is called with the agent's requests and notifications in order. The agent waits until `on_message`
-    returns.
-    """
+    returns."""
 
     def __init__(self, name: str, on_message: Callable[[IncomingMessage], Awaitable[None]], redacting: Secrets) -> None:
         self._name = name
@@ -268,16 +267,14 @@ class AgentConnection:
     def ignore_messages(self) -> None:
         """Discard all further messages of the agent.
 
-        They are still read, because a full pipe would block the agent.
-        """
+        They are still read, because a full pipe would block the agent."""
         self._ignores_messages = True
 
     async def end(self, cancelled: asyncio.Future[Any] | None = None) -> None:
         """Ask the agent to end, and wait a few seconds until it has.
 
         If a prompt was `cancelled`, the agent answers that prompt first. `kill` ends an agent that does not end by
-        itself.
-        """
+        itself."""
         process = self._process
         if process is None:
             return
@@ -332,8 +329,7 @@ def _beginning(text: str) -> str:
 def found_program(command: Sequence[str], path: str | None) -> tuple[str, ...] | None:
     """Replace the program of a command by its full path; return `None` if there is no such program.
 
-    `python` means this program's interpreter, as in all commands of suites.
-    """
+    `python` means this program's interpreter, as in all commands of suites."""
     if command[0] == "python":
         return (sys.executable, *command[1:])
     program = shutil.which(command[0], path=path)

@@ -18,8 +18,7 @@ _CHUNK_BYTES = 1 << 16
 def main() -> None:
     """Relay all messages between standard input and output and a socket.
 
-    The first argument is the socket, the second the name of the server.
-    """
+    The first argument is the socket, the second the name of the server."""
     path, server = sys.argv[1:3]
     workbench = socket.socket(socket.AF_UNIX)
     try:

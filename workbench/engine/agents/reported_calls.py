@@ -33,8 +33,7 @@ _PREFIX = re.compile(r"(?:Tool|MCP|mcp): ")
 class ReportedCall:
     """A call as far as the agent has reported it.
 
-    Later messages of the agent add values or replace them.
-    """
+    Later messages of the agent add values or replace them."""
 
     id: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -145,8 +144,7 @@ class ReportedCalls:
         """Yield each new call of the agent's own tools that has ended.
 
         At the end of a prompt, calls that have not ended are included. Calls that were refused permission are left out,
-        because a note names them.
-        """
+        because a note names them."""
         for call in self._calls.values():
             if call.is_refused or call.id in self._shown:
                 continue

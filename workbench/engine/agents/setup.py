@@ -49,8 +49,7 @@ class RunFolders:
 def create_folders(copied: Path | None) -> RunFolders:
     """Create the temporary folders of a run.
 
-    The working folder is empty, or a copy of `copied`. Raises OSError and shutil.Error.
-    """
+    The working folder is empty, or a copy of `copied`. Raises OSError and shutil.Error."""
     root = Path(tempfile.mkdtemp(prefix="wb-"))
     if len(str(root).encode()) + _SOCKET_BYTES > MAX_SOCKET_PATH_BYTES:
         root.rmdir()
@@ -72,8 +71,7 @@ def create_folders(copied: Path | None) -> RunFolders:
 class SetupRequest:
     """The facts about a run from which an agent is set up.
 
-    `servers` are the names of the servers, and `folder` is the suite's folder.
-    """
+    `servers` are the names of the servers, and `folder` is the suite's folder."""
 
     subject: Subject
     system: str | None
@@ -89,8 +87,7 @@ class SetupRequest:
 class Setup:
     """The command, environment and session metadata (`_meta`) with which an agent is started.
 
-    `notes` name the parts that could not be set up.
-    """
+    `notes` name the parts that could not be set up."""
 
     command: tuple[str, ...]
     environment: dict[str, str]
@@ -103,8 +100,7 @@ def set_up(
 ) -> Setup:
     """Write the configuration files of an agent into its home, and return its setup.
 
-    Raises AgentError if the agent does not support a need of the run. Also raises OSError.
-    """
+    Raises AgentError if the agent does not support a need of the run. Also raises OSError."""
     subject = wanted.subject
     who = f"the agent {subject.called}"
     variables = inherited_variables(environment, passed, secrets)
@@ -135,8 +131,7 @@ def set_up(
 def _learn(variable: str, value: str, secrets: Secrets) -> None:
     """Register the secrets in the value of an agent's variable.
 
-    These are a key, passwords in addresses, and keys in JSON settings.
-    """
+    These are a key, passwords in addresses, and keys in JSON settings."""
     if names_a_secret(variable):
         secrets.add(variable, value)
     secrets.add_passwords(variable, value)

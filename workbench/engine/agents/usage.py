@@ -15,8 +15,7 @@ class PromptUsage:
     """The tokens and the cost of the prompts since the last `pop`.
 
     Most agents report tokens in `usage` of the answer to a prompt, Gemini in `_meta`. Qwen reports the tokens of each
-    model request beside a piece of text. Agents report the cost as the total of the session so far.
-    """
+    model request beside a piece of text. Agents report the cost as the total of the session so far."""
 
     def __init__(self, agent: str | None) -> None:
         self._tells_tokens = agent not in _USAGE_OF_LAST_REQUEST

@@ -1,8 +1,7 @@
 """A batch whose runs are executed by the workers of a cluster, in portions.
 
 This program assigns runs to workers. Only this program reports events, so each run is reported once even if workers are
-lost.
-"""
+lost."""
 
 from __future__ import annotations
 
@@ -79,8 +78,7 @@ END_TIMEOUT_S = 3.0
 class WorkerGroup:
     """Exchanges messages between the program and the workers that execute one plan.
 
-    Use this object on one event loop.
-    """
+    Use this object on one event loop."""
 
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
@@ -120,8 +118,7 @@ class WorkerGroup:
     async def open_unless_cancelled(self, is_cancelled: Callable[[], bool]) -> frozenset[str]:
         """Run `open`, unless the caller cancels the wait.
 
-        Raises WaitCancelledError after a cancellation.
-        """
+        Raises WaitCancelledError after a cancellation."""
         # The flag is polled because a signal handler only sets it, and `is_cancelled` reads it.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=CANCEL_CHECK_INTERVAL_S))[0]:
@@ -134,8 +131,7 @@ class WorkerGroup:
     async def open(self) -> frozenset[str]:
         """Start or reach the cluster, and ask all workers whether they can execute the runs.
 
-        Returns the addresses of the suitable workers. Raises ClusterError.
-        """
+        Returns the addresses of the suitable workers. Raises ClusterError."""
         for file in self._plan.files:
             if (where := next(literal_secrets(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
@@ -179,8 +175,7 @@ class WorkerGroup:
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
         """Ask each worker whether it can execute the runs, and return the answers.
 
-        If all workers ended before they answered, new workers are asked.
-        """
+        If all workers ended before they answered, new workers are asked."""
         until_s = asyncio.get_running_loop().time() + FIRST_ANSWER_TIMEOUT_S
         while True:
             workers = await self.cluster.workers()
@@ -202,8 +197,7 @@ class WorkerGroup:
 
         Returns why the worker cannot execute them; empty if it can.
 
-        Raises UnreachableError if the worker does not answer.
-        """
+        Raises UnreachableError if the worker does not answer."""
         why_not = await self.cluster.unsuitability(worker)
         if why_not is not None:
             return (why_not,)
@@ -217,8 +211,7 @@ class WorkerGroup:
     ) -> tuple[tuple[int, FromWorker], ...] | None:
         """Send messages to a worker, and return its messages that came after the number `seen`.
 
-        Returns `None` if the worker no longer works for this batch.
-        """
+        Returns `None` if the worker no longer works for this batch."""
         answer: bytes | None = await self.cluster.call(
             worker,
             _worker_function("exchange"),
@@ -252,8 +245,7 @@ class WorkerGroup:
 def _worker_function(function: str) -> Callable[..., Any]:
     """Return a function of `cluster_worker`, given its name. dask imports the function in the worker.
 
-    The program itself uses nothing else of that module.
-    """
+    The program itself uses nothing else of that module."""
     called: Callable[..., Any] = getattr(importlib.import_module("workbench.evaluation.cluster_worker"), function)
     return called
 
@@ -347,8 +339,7 @@ class ClusterBatch(Batch):
     async def run(self) -> None:
         """Have the workers execute all runs.
 
-        Each run ends with exactly one `RunDone` event, even after failures.
-        """
+        Each run ends with exactly one `RunDone` event, even after failures."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -373,8 +364,7 @@ class ClusterBatch(Batch):
     def stop(self, run_id: str | None = None) -> None:
         """Stop one run, or all runs. Finished runs keep their results.
 
-        Call this method on the engine's loop.
-        """
+        Call this method on the engine's loop."""
         for queue in self._cluster_lanes:
             for planned in queue.drop(run_id):
                 self._over(planned, Status.STOPPED)
@@ -404,8 +394,7 @@ class ClusterBatch(Batch):
         """Submit the next portion of a queue to a worker.
 
         The portion may reuse the leases of the worker's earlier portion `before`. Returns false if a limit had nothing
-        left to lend.
-        """
+        left to lend."""
         needed, workers, number = queue.needed(), len(self._workers), next(self._portions)
         if before is not None:
             lent, known_as, asked = before.lent, before.portion.lease_id, None

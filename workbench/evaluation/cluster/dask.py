@@ -1,8 +1,7 @@
 """A dask cluster: its workers, functions that run on them, tasks, and the program's messages.
 
 All messages pass through the scheduler, so they must hold no secret. The setup is searched before it is sent, and
-workers redact their messages. dask is imported when a cluster is opened.
-"""
+workers redact their messages. dask is imported when a cluster is opened."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ SILENCE_TIMEOUT_S = 10.0
 class SuiteText:
     """A suite as written, with `$NAME` for variables.
 
-    `path` is absolute, `hash` is the hash of the file.
-    """
+    `path` is absolute, `hash` is the hash of the file."""
 
     path: Path
     text: str
@@ -83,8 +81,7 @@ class WorkerSetup:
     `samples` are runs that together have all these needs. `granted` are the indices of the approved suites. `approved`
     has the hashes of everything approved (`endpoint_limits.approval_hashes`). `history` means that runs are stored,
     `events` that the program wants their events. `is_own_process` means that the worker process was started for this
-    batch. `instructions` holds `Plan.instructions` by the index of the suite.
-    """
+    batch. `instructions` holds `Plan.instructions` by the index of the suite."""
 
     token: str
     suites: tuple[SuiteText, ...]
@@ -109,8 +106,7 @@ class Portion:
     """A message to a worker: execute these runs, `concurrency` at a time.
 
     `leases` are the worker's shares of the endpoints' limits; `lease_id` is their name in later messages. A portion
-    without leases uses the leases of an earlier portion with this id.
-    """
+    without leases uses the leases of an earlier portion with this id."""
 
     number: int
     runs: tuple[RunRef, ...]
@@ -137,8 +133,7 @@ class ReturnLeases:
 class PortionDone:
     """A message from a worker: all runs of a portion have been reported.
 
-    The worker keeps the portion's leases until another portion uses the leases or the program asks for their return.
-    """
+    The worker keeps the portion's leases until another portion uses the leases or the program asks for their return."""
 
     number: int
 
@@ -147,8 +142,7 @@ class PortionDone:
 class LeasesReturned:
     """A message from a worker: these leases are no longer in use.
 
-    For each lease, `waits_s` has the seconds until each of its permits is free again.
-    """
+    For each lease, `waits_s` has the seconds until each of its permits is free again."""
 
     lease_id: int
     waits_s: tuple[tuple[float, ...], ...]
@@ -186,8 +180,7 @@ class UnreachableError(Exception):
 class DaskCluster:
     """The workers of a cluster by address.
 
-    Use this object on the event loop that opened the cluster.
-    """
+    Use this object on the event loop that opened the cluster."""
 
     def __init__(self, address: ClusterAddress) -> None:
         self._address = address
@@ -197,8 +190,7 @@ class DaskCluster:
     async def open(self) -> None:
         """Start the workers, or connect to the scheduler.
 
-        Raises ClusterError if that fails.
-        """
+        Raises ClusterError if that fails."""
         try:
             await asyncio.to_thread(_imported)
         except ImportError as error:
@@ -276,8 +268,7 @@ class DaskCluster:
     async def unsuitability(self, worker: str) -> str | None:
         """Return why a worker cannot be used; `None` if it can.
 
-        A reason is, for example, a different version of Python or Workbench.
-        """
+        A reason is, for example, a different version of Python or Workbench."""
         here = ".".join(platform.python_version_tuple()[:2])
         python = await self.call(worker, platform.python_version)
         if python.split(".")[:2] != here.split("."):
@@ -294,8 +285,7 @@ class DaskCluster:
     ) -> Any:
         """Call a function in a worker, independently of its tasks, and return the result.
 
-        dask finds the function by name. Raises UnreachableError.
-        """
+        dask finds the function by name. Raises UnreachableError."""
         try:
             async with asyncio.timeout(timeout_s):
                 answers = await self._client.run(function, *arguments, workers=[worker])
@@ -326,8 +316,7 @@ class DaskCluster:
 def _removed_if_killed(folder: str) -> Iterator[None]:
     """Remove a folder at the end, even if this program is killed.
 
-    A second process removes the folder in that case.
-    """
+    A second process removes the folder in that case."""
     # The input of this process ends when the program does. It waits a second because workers end later.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
@@ -354,8 +343,7 @@ async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
     """Wait until a dask scheduler answers at an address.
 
     Unlike in dask's own client, the time is limited. Raises OSError if nothing answers, and ValueError if something
-    other than a scheduler answers.
-    """
+    other than a scheduler answers."""
     from distributed.comm.core import CommClosedError, connect
     from distributed.core import send_recv
 
@@ -417,8 +405,7 @@ class LocalWorkers:
     """Starts and restarts the workers of a scheduler on this machine.
 
     A dask nanny restarts a worker that dies, but gives up if the start fails. In this case, another nanny is started.
-    The thread of the event loop must block the signals that are meant for the program.
-    """
+    The thread of the event loop must block the signals that are meant for the program."""
 
     def __init__(self, scheduler: str, workers: int, config: Mapping[str, object], **options: Any) -> None:
         self._scheduler = scheduler
@@ -430,8 +417,7 @@ class LocalWorkers:
     async def __aenter__(self) -> LocalWorkers:
         """Start all workers.
 
-        Raises RuntimeError if one cannot be started.
-        """
+        Raises RuntimeError if one cannot be started."""
         loop = asyncio.get_running_loop()
         first: list[asyncio.Future[None]] = []
         for place in range(self._workers):
@@ -452,8 +438,7 @@ class LocalWorkers:
     async def _keep(self, place: int, first: asyncio.Future[None]) -> None:
         """Keep one worker running.
 
-        `first` is resolved once the worker has started or has failed to start.
-        """
+        `first` is resolved once the worker has started or has failed to start."""
         from distributed.core import Status
 
         for attempt in count(1):

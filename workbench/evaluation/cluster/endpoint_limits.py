@@ -1,7 +1,6 @@
 """Scheduling of a cluster's batch: a queue for each endpoint, shares of the endpoints' limits, and hashes of approvals.
 
-A worker refuses everything whose hash is missing in the approval.
-"""
+A worker refuses everything whose hash is missing in the approval."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ _HASHED_FILE_BYTES = 16 << 20
 def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
     """Return a few runs that together have the needs of all runs.
 
-    They cover each model of each suite, and each case with a judge.
-    """
+    They cover each model of each suite, and each case with a judge."""
     found: dict[str, PlannedRun] = {}
     models: set[tuple[Path, str, bool]] = set()
     cases: set[tuple[Path, str]] = set()
@@ -58,8 +56,7 @@ def approval_hashes(approval: Approval, samples: Iterable[PlannedRun]) -> dict[s
     Each comes with a message for workers that lack this hash.
 
     The hashes cover suite paths, commands, addresses, modules, file contents, variable names and model settings. They
-    never cover the values of variables.
-    """
+    never cover the values of variables."""
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
         of = f"(of {path.name})"
@@ -146,8 +143,7 @@ def unreachable_models(approval: Approval, samples: Iterable[PlannedRun]) -> Ite
 def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[Path, ModelSpec]]:
     """Yield the settings of the runs' models and judges, each with the path of its suite.
 
-    Models that cannot be resolved are left out.
-    """
+    Models that cannot be resolved are left out."""
     for run in samples:
         path = run.file.path
         ways: list[Callable[[], ModelSpec | None]] = []
@@ -223,8 +219,7 @@ class EndpointLimits:
     """The limits of one model at one address, for all workers together.
 
     At most `concurrency` requests are in flight at a time, and `per_minute` are sent in any minute. Workers borrow
-    shares of both limits. `clock` returns monotonic seconds.
-    """
+    shares of both limits. `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -259,8 +254,7 @@ class EndpointLimits:
     def of(cls, endpoint: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
         """Return the limits of a model that has several names. The smallest limit applies.
 
-        `concurrency` applies to settings without a concurrency.
-        """
+        `concurrency` applies to settings without a concurrency."""
         rates, at_once = [], []
         for spec in specs:
             at_once.append(spec.concurrency or concurrency)
@@ -312,8 +306,7 @@ class EndpointLimits:
     def lost(self, lease: Lease) -> None:
         """Record that a worker with a share was lost.
 
-        The worker may still be sending requests.
-        """
+        The worker may still be sending requests."""
         rests_s = 0.0
         if self.endpoint:
             rests_s = LOST_LEASE_TIMEOUT_S
@@ -377,8 +370,7 @@ class EndpointQueue:
     def lend(self, workers: int) -> tuple[Lease, ...]:
         """Lend a share of each limit that the next portion needs.
 
-        The shares are sized for all portions that `workers` may have. Every needed limit must have a share to lend.
-        """
+        The shares are sized for all portions that `workers` may have. Every needed limit must have a share to lend."""
         leases = []
         for limits in self.needed():
             parts = min(limits.most_parts, workers * MAX_PORTIONS_PER_WORKER * self.asked_by[limits])
@@ -443,8 +435,7 @@ def endpoint_queues(
 ) -> tuple[tuple[EndpointQueue, ...], Mapping[Endpoint, EndpointLimits]]:
     """Return the queues of a plan's runs, and the limits of all endpoints, including those of judges.
 
-    `samples` are runs from `representative_runs`.
-    """
+    `samples` are runs from `representative_runs`."""
     samples = tuple(samples)
     endpoints: dict[Endpoint, EndpointLimits] = {}
     for endpoint, specs in endpoints_of(approval, samples).items():

@@ -42,8 +42,7 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
     """Yield the steps of a run.
 
-    The results of an agent's calls belong to the step that has the calls.
-    """
+    The results of an agent's calls belong to the step that has the calls."""
     entries = run.conversation
     # After an answer come the results of its calls, then the next message.
     for at, each in enumerate(entries):

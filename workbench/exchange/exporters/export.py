@@ -26,8 +26,7 @@ def target_file(place: Path, stem: str, ending: str) -> Path:
     """Return the path of a new file, and make its folder.
 
     The file is `place` itself, or a file in `place` if that is a folder or has no extension. Raises ExportError if the
-    file exists or cannot be written.
-    """
+    file exists or cannot be written."""
     file = place
     if place.is_dir() or not place.suffix:
         file = place / f"{stem}{ending}"

@@ -38,8 +38,7 @@ from workbench.trajectory.trajectory import Round
 class ConversationEntry(NamedTuple):
     """A message of a conversation as the model read it, or a system prompt.
 
-    `answer` is the round that produced an assistant's message; `None` for a message from before the run.
-    """
+    `answer` is the round that produced an assistant's message; `None` for a message from before the run."""
 
     role: Literal["system", "user", "assistant", "tool"]
     message: Message
@@ -58,8 +57,7 @@ class ExportedRun:
     """A run without secrets.
 
     `expected` are the expectations of its case, one line per call. `requests` are the times of requests by round
-    number, `answers` the times of calls by id, and `ended_ms` is the end of the run.
-    """
+    number, `answers` the times of calls by id, and `ended_ms` is the end of the run."""
 
     header: Header
     result: RunResult
@@ -118,8 +116,7 @@ class ExportedRun:
     def conversation(self) -> list[ConversationEntry]:
         """All messages, including system prompts.
 
-        An answer that broke off is left out: the next round did not send it to the model.
-        """
+        An answer that broke off is left out: the next round did not send it to the model."""
         return list(conversation(self.result, len(self.result.trajectory.rounds)))
 
 
@@ -182,8 +179,7 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
     """Return a recorded run without secrets, so that it can be published.
 
     `result` replaces the recording's result if a newer one is known. Raises RecordingError for a recording whose result
-    cannot be read.
-    """
+    cannot be read."""
     header = recording.header
     if result is None:
         result = result_of_recording(recording)

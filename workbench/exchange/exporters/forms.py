@@ -1,7 +1,6 @@
 """The forms in which runs are exported.
 
-To add one, write a module with a writer and a row here.
-"""
+To add one, write a module with a writer and a row here."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ class Form(NamedTuple):
     """An export format: its writer as `module:function`, its file extension, and its description.
 
     A format without an extension has several files, and its writer yields their names and texts. A format without a
-    writer is a report format (`workbench.show.forms`).
-    """
+    writer is a report format (`workbench.show.forms`)."""
 
     writer: str
     ending: str
@@ -51,8 +49,7 @@ def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
 def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield the name of each file of a multi-file format, with its text in pieces.
 
-    Consume each text before the next file.
-    """
+    Consume each text before the next file."""
     yield from _writer(form)(runs)
 
 

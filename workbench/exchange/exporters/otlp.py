@@ -1,8 +1,7 @@
 """Exports runs as OpenTelemetry traces by the GenAI conventions, into files or to a collector.
 
 Each run is a trace. The span of the agent has a child for each request to the model and for each answered call; grades
-are events of the agent's span. Files have OTLP/JSON, and a collector gets protobuf.
-"""
+are events of the agent's span. Files have OTLP/JSON, and a collector gets protobuf."""
 
 from __future__ import annotations
 
@@ -66,8 +65,7 @@ def lines_of_otlp(runs: Iterable[ExportedRun]) -> Iterator[str]:
 def resource_spans(run: ExportedRun, *, content: bool) -> Json:
     """Return the trace of a run.
 
-    Without `content`, it has names, counts, times and verdicts, but no messages, arguments or results.
-    """
+    Without `content`, it has names, counts, times and verdicts, but no messages, arguments or results."""
     # Phoenix takes the name of a project from an attribute of OpenInference.
     resource = {"service.name": "workbench", "service.version": __version__, "openinference.project.name": run.suite}
     scope: Json = {"name": "workbench", "version": __version__}
@@ -380,8 +378,7 @@ def require_protobuf() -> None:
 def send(runs: Iterable[ExportedRun], collector: Collector) -> int:
     """Send runs to a collector in several requests, and return the number of accepted runs.
 
-    Raises ExportError if a request fails or the collector accepts only a part of it.
-    """
+    Raises ExportError if a request fails or the collector accepts only a part of it."""
     return asyncio.run(_send(runs, collector))
 
 
@@ -475,8 +472,7 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 def _why(error: Exception, secrets: Secrets) -> str:
     """Return the reason for a failure, with advice.
 
-    The text follows the collector's address in the message.
-    """
+    The text follows the collector's address in the message."""
     if isinstance(error, HttpStatusError):
         why = f"({error.status})"
         if reason := quoted(refusal_message(error.body), secrets):

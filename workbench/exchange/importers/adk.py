@@ -1,8 +1,7 @@
 """Read evaluation sets of Google's ADK: sets with `eval_cases`, and the older lists of turns.
 
 A turn of the older lists has `query`, `expected_tool_use` and `reference`. Each turn of a conversation becomes a case;
-the preceding turns become the case's conversation.
-"""
+the preceding turns become the case's conversation."""
 
 from __future__ import annotations
 

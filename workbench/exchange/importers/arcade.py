@@ -50,8 +50,7 @@ def suite_documents(root: dict[str, JsonValue]) -> list[dict[str, JsonValue]]:
     """Return one document for each suite file to write.
 
     Suites with the same servers share a file. Comparative cases get their own file, because a track's tools are offered
-    only in that track.
-    """
+    only in that track."""
     documents: dict[str, dict[str, JsonValue]] = {}
 
     def add(suite: dict[str, JsonValue], *offered: JsonValue) -> None:

@@ -1,8 +1,7 @@
 """Read single-turn rows of the Berkeley Function Calling Leaderboard.
 
 The accepted values are in a separate file: `possible_answer/NAME` beside the rows, or `STEM.possible_answer.ENDING`.
-docs/compatibility.md lists the differences.
-"""
+docs/compatibility.md lists the differences."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Cases made of conversations.
 
 The messages before the last request become the case's conversation. The messages after the request become a run, and
-the case expects the run's calls.
-"""
+the case expects the run's calls."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ NoteKind = Literal["other", "not imported", "check calls", "expects nothing yet"
 """The kinds of notes, for code that drops or counts them.
 
 `not imported` counts as left out. `check calls` is dropped if the file states its own expectations. `expects nothing
-yet` is dropped if the case gets expectations, and `no tools` if it gets tools.
-"""
+yet` is dropped if the case gets expectations, and `no tools` if it gets tools."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +135,7 @@ class ImportedRun:
 class ImportedCase:
     """A case as the suite will contain it, with its tools.
 
-    `mapped` lists the imported parts of the file, each with its key in the case.
-    """
+    `mapped` lists the imported parts of the file, each with its key in the case."""
 
     place: str
     table: Table
@@ -184,8 +181,7 @@ class Format:
     """A file format that can be imported.
 
     `recognizes` returns whether a file clearly has this format; it never raises. `read` raises RefusedError if nothing
-    in the file can be imported.
-    """
+    in the file can be imported."""
 
     recognizes: Callable[[Source], bool]
     read: Callable[[Source], ImportedFile]
@@ -197,8 +193,7 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
     """Return the suite's `grading` that reproduces the verdicts of another system.
 
     That system does not check arguments against a tool's schema. `repeat_rule` is its rule for repeats of a case, if
-    it has repeats.
-    """
+    it has repeats."""
     grading: Table = {"invalid_arguments": "note"}
     if repeat_rule is not None:
         grading["repeat_rule"] = repeat_rule
@@ -210,8 +205,7 @@ def collect_cases(
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
     """Call each function, and return the cases.
 
-    A function that raises RefusedError becomes a note.
-    """
+    A function that raises RefusedError becomes a note."""
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:
@@ -245,8 +239,7 @@ class Conversation:
     """A conversation from a file of any format.
 
     Each call has a unique id. The mappings from `reasoning` to `deviations` have the index of a message as key; times
-    are in milliseconds.
-    """
+    are in milliseconds."""
 
     place: str
     messages: tuple[Message, ...]
@@ -302,8 +295,7 @@ class CallRegistry:
         """Return the id of the call that a result answers; `None` if there is no such call.
 
         A result with an id answers the open call with that id. A result without an id answers the first open call of
-        the tool.
-        """
+        the tool."""
         for index, (call_id, theirs, name) in enumerate(self._open):
             if (given_id and theirs == given_id) or (not given_id and tool in ("", name)):
                 del self._open[index]
@@ -340,8 +332,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     """Make a case of a conversation, with its run if an answer followed the request.
 
     The request is the message with the index `asked`, by default the user's last answered message. Raises RefusedError
-    for a conversation without a user's message.
-    """
+    for a conversation without a user's message."""
     messages = conversation.messages
     requests = list(indices_of("user", messages))
     # A request without an answer, such as the last request of an abandoned session, has no calls to expect.
@@ -392,8 +383,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
 def merge_cases(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
     """Merge cases with the same request and conversation into one case with all their runs.
 
-    The case expects the calls of the first run that the source did not judge wrong.
-    """
+    The case expects the calls of the first run that the source did not judge wrong."""
     found: dict[str, ImportedCase] = {}
     for case in cases:
         asked = {key: case.table.get(key) for key in ("name", "user", "system", "messages", "tools")}
@@ -558,8 +548,7 @@ def with_reference_calls(
     """Return a case that expects the calls of a reference, with mocks of their `results` (by call id).
 
     `key` is the case's key for the calls. If `match` is given, it decides the key and how the calls are compared.
-    `answers` are the same calls grouped by answer.
-    """
+    `answers` are the same calls grouped by answer."""
     table = case.table_without("expect_nothing_yet")
     notes = notes_without(case.notes, "expects nothing yet")
     mapped = list(case.mapped)

@@ -1,8 +1,7 @@
 """Import tests of the five-dimension evaluator, from a script that `scripts` has executed.
 
 Users copy this system's code, so field names differ. Fields are recognized by words in their names, and lists of calls
-or keywords by their values.
-"""
+or keywords by their values."""
 
 from __future__ import annotations
 

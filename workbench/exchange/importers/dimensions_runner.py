@@ -5,8 +5,7 @@ The file runs as a program until it tries to connect to a model. The connection 
 `TestCase` objects exist. The file's own output goes to standard error.
 
 A validator is a function of one value. Validators that compare the value with constants are printed as checks of a
-suite.
-"""
+suite."""
 
 from __future__ import annotations
 

@@ -43,8 +43,7 @@ _GOOD = 0.8
 def _suites(source: Source) -> list[Node]:
     """Return the suites of a file of results.
 
-    In version 0, suites are called `evals`, and their evals `results`.
-    """
+    In version 0, suites are called `evals`, and their evals `results`."""
     root = source.root
     found: list[Node] = []
     for key, inner in (("suites", "evals"), ("evals", "results")):
@@ -152,8 +151,7 @@ def _expected_calls(expected: Node, metadata: Node) -> list[Node] | None:
     """Return the expected calls of an eval; `None` if the file has none.
 
     If only the scorer has the calls, they are read from the scorer's metadata. In flexible mode, the metadata has all
-    calls. In other modes, it only shows whether calls are expected.
-    """
+    calls. In other modes, it only shows whether calls are expected."""
     listed = expected.get("toolCalls") or expected
     if isinstance(listed.value, list) and all(each.has("toolName") for each in listed.items()):
         return listed.items()

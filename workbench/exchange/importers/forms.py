@@ -1,8 +1,7 @@
 """The forms of files that can be imported.
 
 To add a form, write a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
-`tests/exchange/importers/samples.py`.
-"""
+`tests/exchange/importers/samples.py`."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ def format_of(name: str) -> Format:
 def forms_that_fit(source: Source) -> list[str]:
     """Return the names of all formats that clearly fit a file.
 
-    A file with mapped fields is a table. A CSV file is a table only if no other format fits.
-    """
+    A file with mapped fields is a table. A CSV file is a table only if no other format fits."""
     if source.fields is not None:
         return ["table"]
     fit = [name for name in FORMS if format_of(name).recognizes(source)]

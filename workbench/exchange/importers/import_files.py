@@ -1,7 +1,6 @@
 """Import a file, or a folder whose files have one form.
 
-An import recognizes the form, writes a suite and recordings, and reports omitted parts.
-"""
+An import recognizes the form, writes a suite and recordings, and reports omitted parts."""
 
 from __future__ import annotations
 
@@ -88,8 +87,7 @@ class ImportedSuite:
 def make_suite(imported: ImportedFile, name: str, path: Path, secrets: Secrets) -> ImportedSuite:
     """Make a suite of all cases that suite format 1 can express. The other cases become notes.
 
-    Raises RefusedError if no case is left.
-    """
+    Raises RefusedError if no case is left."""
     shared = table_without_secrets(dict(imported.suite), {}, secrets)
     top: Table = {"format": 1, "name": name} | shared
     notes = [*imported.notes, *_notes_on_secrets("", dict(imported.suite), shared)]
@@ -256,8 +254,7 @@ def agreement_of(made: ImportedSuite) -> tuple[Agreement, ...]:
 def record_runs(made: ImportedSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None) -> int:
     """Record the runs of all cases into a folder, and add them to `agreement`; return their number.
 
-    Raises RecordingError.
-    """
+    Raises RecordingError."""
     assert made.file.suite is not None
     count, excerpts = 0, Excerpts()
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
@@ -310,8 +307,7 @@ def with_tools_from(imported: ImportedFile, path: Path, output: Path) -> Importe
     """Return the imported cases with the tools of another file.
 
     The other file is a suite with `tools` and `servers`, or a JSON file with a server's answer to tools/list. The
-    imported file's own definitions take precedence. Raises RefusedError.
-    """
+    imported file's own definitions take precedence. Raises RefusedError."""
     if path.suffix.lower() == ".toml":
         tools, servers = _tools_of_suite(path)
     else:
@@ -380,8 +376,7 @@ class ImportOptions:
     `file` may be a folder. If `form` is `None`, it is recognized. `fields` maps meanings to fields of a table, `match`
     is the value of `--match`, and `tools_from` is the file that defines tools. With `force`, existing files are
     replaced, and recordings may join others in a folder. With `dry_run` nothing is written. `source` is the output of
-    an executed Python file (`workbench.exchange.importers.scripts.executed`).
-    """
+    an executed Python file (`workbench.exchange.importers.scripts.executed`)."""
 
     file: Path
     output: Path
@@ -450,8 +445,7 @@ class ImportReport:
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     """Import a file, or all files of a folder into one suite.
 
-    Raises RefusedError if that fails; nothing is written then.
-    """
+    Raises RefusedError if that fails; nothing is written then."""
     if not (options.force or options.dry_run):
         require_unused_paths(options.output, options.recordings, "-o")
     if options.source is None and options.file.suffix.lower() == ".py" and scripts_of(options.file, options.form):
@@ -503,8 +497,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     """Read the visible files of a folder as one file, without its subfolders.
 
     Notes give the reason for each omitted file. Raises RefusedError if no file can be read, or if the files have
-    several formats and `options` names none.
-    """
+    several formats and `options` names none."""
     read: dict[Path, tuple[str, ImportedFile, JsonValue]] = {}
     notes: list[Note] = []
     for path in _visible_in(options.file):
@@ -574,8 +567,7 @@ def write_import(
 ) -> int:
     """Write a suite and the recordings of its runs, and return the number of recorded runs.
 
-    A path of `None` writes nothing. The runs are added to `agreement`. Raises RefusedError.
-    """
+    A path of `None` writes nothing. The runs are added to `agreement`. Raises RefusedError."""
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
@@ -595,8 +587,7 @@ def write_import(
 def require_unused_paths(suite: Path | None, recordings: Path | None, option: str) -> None:
     """Raise RefusedError if the suite exists or the folder has recordings.
 
-    The message names `option`, the option for the suite's path.
-    """
+    The message names `option`, the option for the suite's path."""
     if suite is not None and suite.exists():
         raise RefusedError(f"{suite} exists: name another file with {option}, or replace it with --force")
     if recordings is None:
@@ -622,8 +613,7 @@ def _form_of(source: Source) -> str:
 def register_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
     """Register each text that looks like a key as a secret, called `name` with a number.
 
-    Returns their number.
-    """
+    Returns their number."""
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
     # Iterative, because an imported file may nest deeper than Python's recursion limit.

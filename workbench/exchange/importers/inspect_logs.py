@@ -162,8 +162,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
 def _usage(usage: Node | None) -> JsonValue:
     """Return token counts in the form of Anthropic's Messages API.
 
-    In both forms, the input tokens do not include cached tokens.
-    """
+    In both forms, the input tokens do not include cached tokens."""
     if usage is None:
         return None
     tokens = usage.table()

@@ -57,8 +57,7 @@ class Match:
     def expected(self, call: Table, place: str = "") -> Table:
         """Return an expected call whose arguments are compared in this mode.
 
-        `call` has all arguments of the reference. Raises RefusedError with the reference's `place`.
-        """
+        `call` has all arguments of the reference. Raises RefusedError with the reference's `place`."""
         args = call.get("args")
         assert isinstance(args, dict)
         mode = self.tools.get(str(call["tool"]), self.args)

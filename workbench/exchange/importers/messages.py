@@ -1,7 +1,6 @@
 """Read lists of messages of OpenAI and Anthropic: requests, logs, examples for fine-tuning, trajectories.
 
-A file holds one conversation or several, as a list or as JSON lines.
-"""
+A file holds one conversation or several, as a list or as JSON lines."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ def conversation_nodes(source: Source) -> list[Node]:
 def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversation:
     """Read a list of messages, or a table with `messages` and optional `tools`, `system` and `model`.
 
-    `messages` replace those of the node. Raises RefusedError.
-    """
+    `messages` replace those of the node. Raises RefusedError."""
     if messages is None:
         listed = node if isinstance(node.value, list) else node.need("messages")
         messages = listed.items()
@@ -239,8 +237,7 @@ def read_conversations(
 ) -> ImportedFile:
     """Make a case of each conversation, with the keys that `more` returns.
 
-    Raises RefusedError if there is no conversation.
-    """
+    Raises RefusedError if there is no conversation."""
 
     def make(node: Node) -> ImportedCase:
         conversation = read(node)
@@ -339,8 +336,7 @@ def _with_notes(conversation: Conversation, notes: list[Note]) -> Conversation:
 def messages_of_items(items: list[Node], notes: list[Note]) -> Iterator[Node]:
     """Yield items as messages.
 
-    Consecutive items of the model form one answer.
-    """
+    Consecutive items of the model form one answer."""
     answer: dict[str, JsonValue] = {}
     place = ""
     for item in items:

@@ -176,8 +176,7 @@ def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
     """Return the rows of a CSV file as tests.
 
     Columns whose names begin with `__` are expectations, all other columns variables. An empty cell is an empty
-    variable.
-    """
+    variable."""
     tables = [row for row in rows if isinstance(row, dict)]
     names: dict[str, None] = {}
     for row in tables:
@@ -233,8 +232,7 @@ _OF_TEST = {"description", "vars", "assert"}
 def cases_of(test: Node, defaults: Node, prompts: list[Node], tools: tuple[Table, ...]) -> Iterator[ImportedCase]:
     """Yield a case for each prompt and each combination of values, as promptfoo runs a test whose variables are lists.
 
-    `defaults` is the configuration's `defaultTest`, or an empty table. Raises RefusedError.
-    """
+    `defaults` is the configuration's `defaultTest`, or an empty table. Raises RefusedError."""
     test.table()
     given: dict[str, JsonValue] = {}
     for each in (defaults, test):
@@ -307,8 +305,7 @@ def _with_calls(message: Node) -> Iterator[Node]:
     """Yield a message of an earlier turn, with the calls that promptfoo's `_conversation` writes into its text.
 
     promptfoo executes no tool, and providers refuse a call without a result. So each of these calls gets an empty
-    result.
-    """
+    result."""
     content = message.value_of("content")
     if message.text_of("role") != "assistant" or not isinstance(content, str) or message.has("tool_calls"):
         yield message
@@ -362,8 +359,7 @@ def cases_of_results(
 ) -> list[ImportedCase]:
     """Return a case with its runs for each pair of a test and a prompt.
 
-    The reasons for omitted tests are added to `notes`.
-    """
+    The reasons for omitted tests are added to `notes`."""
     groups: dict[str, list[Node]] = {}
     for result in results:
         # Repeats of a test share its index, if the file has indices.

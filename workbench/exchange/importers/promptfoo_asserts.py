@@ -32,8 +32,7 @@ _KNOWN = {"type", "value", "threshold", "transform"}
 class Expectations:
     """The expectations of one case.
 
-    `values` are the variables of the test, `tools` the names of the offered tools.
-    """
+    `values` are the variables of the test, `tools` the names of the offered tools."""
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
         self.mapped: list[MappedPart] = []
@@ -58,8 +57,7 @@ class Expectations:
     def add(self, node: Node) -> None:
         """Add one assertion. A part of it without a counterpart becomes a note.
 
-        Raises RefusedError for a node that is not an assertion.
-        """
+        Raises RefusedError for a node that is not an assertion."""
         kind = node.need("type").text()
         try:
             done = self._add(kind, node)

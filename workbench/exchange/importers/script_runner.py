@@ -2,8 +2,7 @@
 
 `PYTHON script_runner.py FILE [VARIABLE …] < FILE`: it needs only the standard library and the imports of the file. The
 file's own output goes to standard error. No model is asked and no MCP server of Arcade evals is started; the requests
-for them are recorded. A value of one of the VARIABLEs is printed as `${VARIABLE}`.
-"""
+for them are recorded. A value of one of the VARIABLEs is printed as `${VARIABLE}`."""
 
 from __future__ import annotations
 
@@ -132,8 +131,7 @@ def servers_of(suite: Any) -> list[AddedServer]:
 def asking_servers(method: Any) -> Any:
     """Return a replacement for a method that reports a suite's tools.
 
-    The replacement first loads the tools of the suite's servers.
-    """
+    The replacement first loads the tools of the suite's servers."""
 
     @functools.wraps(method)
     def report(suite: Any, track: str | None = None) -> Any:
@@ -283,8 +281,7 @@ def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
 class AskedError(BaseException):
     """The file sends a request to a model.
 
-    Only the datasets that exist by then can be imported.
-    """
+    Only the datasets that exist by then can be imported."""
 
 
 class Evaluations:
@@ -419,8 +416,7 @@ def mock_of(mock: Any) -> dict[str, Any]:
 def place_of(server: Any) -> dict[str, str] | None:
     """Return the module and the variable of a server.
 
-    Returns `None` if there is no server, or if the file itself defines the server.
-    """
+    Returns `None` if there is no server, or if the file itself defines the server."""
     for module_name, module in list(sys.modules.items()):
         # A main module may also be called `__mp_main__`.
         if module_name in ("__main__", "__mp_main__") or server is None:

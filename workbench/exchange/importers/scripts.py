@@ -1,8 +1,7 @@
 """Run Python files whose import needs an execution: Arcade evals, Toolvaluator, the five-dimension evaluator.
 
 The files run only with the user's consent, under the Python interpreter with their packages (see `script_runner`,
-`dimensions_runner`).
-"""
+`dimensions_runner`)."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ def scripts_of(file: Path, form: str | None) -> tuple[Path, ...]:
     """Return the files to run for the import of a file or folder: the file, or the folder's `eval_*.py` in order.
 
     A folder is searched as by `arcade evals`: with its subfolders, except hidden folders, environments and build
-    output.
-    """
+    output."""
     if form is not None and form not in FORMS_OF_SCRIPTS:
         return ()
     if file.is_dir():
@@ -105,8 +103,7 @@ def run_script(
 def _runner_of(code: bytes) -> Path:
     """Choose the runner of a script.
 
-    The five-dimension evaluator has no package, so its scripts are recognized by a class `TestCase`.
-    """
+    The five-dimension evaluator has no package, so its scripts are recognized by a class `TestCase`."""
     if _TEST_CASE.search(code) and not _OTHER_PACKAGES.search(code):
         return _DIMENSIONS_RUNNER
     return _RUNNER
@@ -119,8 +116,7 @@ def gathered_sources(
 
     `files` has the output of each executed Python file, or its error. `python` is the user's interpreter for the files.
     `cwd` is the folder in which the files ran, relative to the suites' folder. Raises RefusedError if no file can be
-    run.
-    """
+    run."""
     read = {file: source for file, source in files.items() if isinstance(source, Source)}
     problems: list[JsonValue] = []
     for file, error in files.items():

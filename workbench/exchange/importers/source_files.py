@@ -33,8 +33,7 @@ class RefusedError(Exception):
     """A file, or a part of a file, cannot be imported.
 
     `place` is the position in the file, empty for the whole file. A message about a whole file begins with `file`, if
-    given; `reason` is the message without this prefix.
-    """
+    given; `reason` is the message without this prefix."""
 
     def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
         self.reason = why
@@ -73,8 +72,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
 def log_of_archive(path: Path, content: bytes) -> JsonValue:
     """Return the log in a `.eval` file, as its `.json` would hold it.
 
-    Raises ValueError and RefusedError with advice.
-    """
+    Raises ValueError and RefusedError with advice."""
     how = f"convert it to .json: inspect log convert --to json --output-dir . {path.name}"
     few = BoundedJsonParser(path)
     try:
@@ -128,8 +126,7 @@ Kind = Literal["json", "lines", "yaml", "csv"]
 class Node:
     """A value of the file and its place there, such as `line 3.messages[0].role`.
 
-    A method raises RefusedError for a value of the wrong kind.
-    """
+    A method raises RefusedError for a value of the wrong kind."""
 
     value: JsonValue
     place: str = ""
@@ -137,8 +134,7 @@ class Node:
     def get(self, key: str) -> Node | None:
         """Return a table's value under a key.
 
-        Returns `None` if there is no value, if the value is null, or if the node is not a table.
-        """
+        Returns `None` if there is no value, if the value is null, or if the node is not a table."""
         if not isinstance(self.value, dict) or self.value.get(key) is None:
             return None
         return Node(self.value[key], self._place_of(key))
@@ -146,8 +142,7 @@ class Node:
     def at(self, key: str) -> Node:
         """Return a table's value under a key; a node of `None` where `get` returns `None`.
 
-        Lookups can be chained: `node.at("output").at("choices").value`.
-        """
+        Lookups can be chained: `node.at("output").at("choices").value`."""
         return self.get(key) or Node(None, self._place_of(key))
 
     def _place_of(self, key: str) -> str:
@@ -286,8 +281,7 @@ class Source:
     """The content of a file.
 
     `root` is the whole content; for JSON lines and CSV, the list of records. `fields` are the fields of records that
-    the user mapped, by meaning.
-    """
+    the user mapped, by meaning."""
 
     path: Path
     kind: Kind
@@ -324,8 +318,7 @@ class Source:
 def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
     """Read a JSON, JSON lines, YAML or CSV file.
 
-    Raises RefusedError if the file is unreadable or has another format.
-    """
+    Raises RefusedError if the file is unreadable or has another format."""
     try:
         if path.is_dir():
             raise RefusedError("cannot be read: it is a folder", file=path)
@@ -462,8 +455,7 @@ def _checked(value: object) -> JsonValue:
     """Return a value in JSON's types, with dates as texts.
 
     Raises RefusedError for a value that nests too deeply or holds too many values. Each use of a YAML alias counts,
-    because aliases can expand a small file to billions of values.
-    """
+    because aliases can expand a small file to billions of values."""
     count = 0
 
     def copied(value: object, level: int) -> JsonValue:

@@ -358,8 +358,7 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
     """Return the messages in a span's numbered attributes.
 
     Attributes of `last` come after the others. Raises RefusedError if a number is missing, because SDKs silently drop
-    attributes beyond their limit.
-    """
+    attributes beyond their limit."""
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}
     for key, value in span.values.items():
@@ -558,8 +557,7 @@ def _measured(
 ) -> tuple[dict[int, float], dict[int, Usage]]:
     """Return the milliseconds and the tokens of the answers, by message index.
 
-    A span's time and tokens belong to its last answer. A span with several answers is not used.
-    """
+    A span's time and tokens belong to its last answer. A span with several answers is not used."""
     answers = list(indices_of("assistant", conversation.messages))
     latencies: dict[int, float] = {}
     usage: dict[int, Usage] = {}

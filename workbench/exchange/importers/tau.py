@@ -1,8 +1,7 @@
 """Read results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
 
 Each task becomes a case with a played user, and its trials the runs of the case. If a file does not say what the user
-wants, each turn in which the agent called tools becomes a case instead, after the messages before it.
-"""
+wants, each turn in which the agent called tools becomes a case instead, after the messages before it."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ _SORTED = {
 class _Action(NamedTuple):
     """A call that a task names.
 
-    `compared` are the arguments to compare. `None` means that all given arguments are compared.
-    """
+    `compared` are the arguments to compare. `None` means that all given arguments are compared."""
 
     call: ToolCall
     compared: tuple[str, ...] | None
@@ -85,8 +83,7 @@ class _Action(NamedTuple):
         """The expected call for tau2's comparison of single calls.
 
         If `compared` is given, only these arguments are compared, and those that the call lacks must be absent.
-        Otherwise all arguments are compared and may be missing.
-        """
+        Otherwise all arguments are compared and may be missing."""
         if self.compared is None:
             return Match("any_order", "subset").expected(expected_call(self.call))
         call = expected_call(self.call)

@@ -1,8 +1,7 @@
 """Import datasets of Toolvaluator: examples with one decision each, and chains of decisions.
 
 `workbench.exchange.importers.scripts` has executed the script that builds them. A dataset in JSON has the fields of a
-`dspy.Example` in each record.
-"""
+`dspy.Example` in each record."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Conversations on the wire: which request continues which, and the case made of each conversation.
 
 An `Observer` receives requests and answers in their order, and reports observations to a listener. It is independent of
-connections and screens; use it on one thread.
-"""
+connections and screens; use it on one thread."""
 
 from __future__ import annotations
 
@@ -47,16 +46,14 @@ from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall,
 Key = tuple[str, str, tuple[tuple[str, str, str], ...], str]
 """The part of a message that every request repeats: role, text without blanks, calls, id of an answered call.
 
-Blanks are dropped: clients change them when they repeat a conversation.
-"""
+Blanks are dropped: clients change them when they repeat a conversation."""
 
 
 @dataclass(frozen=True)
 class ConversationBegan:
     """The first request of a conversation.
 
-    Conversations are numbered from 1. `started_at` is ISO 8601 text. `request` is the user's last message.
-    """
+    Conversations are numbered from 1. `started_at` is ISO 8601 text. `request` is the user's last message."""
 
     number: int
     wire: Provider
@@ -87,8 +84,7 @@ class StepEnded:
 class ConversationEnded:
     """The end of a conversation, reported at the end of the recording.
 
-    It has the case made of the conversation, or `None` and the reason.
-    """
+    It has the case made of the conversation, or `None` and the reason."""
 
     number: int
     case: ImportedCase | None
@@ -110,8 +106,7 @@ Listener = Callable[[Observation], object]
 class Step:
     """One request of a conversation, with its answer if that has ended.
 
-    Times are in seconds since 1970.
-    """
+    Times are in seconds since 1970."""
 
     messages: list[JsonValue]
     head: dict[str, JsonValue]
@@ -248,8 +243,7 @@ class Observer:
     def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
         """Record a request: its body, its compression, and the address to which it is forwarded.
 
-        Returns the step of the request. For an unreadable request, returns `None` and adds a note.
-        """
+        Returns the step of the request. For an unreadable request, returns `None` and adds a note."""
         self._requests += 1
         try:
             step, parent, kept = self._read(wire, body_node(body, encoding, f"request {self._requests}"), address)
@@ -338,8 +332,7 @@ class Observer:
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
         """Return the conversation that a request continues.
 
-        This is the conversation with the most messages that the request repeats.
-        """
+        This is the conversation with the most messages that the request repeats."""
         fitting = []
         for each in self.conversations:
             if each.wire == wire and _continues(keys, each.steps[-1]):
@@ -365,8 +358,7 @@ def _continues(keys: list[Key], last: Step) -> bool:
     """Return whether a request repeats the request `last` and its answer.
 
     If `last` failed, the request may repeat it without an answer. If `last` has no answer yet, the request must add a
-    message.
-    """
+    message."""
     if last.answer is None:
         return len(keys) > len(last.keys) and keys[: len(last.keys)] == last.keys
     before = last.keys if last.answer.problem else last.keys_after
@@ -402,8 +394,7 @@ class _StoredStep:
 
     Requests repeat the whole conversation, and storing all repetitions would make the file grow quadratically.
     Therefore the first `same` messages are taken from the conversation's previous request, and `head` is `None` if it
-    has not changed since. Times are in seconds since 1970.
-    """
+    has not changed since. Times are in seconds since 1970."""
 
     conversation: int
     wire: Provider
@@ -627,8 +618,7 @@ class ServerLogMerger:
         """Return the case of a conversation.
 
         The mocks return the servers' results. The run has the results that the model read, possibly shortened by the
-        client. Raises RefusedError.
-        """
+        client. Raises RefusedError."""
         as_read = observed.case()
         if not self._logs:
             return as_read
@@ -720,8 +710,7 @@ _NAME = "recorded"
 class Destination:
     """The paths of a suite and of recordings; one of them may be `None`.
 
-    With `force`, an existing suite is replaced, and recordings may join existing ones.
-    """
+    With `force`, an existing suite is replaced, and recordings may join existing ones."""
 
     suite: Path | None
     recordings: Path | None
@@ -755,8 +744,7 @@ def save_observed(
     """Write all usable conversations, with the results of their calls from the logs of servers.
 
     The report names each conversation, with the reason if it is unusable. Raises RefusedError if nothing can be
-    written.
-    """
+    written."""
     values: list[JsonValue] = []
     for each in observer.conversations:
         # The last request repeats the messages of all others.

@@ -1,8 +1,7 @@
 """A recording proxy between a program and a model's endpoint.
 
 The proxy forwards every byte as it arrives, and reports requests and answers to an `Observer`. It listens only on this
-machine, and stores no headers.
-"""
+machine, and stores no headers."""
 
 from __future__ import annotations
 
@@ -79,8 +78,7 @@ def parse_upstream(text: str) -> str:
 class RecordingProxy:
     """A proxy that forwards requests to one endpoint.
 
-    `say` receives a line for each problem outside conversations. Start and close it on one event loop.
-    """
+    `say` receives a line for each problem outside conversations. Start and close it on one event loop."""
 
     def __init__(self, upstream: str, observer: Observer, secrets: Secrets, say: Callable[[str], object]) -> None:
         self._upstream = upstream
@@ -219,8 +217,7 @@ class RecordingProxy:
     ) -> None:
         """Forward a body, and record its end.
 
-        The end is recorded before it is forwarded, because the next request may follow at once.
-        """
+        The end is recorded before it is forwarded, because the next request may follow at once."""
         import aiohttp
 
         missing = upstream.content_length if request.method != "HEAD" else 0
@@ -263,8 +260,7 @@ class RecordingProxy:
         """Return why a request is refused; `None` if it is accepted.
 
         Only this machine's own host names are accepted. Without this check, a web page could send requests here through
-        a host name of its own that resolves to this machine.
-        """
+        a host name of its own that resolves to this machine."""
         host = request.headers.get("host", "").lower()
         if host not in self._hosts:
             return f"the Host {host or '(missing)'} is not this proxy: use {min(self._hosts)}"

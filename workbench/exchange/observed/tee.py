@@ -1,8 +1,7 @@
 """Record the calls of an MCP server: a client starts this program in place of the server.
 
 The program starts the server, forwards every byte in both directions as it arrives, and logs tools and calls in a file.
-It writes nothing else to the client.
-"""
+It writes nothing else to the client."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ _ERROR = 2
 class ServerLogWriter:
     """Writes the log of a server: a line for the start, for each listing of tools, and for each call with its result.
 
-    Several threads may use it. The first write error is reported, and ends the log.
-    """
+    Several threads may use it. The first write error is reported, and ends the log."""
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
         """Raise OSError if the file cannot be written."""
@@ -117,8 +115,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     """Start a server for the client. Forward and log its traffic until it ends.
 
     Returns the server's exit code, or 128 plus the number of the signal that ended it. `complain` receives lines for
-    standard error.
-    """
+    standard error."""
     _register_command_secrets(command, secrets)
     try:
         log = ServerLogWriter(to, secrets, complain)

@@ -1,7 +1,6 @@
 """Read requests and answers between a program and a model in any of the three wire formats.
 
-Requests become lists of messages; answers are read while they arrive.
-"""
+Requests become lists of messages; answers are read while they arrive."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ class Answer:
     """A model's answer, or the `problem` that makes it unusable.
 
     Times are in milliseconds since the request. `response_id` is the id to which a later request of the Responses API
-    may refer.
-    """
+    may refer."""
 
     text: str = ""
     reasoning: str = ""
@@ -86,8 +84,7 @@ class Answer:
 def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue]:
     """Return the messages of a request, in the form of OpenAI's Chat Completions or Anthropic.
 
-    Notes are added for omitted parts. Raises RefusedError.
-    """
+    Notes are added for omitted parts. Raises RefusedError."""
     if wire != "openai-responses":
         return bare_values(body.need("messages").items())
     items = body.need("input").listed()
@@ -170,8 +167,7 @@ class ObservedAnswerReader:
     def feed(self, chunk: bytes) -> None:
         """Read a piece of the body.
 
-        The answer ends with the end mark of its format, if the format has one.
-        """
+        The answer ends with the end mark of its format, if the format has one."""
         if self.answer is None and self._unpacked is not None:
             self._guarded(lambda: self._read_piece(chunk))
 

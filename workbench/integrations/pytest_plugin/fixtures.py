@@ -36,8 +36,7 @@ class Settings:
     def of(cls, config: pytest.Config) -> Settings:
         """Read the settings of a session; models from the command line replace those of the project.
 
-        Raises UsageError for a report file with an unknown extension or in a missing folder.
-        """
+        Raises UsageError for a report file with an unknown extension or in a missing folder."""
         option = config.option
         reports = tuple(config.invocation_params.dir / file for file in option.workbench_report)
         try:
@@ -103,8 +102,7 @@ class Workbench:
     """The functions of `import workbench` with the settings of the session.
 
     Evaluations use the models and the approval of pytest's command line and, with pytest-xdist, a share of the
-    concurrency for each worker. Arguments of a call take precedence.
-    """
+    concurrency for each worker. Arguments of a call take precedence."""
 
     load = staticmethod(workbench.load)
     grade = staticmethod(workbench.grade)

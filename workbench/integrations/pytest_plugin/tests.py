@@ -251,8 +251,7 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
 def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:
     """Return the verdict on a failed case.
 
-    The test fails only if the case has certainly broken since the baseline.
-    """
+    The test fails only if the case has certainly broken since the baseline."""
     against = report.against
     assert against is not None
     sentence = against.sentence_of(run)
@@ -497,8 +496,7 @@ class Suites:
         """Stop unfinished runs, for example after `-x`, and set the session's exit status.
 
         Even if all tests passed, a session fails if a report was not written, nothing was graded, or a case broke since
-        the baseline.
-        """
+        the baseline."""
         if self._batch is not None:
             self._batch.stop()
             if self._batch.unwritten and session.exitstatus == pytest.ExitCode.OK:

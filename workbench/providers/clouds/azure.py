@@ -28,8 +28,7 @@ async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, st
     """Return a client of the SDK for a deployment at Azure.
 
     `key` returns the key of the resource; it is `None` for Entra ID. `given` are the variables of an Entra ID
-    application. Raises ModelError.
-    """
+    application. Raises ModelError."""
     if key is not None:
         bearer, credentials = Bearer(key), None
     else:

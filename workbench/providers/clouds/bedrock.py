@@ -27,8 +27,7 @@ async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, st
     """Return a client of the SDK for a model at Bedrock.
 
     `key` returns the bearer key; it is `None` for signed requests. `given` are the variables with the credentials for
-    signing. Raises ModelError.
-    """
+    signing. Raises ModelError."""
     if key is not None:
         bearer = Bearer(key)
         await bearer.renew()

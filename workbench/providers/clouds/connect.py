@@ -27,8 +27,7 @@ async def signer_of(
     """Return the signer, which builds and signs the requests of a model at a cloud.
 
     `key` returns the key. Other credentials are in the environment `variables`. Every request has the `headers` and the
-    `query`. Raises ModelError if the credentials cannot be used.
-    """
+    `query`. Raises ModelError if the credentials cannot be used."""
     if spec.problem is not None or spec.place is None:
         raise ModelError(spec.problem or f"the address of {spec.name} is unknown")
     # An import takes up to two seconds and must not delay other runs.

@@ -28,8 +28,7 @@ DISTRIBUTION = "toolcall-workbench"
 class Token(NamedTuple):
     """A bearer token.
 
-    `expires_s` is in seconds since 1970. `project` is the project of Google's credentials.
-    """
+    `expires_s` is in seconds since 1970. `project` is the project of Google's credentials."""
 
     value: str
     expires_s: float | None = None
@@ -120,8 +119,7 @@ async def token_of(credentials: RenewableCredentials[Token]) -> str:
 class CredentialStore:
     """The credentials of a session.
 
-    Models with the same source share one object, which fetches the credentials once.
-    """
+    Models with the same source share one object, which fetches the credentials once."""
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets

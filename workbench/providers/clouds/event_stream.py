@@ -63,8 +63,7 @@ class EventStreamParser:
     def close(self) -> list[SseEvent]:
         """Return no events, because every event ends with its frame.
 
-        Raises ModelError for a stream that ended within a frame.
-        """
+        Raises ModelError for a stream that ended within a frame."""
         if self._rest:
             raise ModelError("the stream of the answer ended in the middle of an event", retryable=True)
         return []
@@ -116,8 +115,7 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
 def _content(text: str) -> str:
     """Decode the model's own event in a chunk from base64.
 
-    An event that is not valid JSON stays unchanged.
-    """
+    An event that is not valid JSON stays unchanged."""
     try:
         encoded = as_dict(json.loads(text)).get("bytes")
         if isinstance(encoded, str):

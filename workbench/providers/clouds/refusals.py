@@ -20,8 +20,7 @@ class CloudRefusal(NamedTuple):
     """The meaning of a refusal by a cloud.
 
     `predicate` says what happened, after the name of the endpoint. `way_out` is the remedy. `retryable` is `None` if
-    the status decides whether a retry may help.
-    """
+    the status decides whether a retry may help."""
 
     predicate: str
     way_out: str
@@ -31,8 +30,7 @@ class CloudRefusal(NamedTuple):
 def refusal_of(spec: ModelSpec, status: int, headers: Mapping[str, str], body: str) -> CloudRefusal | None:
     """Return the meaning of a refusal by a model's cloud.
 
-    Returns `None` if the status has the same meaning at this cloud as elsewhere. `headers` have names in lower case.
-    """
+    Returns `None` if the status has the same meaning at this cloud as elsewhere. `headers` have names in lower case."""
     code = headers.get("x-amzn-errortype", "").partition(":")[0]
     lowered = f"{code} {body}".lower()
     match spec.cloud_name:

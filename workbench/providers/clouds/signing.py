@@ -1,8 +1,7 @@
 """Requests that a vendor's SDK prepares (address, credentials, signature). They are sent like all other requests.
 
 The SDK is given a transport that sends nothing. So connections, proxies, limits, streams and errors are the same as for
-other endpoints, and broken JSON in an answer stays unchanged.
-"""
+other endpoints, and broken JSON in an answer stays unchanged."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ class Sdk:
 
     `path` is the path of the vendor's API, such as `/v1/messages`; the SDK turns it into the cloud's path. `renew`
     gives the client valid credentials. `omit` is the SDK's marker for a header that is not sent. `errors` are the SDK's
-    exceptions. `credentials` are the fetched credentials, if any.
-    """
+    exceptions. `credentials` are the fetched credentials, if any."""
 
     client: Any
     path: str
@@ -70,8 +68,7 @@ class Bearer:
     """A key or a token that an SDK reads by a call.
 
     Only `renew` fetches a key. The call does not, because an SDK would replace the errors of fetching by its own
-    errors.
-    """
+    errors."""
 
     def __init__(self, key: KeySource) -> None:
         self._key = key
@@ -87,8 +84,7 @@ class Bearer:
 def capturing_client() -> httpx2.AsyncClient:
     """Return an HTTP client for an SDK that sends nothing.
 
-    It answers each request with status 204.
-    """
+    It answers each request with status 204."""
     import httpx2
 
     class Capture(httpx2.AsyncBaseTransport):

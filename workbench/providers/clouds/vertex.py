@@ -31,8 +31,7 @@ async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, st
     """Return a client of the SDK for a model at Vertex.
 
     `key` returns a token. Without it, the variables in `given` name the source of the credentials.
-    Raises ModelError.
-    """
+    Raises ModelError."""
     assert spec.place is not None
     project = spec.place.project
     if key is not None:
@@ -121,8 +120,7 @@ def _from_file(path: str) -> tuple[Any, str]:
     """Return the credentials in a file, and their project.
 
     A `.env` names the file. Raises ModelError for an unreadable file, and for files other than keys of a service
-    account.
-    """
+    account."""
     from google.oauth2 import credentials, service_account
 
     try:

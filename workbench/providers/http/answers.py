@@ -31,8 +31,7 @@ class SseParser:
     """Parses one stream of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 
     No event may be larger than `MAX_MESSAGE_BYTES`; bytes that are not UTF-8 become U+FFFD. Unlike in the standard, a
-    line that begins with `{` counts as data.
-    """
+    line that begins with `{` counts as data."""
 
     def __init__(self) -> None:
         self._line_pieces: list[bytes] = []
@@ -128,8 +127,7 @@ async def read_answer(
     """Yield the events of an answer, up to its last event.
 
     Events that arrive together are yielded together. The connection may stay open afterwards. Raises ModelError, and
-    the errors of the HTTP library.
-    """
+    the errors of the HTTP library."""
     content = content_of(response)
     content_type = response.headers.get("content-type", "")
     kind: BodyKind | None
@@ -174,8 +172,7 @@ async def read_answer(
 def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEvent]]:
     """Yield the model events of server-sent events that arrived together, as one list.
 
-    If the reader raises an error, the events before the error are yielded first.
-    """
+    If the reader raises an error, the events before the error are yielded first."""
     # Neighbouring pieces of a text are joined: each event costs time in the listeners, and these pieces are shown at
     # the same moment anyway.
     joined: list[ModelEvent] = []
@@ -208,8 +205,7 @@ def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
 async def _beginning(content: Content, content_type: str) -> tuple[BodyKind | None, bytes]:
     """Return the kind of a body, and the bytes that were read to find the kind.
 
-    The kind is `None` if the body ended early.
-    """
+    The kind is `None` if the body ended early."""
     head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
@@ -244,8 +240,7 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
 def body_kind(head: bytes, content_type: str) -> BodyKind | None:
     """Return the kind of a body, found from its beginning; `None` if more bytes are needed.
 
-    Many servers set the content type wrongly, so it only distinguishes events from garbage.
-    """
+    Many servers set the content type wrongly, so it only distinguishes events from garbage."""
     if _BYTE_ORDER_MARK.startswith(head):
         return None
     head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()

@@ -1,8 +1,7 @@
 """Bodies of responses, decompressed if a server compresses them unasked.
 
 aiohttp's own decompression accepts a gzip stream without its end, and never returns for a `deflate` stream that ends
-before its stated length.
-"""
+before its stated length."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ class Content(Protocol):
 class BodyError(OSError):
     """A body cannot be read.
 
-    `sentence` says why; the endpoint's address is put before it in messages.
-    """
+    `sentence` says why; the endpoint's address is put before it in messages."""
 
     def __init__(self, sentence: str, *, retryable: bool = False) -> None:
         super().__init__(sentence)
@@ -55,8 +53,7 @@ def content_of(response: aiohttp.ClientResponse) -> Content:
 class _Decompressed:
     """Decompresses a body.
 
-    Raises ConnectionError if the end is missing, and BodyError if the body is damaged.
-    """
+    Raises ConnectionError if the end is missing, and BodyError if the body is damaged."""
 
     def __init__(self, content: Content) -> None:
         self._content = content

@@ -29,8 +29,7 @@ class CheckResult:
     """The result of checking a model's endpoint, without a request to the model itself.
 
     `sentence` describes the result. `answers` is also true for an endpoint that answers but lacks the path or the
-    model.
-    """
+    model."""
 
     ok: bool
     sentence: str
@@ -115,8 +114,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
 async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
     """Check whether a cloud answers at the address of a model.
 
-    Its credentials were already found when the client was made.
-    """
+    Its credentials were already found when the client was made."""
     # Clouds list models that the caller may not use, and list no deployments. Only a request that costs tokens shows
     # whether the model can be used.
     place = shown_url(spec.base_url)

@@ -2,8 +2,7 @@
 
 Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. A vendor's own address
 gets the headers that its SDK takes from the environment, such as organisation and project. Other endpoints do not get
-these headers. Servers on this machine are reached without a proxy.
-"""
+these headers. Servers on this machine are reached without a proxy."""
 
 from __future__ import annotations
 
@@ -66,8 +65,7 @@ _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai
 class RequestAccess:
     """The key, headers and query for requests to a model's endpoint, with variables filled in.
 
-    `command` prints the key if there is no `key`. `variables` hold the credentials of a cloud.
-    """
+    `command` prints the key if there is no `key`. `variables` hold the credentials of a cloud."""
 
     key: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -92,8 +90,7 @@ class Client:
     """The connections to one endpoint.
 
     `errors` are the exceptions that the methods raise. `has_responded` means that the endpoint has answered a request,
-    so TLS is configured correctly. The `signer` makes the requests to a cloud.
-    """
+    so TLS is configured correctly. The `signer` makes the requests to a cloud."""
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
@@ -108,16 +105,14 @@ class Client:
         """Send a request, and return the response with its body unread.
 
         At a cloud, the signer chooses the path. Raises one of the client's `errors`, such as HttpStatusError for a
-        status other than success. Raises ModelError for unusable credentials.
-        """
+        status other than success. Raises ModelError for unusable credentials."""
         return await self._ask("POST", path, read_timeout_s, body)
 
     def headers_without_secrets(self, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
         """Return the headers of every request of a model, without secrets.
 
         The key appears as `$` and the name of its variable, the model's own headers as written, and other possibly
-        secret values as `…`.
-        """
+        secret values as `…`."""
         hidden: dict[str, str] = {}
         key_name = spec.api_key_env
         if self.access.command is not None:
@@ -268,8 +263,7 @@ class Clients:
     """The clients of a session, on one event loop.
 
     `starting` returns a context around the creation of each client. Fetched credentials of clouds are added to
-    `secrets`.
-    """
+    `secrets`."""
 
     def __init__(
         self,
@@ -365,8 +359,7 @@ async def _known(key: str) -> str:
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
     """Return a new key in place of a refused one; `None` if the command prints no other key.
 
-    The response is closed only if there is a new key.
-    """
+    The response is closed only if there is a new key."""
     try:
         renewed = await command.renewed_key(refused)
     except BaseException:
@@ -440,8 +433,7 @@ def tls_context() -> ssl.SSLContext:
     """Return a TLS context that trusts the system's certificate authorities.
 
     If SSL_CERT_FILE or SSL_CERT_DIR is set, it trusts the authorities there instead. Raises ValueError if that file
-    cannot be read.
-    """
+    cannot be read."""
     import httpx2
 
     try:

@@ -77,8 +77,7 @@ MIN_WAIT_MS = 100.0
 MIN_SLOT_DELAY_S = 0.3
 """The least delay that proves a limited number of slots, in seconds.
 
-The first tokens of late requests must come this much later than those of early requests, and take twice as long.
-"""
+The first tokens of late requests must come this much later than those of early requests, and take twice as long."""
 _MAX_SAMPLES = 32
 _MIN_PAIRS = 10
 _MIN_ORDERED_SHARE = 0.8
@@ -93,8 +92,7 @@ _MAX_CONCURRENT_RATIO = 1.5
 class ReportedSlots:
     """The number of requests that an endpoint computes at a time, by its own report.
 
-    The endpoint is asked once.
-    """
+    The endpoint is asked once."""
 
     def __init__(self, on_notice: Callable[[str], object]) -> None:
         self.total: int | None = None
@@ -112,8 +110,7 @@ class ReportedSlots:
         """Ask the endpoint once for its number of slots.
 
         Well-known hosted endpoints are not asked. The user gets a notice if the settings allow more requests than the
-        endpoint has slots. A failure of the endpoint raises no error.
-        """
+        endpoint has slots. A failure of the endpoint raises no error."""
         if self._is_found and not self._finding.locked():
             return
         async with self._finding:
@@ -173,8 +170,7 @@ class RequestInFlight:
 
     `ahead` is the number of requests in flight when this request was sent; `ends_s` are the times when these ended, in
     order. `first_s` is the time of the first token. `computing_s` is the time when the endpoint began to compute, by
-    its own report. Times are monotonic seconds.
-    """
+    its own report. Times are monotonic seconds."""
 
     sent_s: float
     ahead: int
@@ -187,8 +183,7 @@ class RequestsInFlight:
     """The requests in flight to one model at an endpoint.
 
     If requests wait at the endpoint, their times show how many requests the endpoint computes at a time. `lower` is
-    called with that number whenever it decreases. `clock` returns monotonic seconds.
-    """
+    called with that number whenever it decreases. `clock` returns monotonic seconds."""
 
     def __init__(self, lower: Callable[[int], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._lower = lower
@@ -228,8 +223,7 @@ class RequestsInFlight:
     def waited_ms(self, flight: RequestInFlight, prompt_ms: float | None) -> float:
         """Return how long a request waited at the endpoint for other requests, in milliseconds; 0 if unknown.
 
-        `prompt_ms` is the time for the prompt that the endpoint reported.
-        """
+        `prompt_ms` is the time for the prompt that the endpoint reported."""
         if flight.first_s is None:
             return 0.0
         # The endpoint's own reports come first. Without a report, the number of slots decides, if it is known: a slot
@@ -262,8 +256,7 @@ class RequestsInFlight:
 def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
     """Estimate how many requests an endpoint computes at a time; `None` if the times do not show it.
 
-    For each request, `seen` pairs the number of requests ahead with the seconds to the first token.
-    """
+    For each request, `seen` pairs the number of requests ahead with the seconds to the first token."""
     # These tests come first: comparing all pairs after each request would cost more than reading its answer.
     if not seen:
         return None
@@ -326,8 +319,7 @@ class EndpointModel:
     async def start(self) -> None:
         """Import the HTTP library, create the client, and ask for the endpoint's slots.
 
-        Raises ModelError.
-        """
+        Raises ModelError."""
         client = await self._connected()
         # The key is printed now, so the time for it counts for no run.
         if self.access.command is not None:
@@ -344,8 +336,7 @@ class EndpointModel:
     def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of model providers can be offered to this model.
 
-        The tool must have a form for the model's API, or be offered by the endpoint itself.
-        """
+        The tool must have a form for the model's API, or be offered by the endpoint itself."""
         return trusted and (not tool.provider or self._wire.api in tool.provider)
 
     def accepts_media(self, media: Media) -> bool:
@@ -357,8 +348,7 @@ class EndpointModel:
     def with_pause_callback(self, on_pause: Callable[[float], object]) -> Model:
         """Return this model for one run.
 
-        `on_pause` is called with the length in seconds of each pause that delays a request.
-        """
+        `on_pause` is called with the length in seconds of each pause that delays a request."""
         return ModelWithPauses(self, on_pause)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
@@ -428,8 +418,7 @@ class EndpointModel:
     def _failed(self, error: Exception, request: ModelRequest, *, began: bool) -> ModelError:
         """Convert an error of the client to a ModelError.
 
-        If the endpoint asks for a pause, further requests are paused.
-        """
+        If the endpoint asks for a pause, further requests are paused."""
         tool_at = partial(self._wire.tool_at, request)
         has_media = any(message.media for message in request.messages)
         failed = self._errors.of_exception(
@@ -477,8 +466,7 @@ class _PausableAnswer:
     def end(self, part: AnswerFinished) -> None:
         """End the present part of the answer.
 
-        Raises AnswerTooLargeError for too many pauses.
-        """
+        Raises AnswerTooLargeError for too many pauses."""
         self.whole = part if self.whole is None else _joined(self.whole, part)
         self.next_request = None
         if part.paused:
@@ -572,8 +560,7 @@ class Endpoints:
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` returns a context
     around the start of a model, such as imports. `on_endpoint_pause` is called with base URL, model and seconds when an
     endpoint asks all requests to wait. With `leases`, these limit requests in place of the settings. `on_notice` is
-    called with a sentence when an endpoint gets fewer requests at a time than the settings allow.
-    """
+    called with a sentence when an endpoint gets fewer requests at a time than the settings allow."""
 
     def __init__(
         self,
@@ -715,8 +702,7 @@ class Endpoints:
     def _command_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> KeyCommand | None:
         """Return the command that prints a model's key.
 
-        Models with the same command share one object.
-        """
+        Models with the same command share one object."""
         if not spec.key_command:
             return None
         folder = None
@@ -734,8 +720,7 @@ class Endpoints:
     def _variables_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         """Return the environment variables that hold a cloud model's credentials.
 
-        Keys in them are registered as secrets.
-        """
+        Keys in them are registered as secrets."""
         if spec.place is None:
             return ()
         source, given = spec.place.source, {}

@@ -40,8 +40,7 @@ QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
 class Refusal:
     """A response other than success.
 
-    `text` is short and safe to show. `body` is searched for error codes.
-    """
+    `text` is short and safe to show. `body` is searched for error codes."""
 
     status: int
     text: str
@@ -118,8 +117,7 @@ class Refusal:
     def _is_about_media(self, spec: ModelSpec) -> bool:
         """Return whether the endpoint refuses images or sounds in general.
 
-        It may also refuse only their size, or another part of the request.
-        """
+        It may also refuse only their size, or another part of the request."""
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
         # The names of models that generate images contain such words.
@@ -156,8 +154,7 @@ def shown_url(url: str) -> str:
 def requested_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
     """Return how many seconds the headers ask to wait; `None` if they do not ask for that.
 
-    The headers are `retry-after-ms`, and `retry-after` in seconds or as a date. `now_s` is the time since 1970.
-    """
+    The headers are `retry-after-ms`, and `retry-after` in seconds or as a date. `now_s` is the time since 1970."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             wait_s = float(headers[name]) * unit_s
@@ -205,8 +202,7 @@ async def speaks_tls(host: str, port: int) -> bool:
 def proxy_for(base_url: str) -> str | None:
     """Return the address of the proxy that the environment names for an endpoint; `None` without one.
 
-    Raises ValueError for an unusable proxy. The message quotes no password.
-    """
+    Raises ValueError for an unusable proxy. The message quotes no password."""
     parts = urlsplit(base_url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -245,8 +241,7 @@ _UNTRUSTED = ("is not from an authority that this machine trusts", "name its aut
 class ConnectionFailure:
     """A failure of the connection, and whether a retry may help.
 
-    `sentence` says what failed; the endpoint's address is put before it in messages.
-    """
+    `sentence` says what failed; the endpoint's address is put before it in messages."""
 
     sentence: str
     retryable: bool = False
@@ -270,8 +265,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 def connection_failure(error: BaseException, spec: ModelSpec, *, began: bool) -> ConnectionFailure | None:
     """Return the connection failure that caused an exception; `None` for any other exception.
 
-    `began` means that a part of the answer had arrived.
-    """
+    `began` means that a part of the answer had arrived."""
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
@@ -379,8 +373,7 @@ def _is_incomplete(error: BaseException) -> bool:
 class HttpStatusError(Exception):
     """A response other than success.
 
-    It has the status, the headers with names in lower case, and the beginning of the body.
-    """
+    It has the status, the headers with names in lower case, and the beginning of the body."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"status {status}")
@@ -422,8 +415,7 @@ class EndpointErrors:
         """Convert an exception of the HTTP library to an error.
 
         `path` is the path of the request. `began` means that a part of the answer had arrived. `tool_at` returns the
-        tool that the text of an error is about. `has_media` means that the request has images or sounds.
-        """
+        tool that the text of an error is about. `has_media` means that the request has images or sounds."""
         for cause in causes_of(error):
             if isinstance(cause, HttpStatusError):
                 return self._of_refusal(cause, path, tool_at, has_media)

@@ -37,8 +37,7 @@ class KeyCommand:
     """A command that prints the key of its models.
 
     The command runs in `folder` with the whole `environment`, because programs that fetch keys need their variables.
-    `clock` returns monotonic seconds. Use this object on one event loop.
-    """
+    `clock` returns monotonic seconds. Use this object on one event loop."""
 
     def __init__(
         self,
@@ -69,8 +68,7 @@ class KeyCommand:
     async def key(self) -> str:
         """Return the key, after running the command on the first call.
 
-        Raises KeyCommandError.
-        """
+        Raises KeyCommandError."""
         async with self._alone:
             if self._key is None:
                 self._key = await self._run()

@@ -15,8 +15,7 @@ from workbench.limits import MAX_HOLD_SECONDS
 MIN_SPACING_S = 0.001
 """The least time between two requests.
 
-Otherwise many answers would arrive at the same moment, and wait for this program.
-"""
+Otherwise many answers would arrive at the same moment, and wait for this program."""
 TIMER_RESOLUTION_S = 0.0005
 """The resolution of event loops: a shorter sleep ends at once, and would be repeated many times."""
 
@@ -39,8 +38,7 @@ class RateLimiter:
     """Lets requests to a model pass in order, within the model's limits.
 
     `clock` returns monotonic seconds, `sleep` waits seconds. `on_endpoint_pause` is called with the length in seconds
-    of each pause that the endpoint asks for.
-    """
+    of each pause that the endpoint asks for."""
 
     def __init__(
         self,
@@ -66,8 +64,7 @@ class RateLimiter:
     def set_limits(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
         """Set the limits that the settings have for one name of the model.
 
-        A model with several names gets the smallest of their limits. Requests per minute are spaced evenly.
-        """
+        A model with several names gets the smallest of their limits. Requests per minute are spaced evenly."""
         interval_s = 60.0 / requests_per_minute if requests_per_minute else MIN_SPACING_S
         self._limits[name] = (concurrency, interval_s)
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
@@ -102,8 +99,7 @@ class RateLimiter:
         """Return the context of one request; entering it waits until the limits allow the request.
 
         `on_pause` is called with the length in seconds of each pause that delays the request, and again if the pause
-        grows.
-        """
+        grows."""
         return RequestTurn(partial(self._begin, on_pause), self._leave)
 
     async def _begin(self, on_pause: Callable[[float], object]) -> None:
@@ -169,8 +165,7 @@ class Lease:
 
     The share is a number of requests at a time and, with a rate limit, a number of permits. Each permit allows one
     request every `permit_s` seconds. `waits_s` has the seconds until each permit is free, because another process may
-    have just used it.
-    """
+    have just used it."""
 
     endpoint: str
     model: str
@@ -182,8 +177,7 @@ class Lease:
 class LeasedLimiter(RateLimiter):
     """A rate limiter whose limits are the leases of this process, not the settings.
 
-    It lets requests pass only while `good` returns true, because a process that was frozen may have lost its leases.
-    """
+    It lets requests pass only while `good` returns true, because a process that was frozen may have lost its leases."""
 
     def __init__(
         self,
@@ -214,8 +208,7 @@ class LeasedLimiter(RateLimiter):
     async def return_lease(self, number: int) -> tuple[float, ...]:
         """Stop using a lease, and return the seconds until each of its permits is free.
 
-        The call waits for requests that still need the lease.
-        """
+        The call waits for requests that still need the lease."""
         del self._leases[number]
         permits = self._permits.pop(number, [])
         self._changed()
@@ -261,8 +254,7 @@ class LeasedLimiter(RateLimiter):
 class Leases:
     """The leases of this process and their limiters, for one event loop.
 
-    `on_endpoint_pause` is passed to the limiters. `good` returns whether the leases are still valid.
-    """
+    `on_endpoint_pause` is passed to the limiters. `good` returns whether the leases are still valid."""
 
     def __init__(self, on_endpoint_pause: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
         self._on_endpoint_pause = on_endpoint_pause

@@ -80,8 +80,7 @@ _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", 
 def _value_for(parameter: Parameter, one: Evidence) -> JsonValue:
     """Convert a piece of evidence to a value that the parameter's schema accepts.
 
-    Returns `None` if the evidence does not fit.
-    """
+    Returns `None` if the evidence does not fit."""
     if one.kind not in ACCEPTED_EVIDENCE.get(parameter.role, ()):
         return None
     value: JsonValue = str(one.value)
@@ -127,8 +126,7 @@ def _moment(parameter: Parameter, kind: Kind, text: str) -> str | None:
 def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> list[_Found]:
     """Return the listed values or examples of the parameter that occur in a clause, the longest first.
 
-    `known` are stems of words that name the tool itself.
-    """
+    `known` are stems of words that name the tool itself."""
     examples = parameter.schema.get("examples")
     values: Sequence[JsonValue] = parameter.choices
     if not values and isinstance(examples, list):
@@ -165,8 +163,7 @@ def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> 
 def _number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
     """Return the number that the parameter's description assigns to a word of the clause.
 
-    For example, "0 (off) to 100 (full)" assigns 0 to "off".
-    """
+    For example, "0 (off) to 100 (full)" assigns 0 to "off"."""
     meanings = {word: float(number) for number, word in _NUMBER_MEANING.findall(parameter.description)}
     for word in clause.words:
         if (number := meanings.get(word.text.lower())) is not None:
@@ -192,8 +189,7 @@ def _search_words(clause: Clause, used: Collection[Span], known: Collection[str]
     """Return the words in a clause that may be the text of a search.
 
     The verb of the request and words without a meaning are left out. Words that name the tool (`known`, as stems) are
-    left out too, unless nothing else is left.
-    """
+    left out too, unless nothing else is left."""
     words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
     if words and words[0].stem in VERB_STEMS:
         words = words[1:]
@@ -205,8 +201,7 @@ def _prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> st
     """Return the text in a clause that may be the content of a message or a title, as written.
 
     This is the text after "that", "saying", "called" or a colon. Otherwise it is the action ("remind me to …") or the
-    topic ("about …"), or else the clause without its verb and the words that name the tool.
-    """
+    topic ("about …"), or else the clause without its verb and the words that name the tool."""
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]
@@ -240,8 +235,7 @@ def _tidied(content: str) -> str:
 def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> Iterator[list[Evidence]]:
     """Yield groups of words that follow prepositions and may be names in lower case.
 
-    For example, "in tokyo and paris" gives one group of two.
-    """
+    For example, "in tokyo and paris" gives one group of two."""
     words = list(_unused(clause, used))
     for number, word in enumerate(words):
         group: list[Evidence] = []
@@ -271,8 +265,7 @@ class FilledArguments:
 
     `missing` are required parameters without evidence. `alternatives` are further values of one parameter that are
     enumerated with the chosen value ("Seattle and Portland"). `weaknesses` counts evidence against the tool: unused
-    values in the text, and parameters with a guessed value.
-    """
+    values in the text, and parameters with a guessed value."""
 
     arguments: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
@@ -294,8 +287,7 @@ def fill(
     """Find arguments for a call of `tool` in a clause of the request.
 
     `recalled` is the evidence of earlier messages, if the clause refers back to them. `result` is the result of an
-    earlier call, if the clause continues from it.
-    """
+    earlier call, if the clause continues from it."""
     if result is not None and result.number is not None:
         # The result's number is used if the clause mentions the result. It is also used, as the first number, if the
         # clause has fewer numbers than the tool requires.
@@ -314,8 +306,7 @@ class _ArgumentFiller:
     """Fills the parameters of a tool, and records the values and the evidence that is already used.
 
     `beside` holds the evidence that is enumerated with a parameter's value, `known` the stems of words that name the
-    tool.
-    """
+    tool."""
 
     def __init__(self, parameters: Sequence[Parameter], clause: Clause, known: frozenset[str]) -> None:
         self.parameters = parameters
@@ -379,8 +370,7 @@ class _ArgumentFiller:
     def _store(self, parameter: Parameter, value: JsonValue, others: list[_Found]) -> None:
         """Store a value of a parameter.
 
-        Values in the same enumeration are added to the same list, or are kept as alternatives.
-        """
+        Values in the same enumeration are added to the same list, or are kept as alternatives."""
         if parameter.role == "list":
             for other, _ in others:
                 self._mark_used(other.start, other.end)
@@ -392,8 +382,7 @@ class _ArgumentFiller:
     def _fill_from(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
         """Fill a parameter from evidence, and return whether the evidence fits.
 
-        `start` is the place of the first word that introduces the evidence.
-        """
+        `start` is the place of the first word that introduces the evidence."""
         value = _value_for(parameter.item, one)
         if value is None:
             return False
@@ -436,8 +425,7 @@ class _ArgumentFiller:
     def _introduced(self) -> None:
         """Fill parameters with values right after a word of their name, and with numbers right before one.
 
-        Examples are "subject 'X'" and "5 days".
-        """
+        Examples are "subject 'X'" and "5 days"."""
         pairs: list[tuple[int, int, Parameter, Evidence, Word]] = []
         for number, parameter in enumerate(self._open()):
             for word in self._introducers(parameter):
@@ -490,8 +478,7 @@ class _ArgumentFiller:
     def _owners(self, found: Iterable[Evidence]) -> Evidence | None:
         """Fill two parameters from a pair such as `owner/name`.
 
-        Returns the pair, or `None` if there is none.
-        """
+        Returns the pair, or `None` if there is none."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owner, owned = parameter_named(_OWNERS, required_first), parameter_named(_OWNED, required_first)
         pairs = [one for one in of_kind(found, "pair") if str(one.value).count("/") == 1]

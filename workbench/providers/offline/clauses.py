@@ -61,8 +61,7 @@ class Clause:
     """A part of a request, with the values found in it.
 
     Places are counted from the start of its text. `after` means that the part needs the previous part to be done first
-    ("then"). `joined` means that it extends the previous part ("and").
-    """
+    ("then"). `joined` means that it extends the previous part ("and")."""
 
     text: str
     evidence: tuple[Evidence, ...] = ()
@@ -126,8 +125,7 @@ class Clause:
     def _naming_words(self) -> Iterator[str]:
         """Yield the stems of words right before a quotation.
 
-        In "subject 'Lunch'", the word "subject" names the quotation.
-        """
+        In "subject 'Lunch'", the word "subject" names the quotation."""
         for one in of_kind(self.evidence, "quoted"):
             before = [word for word in self.words if word.end <= one.start]
             if before and not self.text[before[-1].end : one.start].strip(" \t:=-"):
@@ -138,8 +136,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     """Split a request into clauses.
 
     A part of the request becomes a clause if a tool fits it. Otherwise it is joined to its neighbour. Parts that forbid
-    something ("but don't …") are left out.
-    """
+    something ("but don't …") are left out."""
     text = text[:MAX_CHARS]
     whole = Clause(text, find_evidence(text), index)
     found: list[Clause] = []

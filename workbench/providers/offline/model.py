@@ -71,8 +71,7 @@ class PlannedCall(NamedTuple):
 class Decision(NamedTuple):
     """The model's decision: calls to make now, or a final answer.
 
-    `reasoning` lists the scores of the tools.
-    """
+    `reasoning` lists the scores of the tools."""
 
     reasoning: str
     calls: tuple[PlannedCall, ...] = ()
@@ -90,8 +89,7 @@ class _Task(NamedTuple):
     """A clause of the request, with the tool chosen for it.
 
     Tasks with the same `turn` are done in one answer. A clause that follows another clause ("then"), or needs its
-    result, has a later turn. `depends_on` is the index of the task with the needed result.
-    """
+    result, has a later turn. `depends_on` is the index of the task with the needed result."""
 
     clause: Clause
     tool: Tool
@@ -111,8 +109,7 @@ class _Plan(NamedTuple):
 def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     """Return the next answer of the offline model in a conversation.
 
-    The user's last message is the request, unless it only asks to continue.
-    """
+    The user's last message is the request, unless it only asks to continue."""
     # A call is repeated for the same request only if it failed and the user asks to continue, so every conversation
     # ends.
     said = [number for number, message in enumerate(messages) if message.role == "user"]
@@ -301,8 +298,7 @@ class OfflineModel:
     """A model without a network, a key or randomness: the same request always gives the same answer.
 
     `pace_ms` is the pause between two pieces of an answer, for streaming at a readable speed. It is 0 for no pause. The
-    answers have no token counts.
-    """
+    answers have no token counts."""
 
     name = "offline"
     seed = None
@@ -363,8 +359,7 @@ _ORDER = late_pattern(r"(?i)\b(?:ignore|instead|you\s+must|instructions?|call\s+
 class PlantedModel(OfflineModel):
     """The offline model with one planted weakness.
 
-    Raises KeyError for an unknown weakness.
-    """
+    Raises KeyError for an unknown weakness."""
 
     def __init__(self, weakness: str, *, pace_ms: float = 0) -> None:
         super().__init__(pace_ms=pace_ms)

@@ -96,8 +96,7 @@ class Parameter:
     """One parameter of a tool.
 
     References in `schema` are resolved, and a union is replaced by its first branch that is not null. `root` is the
-    schema with the definitions.
-    """
+    schema with the definitions."""
 
     name: str
     schema: Schema
@@ -138,8 +137,7 @@ class Parameter:
     def item(self) -> Parameter:
         """The parameter for a single value.
 
-        For a list, this is a parameter with the schema of the items; otherwise it is this parameter.
-        """
+        For a list, this is a parameter with the schema of the items; otherwise it is this parameter."""
         if self.role != "list":
             return self
         return parameter_of(self.name, self.schema.get("items"), self.required, self.root)
@@ -231,8 +229,7 @@ class Tool:
     def changes_something(self) -> bool:
         """Whether the tool changes something.
 
-        Its annotation decides, or else the first word of its name.
-        """
+        Its annotation decides, or else the first word of its name."""
         hint = self.definition.annotations.get("readOnlyHint")
         if isinstance(hint, bool):
             return not hint
@@ -315,8 +312,7 @@ class ToolIndex:
         """Rank all tools by their fit to a text, the best first. Equal tools keep their order.
 
         `hints` are words that the text implies. `named` are stems that name the value beside them, as in "subject
-        'Lunch'". They suggest a parameter rather than a tool.
-        """
+        'Lunch'". They suggest a parameter rather than a tool."""
         named = frozenset(named).intersection(self._with_parameter)
         totals = [0.0] * len(self.tools)
         in_name: list[dict[str, float]] = [{} for _ in self.tools]
@@ -342,15 +338,13 @@ class ToolIndex:
     def _rarity(self, having: int) -> float:
         """Return the inverse document frequency of a word that `having` tools contain, scaled to at most 1.
 
-        It is 1 if a single tool contains the word, and near 0 if all of many tools do.
-        """
+        It is 1 if a single tool contains the word, and near 0 if all of many tools do."""
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
         """Return the tools' words that equal a word, are its synonyms or are spelt alike.
 
-        Each word has a degree of likeness.
-        """
+        Each word has a degree of likeness."""
         alike = dict.fromkeys(RELATED.get(asked, set()).intersection(self._worth), _SYNONYM_FACTOR)
         if asked in self._worth:
             alike[asked] = 1.0

@@ -137,8 +137,7 @@ del NUMBER_WORDS["one"]  # more often a pronoun than a number
 def operation_of(word: str) -> str | None:
     """Return the arithmetic operation that a word or a sign means; `None` if it means none.
 
-    For example, "/" means `divide`.
-    """
+    For example, "/" means `divide`."""
     return _OPERATIONS.get(word.lower()) or _OPERATIONS.get(stem(word))
 
 

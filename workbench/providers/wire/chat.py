@@ -64,8 +64,7 @@ _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 class ChatReader:
     """Reads one answer; only its first choice counts.
 
-    With `thoughts_apart`, thoughts in the text become reasoning.
-    """
+    With `thoughts_apart`, thoughts in the text become reasoning."""
 
     def __init__(
         self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
@@ -215,8 +214,7 @@ class ChatReader:
     def _add_part(self, part: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
         """Add a fragment of a part that holds thoughts.
 
-        The thoughts are sent back as one part before the text.
-        """
+        The thoughts are sent back as one part before the text."""
         self._errors.check_parts(self._parts)
         if not self._parts:
             self._parts.append({**part, "thinking": []})
@@ -259,8 +257,7 @@ class ChatReader:
     def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
         """Return the call that a fragment continues: found by index, or else by id, or else the latest call.
 
-        With `follows`, a fragment without index and id begins a new call.
-        """
+        With `follows`, a fragment without index and id begins a new call."""
         if isinstance(index, int):
             return self._by_index.get(index)
         calls = reversed(self._calls.calls)
@@ -332,8 +329,7 @@ class ChatReader:
 def _number_in(statistics: object, name: str) -> float | None:
     """Return a number in llama.cpp's statistics.
 
-    Returns `None` if it is missing, infinite or negative.
-    """
+    Returns `None` if it is missing, infinite or negative."""
     value = as_dict(statistics).get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_NUMBER:
         return None
@@ -343,8 +339,7 @@ def _number_in(statistics: object, name: str) -> float | None:
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:
     """Return whether a fragment with the index or the id of `call` begins a new call.
 
-    `may_repeat` means that `call` began in an earlier chunk. The fragment may then be a repetition.
-    """
+    `may_repeat` means that `call` began in an earlier chunk. The fragment may then be a repetition."""
     # Some servers give every call the index 0. A new call then has a different id or name, or it has the same name and
     # begins when the arguments of `call` are complete. Other servers repeat a whole call at the end, with the same
     # arguments and the same id.
@@ -436,8 +431,7 @@ def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[st
 def _media_parts(message: Message, tool: str) -> Iterator[dict[str, Any]]:
     """Yield the parts of a user message that shows the images and sounds in a tool result.
 
-    A tool message itself can hold only text.
-    """
+    A tool message itself can hold only text."""
     for part in text_and_media(message.content, message.media):
         if isinstance(part, Media):
             text = f"{part.placeholder} in the result of the call {message.call_id} of {tool}:"

@@ -147,8 +147,7 @@ def _words_of_text(text: str) -> str | None:
 def _place(loc: object) -> str:
     """Convert the place of a mistake, as FastAPI reports it, to text.
 
-    For example, `["body", "tools", 0]` becomes `body.tools.0`.
-    """
+    For example, `["body", "tools", 0]` becomes `body.tools.0`."""
     if isinstance(loc, list):
         return ".".join(map(str, loc))
     return str(loc or "")
@@ -179,8 +178,7 @@ class AnswerErrors:
     def document(self, event: SseEvent) -> dict[str, Any] | None:
         """Return the JSON object in an event; `None` for an event without one.
 
-        Raises ModelError for data that is not JSON, and for an error that the event reports.
-        """
+        Raises ModelError for data that is not JSON, and for an error that the event reports."""
         data = event.data
         try:
             document = _parsed(data)
@@ -204,8 +202,7 @@ class AnswerErrors:
     def storable_state(self, state: JsonValue) -> JsonValue:
         """Return the provider state of an answer unchanged.
 
-        Raises ModelError if JSON cannot express it.
-        """
+        Raises ModelError if JSON cannot express it."""
         if state is None:
             return None
         try:

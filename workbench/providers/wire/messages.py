@@ -76,8 +76,7 @@ _PAUSED = {"pause_turn", "compaction"}
 class _Block:
     """One block of an answer: text, a call, or a block that is sent back unchanged.
 
-    `fields` are the fields with which the block began, and those that its deltas added.
-    """
+    `fields` are the fields with which the block began, and those that its deltas added."""
 
     kind: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -152,8 +151,7 @@ class MessagesReader:
     """Reads one answer.
 
     With `thoughts_apart`, thoughts in its text become reasoning. `continues` means that the answer continues a paused
-    answer.
-    """
+    answer."""
 
     def __init__(
         self,
@@ -243,8 +241,7 @@ class MessagesReader:
     def _state(self, parts: list[Part], *, whole: bool) -> JsonValue:
         """Return the provider state of an answer.
 
-        With `whole`, the state lists all parts even if none of them is special.
-        """
+        With `whole`, the state lists all parts even if none of them is special."""
         state: dict[str, Any] = {"wire": WIRE, "parts": parts}
         # The next request must name the container, because code that waits for a call's result continues there.
         if self._container:
@@ -273,8 +270,7 @@ class MessagesReader:
     def _end_of_provider(self, block: _Block) -> Iterator[ModelEvent]:
         """Yield the events that end a block of a tool which the provider runs.
 
-        The block is a call, a result, or of another kind.
-        """
+        The block is a call, a result, or of another kind."""
         if block.is_emitted or block.call is not None or block.kind in (*_NOT_CALLS, "text", "thinking"):
             return
         block.is_emitted = True
@@ -398,8 +394,7 @@ _LACKING = {
 }
 """Parameters of Chat Completions and Responses that this API refuses, each with its replacement.
 
-The text is empty if there is none.
-"""
+The text is empty if there is none."""
 
 
 def _own_fields(spec: ModelSpec) -> dict[str, Any]:
@@ -462,8 +457,7 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 def _container(messages: tuple[Message, ...], param: object) -> dict[str, Any]:
     """Return the request field that names the container of an earlier answer.
 
-    The latest answer that names a container counts.
-    """
+    The latest answer that names a container counts."""
     for message in reversed(messages):
         container = state_of(message, WIRE).get("container")
         if isinstance(container, dict):
@@ -491,8 +485,7 @@ def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str,
     """Convert the conversation to the form that the API requires, with alternating roles and accepted ids.
 
     Consecutive messages of one role become one message, in which results of calls precede the user's text. The messages
-    of a paused answer stay unchanged.
-    """
+    of a paused answer stay unchanged."""
     call_ids: list[str] = []
     for message in messages:
         call_ids += _call_ids(message)

@@ -25,8 +25,7 @@ from workbench.trajectory.events import (
 def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
     """Yield the ids of calls that the provider ran in earlier answers.
 
-    The ids are read from the blocks that are sent back.
-    """
+    The ids are read from the blocks that are sent back."""
     for message in messages:
         state = as_dict(message.provider_state)
         if state.get("wire") == wire:
@@ -48,8 +47,7 @@ class ProviderCall:
 class ProviderCalls:
     """Turns the calls that a provider runs in one answer into events of the run.
 
-    `known` are the ids of such calls in earlier answers; their results may still arrive.
-    """
+    `known` are the ids of such calls in earlier answers; their results may still arrive."""
 
     def __init__(self, round_number: int, calls: CallAssembly, offer: ToolOffer, known: Iterable[str] = ()) -> None:
         self._round = round_number
@@ -88,8 +86,7 @@ class ProviderCalls:
     def result(self, given_id: object, content: JsonValue, *, is_error: bool, name: str) -> Iterator[ModelEvent]:
         """Yield the events of a call's result.
 
-        If the call itself never arrived, a new call named `name` gets the result.
-        """
+        If the call itself never arrived, a new call named `name` gets the result."""
         call_id = self._ids.get(given_id) if isinstance(given_id, str) else None
         if call_id is None:
             call, started = self.begin(given_id, name)
@@ -106,8 +103,7 @@ _ENCRYPTED_PREFIX = "encrypted_"
 def result_text(content: JsonValue) -> str:
     """Return the result of a provider's tool as a shortened text.
 
-    The whole result is sent back in its block.
-    """
+    The whole result is sent back in its block."""
     texts = _texts_in(content)
     text = content if isinstance(content, str) else texts
     if text is None:
@@ -171,8 +167,7 @@ def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
 def item_result(item: Mapping[str, Any]) -> tuple[JsonValue, bool] | None:
     """Return the result of a call in an item of the Responses API, and whether it is an error.
 
-    Returns `None` for an item without a result. The API sends results only if the request asks for them.
-    """
+    Returns `None` for an item without a result. The API sends results only if the request asks for them."""
     if item.get("error"):
         return item["error"], True
     is_error = item.get("status") in ("failed", "incomplete")

@@ -1,7 +1,6 @@
 """Repairs of answers that deviate from the endpoint's API. An answer is repaired only if it has just one reading.
 
-Arguments that are one JSON object are never changed.
-"""
+Arguments that are one JSON object are never changed."""
 
 from __future__ import annotations
 
@@ -69,8 +68,7 @@ def repair(pieces: Sequence[str]) -> RepairedArguments | None:
 def unwrap(text: str) -> RepairedArguments | None:
     """Return the object inside a code fence, a JSON text, a byte order mark or a template's mark.
 
-    The kind of deviation is that of the outermost layer.
-    """
+    The kind of deviation is that of the outermost layer."""
     kind = ""
     for _ in range(_MAX_LAYERS):
         bare = text.strip()
@@ -238,8 +236,7 @@ class AnswerText:
     def _unmarked(self, over: bool) -> Iterator[TextEvent]:
         """Read a text without an opening mark at its beginning.
 
-        It holds thoughts if a closing mark follows.
-        """
+        It holds thoughts if a closing mark follows."""
         at, end = _first_of(_ALL_ENDS, self._held)
         if not end:
             at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
@@ -296,8 +293,7 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
     """Return whether a mark between two texts really ends thoughts.
 
-    An answer may also just mention the mark.
-    """
+    An answer may also just mention the mark."""
     # A closing mark counts at the end of a line or directly between two words, outside quotes and code, and only
     # without an opening mark before it.
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:

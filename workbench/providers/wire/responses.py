@@ -85,8 +85,7 @@ _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "re
 class _Item:
     """One output item of an answer.
 
-    `document` is the item as it is sent back. For a call, the arguments are left out.
-    """
+    `document` is the item as it is sent back. For a call, the arguments are left out."""
 
     kind: str
     call: OpenCall | None = None
@@ -134,8 +133,7 @@ def _is_special(part: dict[str, Any]) -> bool:
 class ResponsesReader:
     """Reads one answer, whose items are identified by `output_index`.
 
-    `stored` means that the API stores the response. With `thoughts_apart`, thoughts in the text become reasoning.
-    """
+    `stored` means that the API stores the response. With `thoughts_apart`, thoughts in the text become reasoning."""
 
     def __init__(
         self,
@@ -231,8 +229,7 @@ class ResponsesReader:
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
         """Return the item that an event is about.
 
-        A new item is created if no event announced it.
-        """
+        A new item is created if no event announced it."""
         # Some servers omit `output_index`, and some reuse an index for an item of another kind.
         key = document.get("output_index")
         if not isinstance(key, int):
@@ -397,8 +394,7 @@ _LACKING = {
 }
 """Parameters of Chat Completions and Messages that this API refuses, each with its replacement.
 
-The text is empty if there is none.
-"""
+The text is empty if there is none."""
 
 _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"

@@ -36,8 +36,7 @@ def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str
 
     Names that APIs already accept stay unchanged.
 
-    The same names in the same order give the same result.
-    """
+    The same names in the same order give the same result."""
     wanted = list(dict.fromkeys(names))
     # Accepted names come first: `get time` must not take the name of an existing tool `get_time`.
     given = {name: name for name in wanted if accepted_name(name, longest) == name}
@@ -68,8 +67,7 @@ def accepted_name(name: str, longest: int | None = None) -> str:
 class ToolNames:
     """The names of the offered tools, in the suite and for the API.
 
-    The names `as_they_are` belong to the provider's own tools and stay unchanged.
-    """
+    The names `as_they_are` belong to the provider's own tools and stay unchanged."""
 
     def __init__(self, names: Iterable[str], as_they_are: Iterable[str] = ()) -> None:
         self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS) | {name: name for name in as_they_are}
@@ -78,8 +76,7 @@ class ToolNames:
     def accepted_name(self, name: str) -> str:
         """Return the API's name of a tool.
 
-        The tool may be one that was offered only earlier, or one that the model invented.
-        """
+        The tool may be one that was offered only earlier, or one that the model invented."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def suite_name(self, accepted: str) -> str:
@@ -175,8 +172,7 @@ class ToolOfferCache:
     def of(self, tools: tuple[ToolDefinition, ...]) -> ToolOffer:
         """Return the serialised form of these tools.
 
-        Raises ModelError if a schema holds a value that JSON cannot express.
-        """
+        Raises ModelError if a schema holds a value that JSON cannot express."""
         for offer in self._latest:
             if offer.tools == tools:
                 return offer
@@ -206,8 +202,7 @@ def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
     """Return a call's arguments in the form in which they are sent back to the model.
 
-    Invalid arguments become a text inside an object.
-    """
+    Invalid arguments become a text inside an object."""
     if call.problem is None:
         return dict(call.arguments)
     # Servers parse the arguments that they receive, and fail on text that is not JSON.
@@ -225,8 +220,7 @@ def arguments_text(call: ToolCall) -> str:
 def body_text(fields: dict[str, Any], offer: ToolOffer) -> bytes:
     """Return the body of a request, including the offered tools.
 
-    Raises ModelError if a field holds a value that JSON cannot express.
-    """
+    Raises ModelError if a field holds a value that JSON cannot express."""
     text = json_or_error(fields)
     # The JSON text of the tools, often most of a request, is made once for all requests and inserted here.
     if offer.json is not None:
@@ -247,8 +241,7 @@ def sent_params(
     """Return the parameters that are sent, and a sentence for each parameter that is left out.
 
     `lacking` maps parameters that this API lacks to their replacements; the text is empty if there is no replacement.
-    `renamed` maps parameters to their names in this API. All others are sent as written.
-    """
+    `renamed` maps parameters to their names in this API. All others are sent as written."""
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
@@ -268,8 +261,7 @@ def sent_params(
 def params_for(request: ModelRequest, params: Mapping[str, Any], about_tools: Collection[str]) -> dict[str, Any]:
     """Return the parameters of a request.
 
-    In a request without tools, `about_tools` are left out, because APIs refuse them.
-    """
+    In a request without tools, `about_tools` are left out, because APIs refuse them."""
     return {name: value for name, value in params.items() if request.tools or name not in about_tools}
 
 
@@ -296,8 +288,7 @@ def joined_surrogates(text: str) -> str:
 class TextPieces:
     """Joins surrogates in streamed text.
 
-    A surrogate at the end of a piece is held back for the next piece.
-    """
+    A surrogate at the end of a piece is held back for the next piece."""
 
     def __init__(self) -> None:
         self._pending = ""
@@ -305,8 +296,7 @@ class TextPieces:
     def next(self, piece: str) -> str:
         """Add a piece, and return the text that can be passed on.
 
-        A lone surrogate at the end of the piece waits for the next piece.
-        """
+        A lone surrogate at the end of the piece waits for the next piece."""
         ends_within = "\ud800" <= piece[-1] <= "\udbff"
         if not self._pending and not ends_within:
             return piece
@@ -325,8 +315,7 @@ class OpenCall:
     """A tool call whose fragments are still arriving.
 
     `given_id` and `name` come from the API. `complete_arguments` holds arguments that arrived as an object, not as
-    text. `repeats` means that each fragment so far began with the previous one.
-    """
+    text. `repeats` means that each fragment so far began with the previous one."""
 
     id: str
     given_id: str | None = None
@@ -511,8 +500,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
     """Repair invalid fragments with the help of the whole arguments at the end of a call.
 
     The whole arguments need no repair, but the deviation is still reported. Returns `None` if no repair gives the same
-    arguments.
-    """
+    arguments."""
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None
     found = repair(call.pieces)
@@ -544,8 +532,7 @@ def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
 def read_input(text: str) -> Mapping[str, JsonValue]:
     """Parse the input of a call that the provider runs.
 
-    A text that is not a JSON object is wrapped in an object.
-    """
+    A text that is not a JSON object is wrapped in an object."""
     arguments, problem = read_arguments(text)
     if problem is None:
         return arguments

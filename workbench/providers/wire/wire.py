@@ -31,22 +31,19 @@ class AnswerReader(Protocol):
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of one server-sent event.
 
-        Raises ModelError for an error that the event reports, and for data that is not JSON.
-        """
+        Raises ModelError for an error that the event reports, and for data that is not JSON."""
         ...
 
     def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one JSON document instead of a stream.
 
-        Raises ModelError for a document that reports an error or is not an answer.
-        """
+        Raises ModelError for a document that reports an error or is not an answer."""
         ...
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """Yield the remaining events at the end of the stream, ending with `AnswerFinished`.
 
-        Raises ModelError for an empty stream, and for an answer that is not marked as complete.
-        """
+        Raises ModelError for an empty stream, and for an answer that is not marked as complete."""
         ...
 
 
@@ -86,8 +83,7 @@ _MAX_NUMBER = MAX_TOKENS // 3
 def as_dict(value: object) -> dict[str, Any]:
     """Return a value of an answer if it is an object, else an empty object.
 
-    Endpoints may send other values where their API has objects.
-    """
+    Endpoints may send other values where their API has objects."""
     return value if isinstance(value, dict) else {}
 
 
@@ -166,8 +162,7 @@ class Block:
 class TextPart:
     """A part of an answer's text.
 
-    `phase` is the name that the Responses API has for the kind of the text.
-    """
+    `phase` is the name that the Responses API has for the kind of the text."""
 
     text: str
     phase: str | None = None
@@ -189,8 +184,7 @@ class PausePart:
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
     """Return the provider state of an answer with these parts.
 
-    It is `None` if the parts are at most one text followed by calls.
-    """
+    It is `None` if the parts are at most one text followed by calls."""
     is_special = any(not {"block", "more", "phase", "written"}.isdisjoint(part) for part in parts)
     if is_special or any("text" in part for part in parts[1:]):
         return {"wire": wire, "parts": [*parts]}
@@ -206,8 +200,7 @@ def state_of(message: Message, wire: str) -> dict[str, Any]:
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
     """Return a part for a text; `None` for an empty text.
 
-    `written` are the pieces of the text including thoughts, which are not part of the answer.
-    """
+    `written` are the pieces of the text including thoughts, which are not part of the answer."""
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
@@ -260,7 +253,6 @@ def data_url(media: Media) -> str:
 def joined_states(first: JsonValue, second: JsonValue) -> JsonValue:
     """Join the provider states of an answer that arrived in two parts.
 
-    Each state lists all parts of its half.
-    """
+    Each state lists all parts of its half."""
     before, after = as_dict(first), as_dict(second)
     return {**before, **after, "parts": [*before.get("parts", ()), {"pause": True}, *after.get("parts", ())]}

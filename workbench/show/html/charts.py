@@ -31,8 +31,7 @@ def charts(
     """Return the charts that have data: pass rates, latencies, and cost and latency against the score.
 
     A chart against the score needs two models with both values. `on_same_cases` are the totals over the cases that all
-    models have. `comparison` has the runs.
-    """
+    models have. `comparison` has the runs."""
     # The rows of every chart but the last are models, so long names have room at the left.
     times = _times_of(comparison)
     timed = [each for each in totals if each.latency is not None and times.get(each.model)]

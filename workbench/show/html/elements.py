@@ -1,8 +1,7 @@
 """Elements of the HTML report, as markup in the page or as JSON for the script.
 
 Text from models, tools and files appears only as the text of an element or the value of an attribute, with every
-character visible.
-"""
+character visible."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ def el(name: str, *children: Node, **attributes: str | float | bool | None) -> E
     """Return an HTML element with children and attributes.
 
     Attribute names are written as in `class_` and `aria_label`. An attribute that is `None` or false is omitted. A true
-    attribute is empty.
-    """
+    attribute is empty."""
     given = {}
     for key, value in attributes.items():
         if value is not None and value is not False:
@@ -147,8 +145,7 @@ def _row(cells: Iterable[Node]) -> Element:
 def spans(line: Line) -> Iterator[Node]:
     """Yield the HTML of a line of text with roles.
 
-    Blanks that align the line in a terminal have no effect in HTML.
-    """
+    Blanks that align the line in a terminal have no effect in HTML."""
     for text, role in line:
         if role == "text":
             yield text
@@ -159,8 +156,7 @@ def spans(line: Line) -> Iterator[Node]:
 def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row: None) -> Iterator[Element]:
     """Yield the HTML elements of a view's blocks.
 
-    `link` returns the address that a row of a table links to, or `None`.
-    """
+    `link` returns the address that a row of a table links to, or `None`."""
     for block in view:
         match block:
             case Heading(line, level):

@@ -1,7 +1,6 @@
 """The HTML report of faults: a matrix of tools and faults by model, with the runs of each cell.
 
-The page needs no script. A cell links to its runs, and CSS shows the runs that the address names.
-"""
+The page needs no script. A cell links to its runs, and CSS shows the runs that the address names."""
 
 from __future__ import annotations
 

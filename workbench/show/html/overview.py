@@ -1,7 +1,6 @@
 """The overview of the HTML report: verdict, totals, gates, changes since the baseline, errors, causes and models.
 
-The overview is markup without a script. Its links select cases in the part that the script draws.
-"""
+The overview is markup without a script. Its links select cases in the part that the script draws."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 The page has an overview as markup, blocks of data, and a script that draws cases and runs from the blocks. A block is
 compressed JSON in base64, which cannot be read as markup. The script unpacks a block of runs when the user unfolds one
-of its runs.
-"""
+of its runs."""
 
 from __future__ import annotations
 
@@ -59,8 +58,7 @@ def page_pieces(
 ) -> Iterator[str]:
     """Yield the pieces of the HTML page without secrets, reading cases, facts and runs one at a time.
 
-    `style` is added to the style of all pages.
-    """
+    `style` is added to the style of all pages."""
     yield from begin_page(redactor.redact(title), part("page.css") + style, _script(), version)
     yield '<main class="page">\n'
     for each in flat(overview):

@@ -65,8 +65,7 @@ class PageCase:
 class PageFacts:
     """The facts of a run that are visible before the user unfolds the run.
 
-    `case` and `model` are the indices of the run's row and column.
-    """
+    `case` and `model` are the indices of the run's row and column."""
 
     case: int | None
     """Index of the row, or `None` for a fork of a case without other runs."""
@@ -85,8 +84,7 @@ def cases_of(
 ) -> Iterator[PageCase]:
     """Yield the rows of the matrix of cases and models.
 
-    `tags` are the tags of cases, by suite and case.
-    """
+    `tags` are the tags of cases, by suite and case."""
     # A cell without counted runs may still have forks. Forks have their own mark.
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = set()
@@ -159,8 +157,7 @@ def _empty_cell(score: str, label: str, *, disagree: bool) -> PageCell:
 def _label(cell: Cell, words: CellWords) -> str:
     """Return the label of a cell for screen readers.
 
-    The label begins with the visible text, because voice control finds a button by that text (WCAG 2.5.3).
-    """
+    The label begins with the visible text, because voice control finds a button by that text (WCAG 2.5.3)."""
     seen = " ".join(filter(None, (words.share + words.ungraded_status, words.score)))
     label = f"{seen}, {cell.model}: {cell.status.word}"
     if words.share:
@@ -179,8 +176,7 @@ def facts_of(
 ) -> Iterator[PageFacts]:
     """Yield the facts about each run that the page shows before the run is unfolded.
 
-    `causes` are the causes of failures by the index of a run.
-    """
+    `causes` are the causes of failures by the index of a run."""
     columns = {model: place for place, model in enumerate(models)}
     # Only one of several runs needs a number. A single run is named after its status.
     repeats = Counter((run.suite, run.case_id, run.model) for run in runs)

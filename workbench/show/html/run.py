@@ -1,8 +1,7 @@
 """A run in the HTML report: request, expectations, conversation and grades.
 
 Parts that depend on the grader are written once for each distinct view. `data-grade` holds the numbers of the graders
-with this view. The script shows the view of the selected grader.
-"""
+with this view. The script shows the view of the selected grader."""
 
 from __future__ import annotations
 
@@ -79,8 +78,7 @@ def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
     """Return a run as JSON for the page's script.
 
     `view` is the whole run. `head` and `steps` are for two runs side by side. Corresponding steps of both runs have
-    equal keys.
-    """
+    equal keys."""
     expected = Expectations()
     if run.case is not None:
         expected = expectations_of(run.case, run.result.grading)
@@ -627,8 +625,7 @@ class _Members(tuple[tuple[str, Any], ...]):
 def laid_out(value: Any, pad: str = "") -> str:
     """Return a value as JSON, on one line if it is short and indented otherwise.
 
-    `pad` is the indentation of the last line.
-    """
+    `pad` is the indentation of the last line."""
     inner = f"{pad}  "
     if isinstance(value, _Numeral):
         return str(value)

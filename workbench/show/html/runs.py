@@ -91,8 +91,7 @@ def _suites_text(report: RunsReport) -> str:
 def _summaries(report: RunsReport) -> list[RunSummary]:
     """Return the summaries of the runs with new repeat numbers.
 
-    Two batches have the same repeat numbers for a case, so the second batch continues the count.
-    """
+    Two batches have the same repeat numbers for a case, so the second batch continues the count."""
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []
     for result in report.results:
@@ -116,8 +115,7 @@ def _links(
     """Return the address of the run to show first, by suite, case and model.
 
     This is the first run that did not pass, or else the first run. With `beside`, the run of the earlier batch is shown
-    next to it.
-    """
+    next to it."""
     first: dict[tuple[str, str, str], int] = {}
     chosen: dict[tuple[str, str, str], int] = {}
     for number, run in enumerate(summaries, 1):

@@ -46,8 +46,7 @@ def _open(schema: dict[str, JsonValue]) -> None:
 class ReportModel(BaseModel):
     """Base class of the models of reports. Models are immutable and read the program's own objects by attribute.
 
-    The schema allows further keys, because later versions may add some.
-    """
+    The schema allows further keys, because later versions may add some."""
 
     model_config = ConfigDict(
         # Schemas of many nested models are slow to build, and a command needs few of them.
@@ -185,8 +184,7 @@ class GateWatchedReport(ReportModel):
 class GateReport(ReportModel):
     """A gate for the runs of a model, and the value that was reached.
 
-    `suite` is null for a gate from the command line.
-    """
+    `suite` is null for a gate from the command line."""
 
     suite: SuitePath | None
     model: str | None = Field(description="null for the runs of all models together")
@@ -217,8 +215,7 @@ class AggregateGateReport(ReportModel):
 class AggregateReport(ReportModel):
     """Statistics of a measure over the graded runs of a suite with a model.
 
-    Only runs that have a value count. A statistic that does not exist for these values is null.
-    """
+    Only runs that have a value count. A statistic that does not exist for these values is null."""
 
     suite: SuitePath
     model: str | None = Field(description="null for the runs of all models together")

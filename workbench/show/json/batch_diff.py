@@ -39,8 +39,7 @@ class WatchedReport(ReportModel):
 class PairedReport(ReportModel):
     """The paired tests of two columns. `better` and `worse` describe the second column compared with the first.
 
-    Pass rates and scores are tested separately, each at the level of 5%.
-    """
+    Pass rates and scores are tested separately, each at the level of 5%."""
 
     pairs: int = Field(description="number of cases graded with both models")
     better: int = Field(description="number of cases that are good only with the second model")
@@ -185,8 +184,7 @@ class _OfModel(ReportModel):
 class BatchTestReport(PairedReport, _OfModel):
     """The paired tests of one model.
 
-    The first column is the earlier batch, or the baseline, the second the later batch.
-    """
+    The first column is the earlier batch, or the baseline, the second the later batch."""
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:

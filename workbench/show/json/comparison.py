@@ -1,8 +1,7 @@
 """The JSON report of a comparison, version 1: the models that define its schema, and the conversion.
 
 The schema is committed as `docs/compare.schema.json`, and a test compares both. Within a version, keys may be added,
-and no key is changed or removed.
-"""
+and no key is changed or removed."""
 
 from __future__ import annotations
 
@@ -68,8 +67,7 @@ class ComparedCaseReport(ReportModel):
 class PassingReport(ReportModel):
     """The chances that one of `k` runs, or all of them, are good.
 
-    They are means over the cases with at least `k` graded runs.
-    """
+    They are means over the cases with at least `k` graded runs."""
 
     k: int
     cases: int
@@ -80,8 +78,7 @@ class PassingReport(ReportModel):
 class ModelReport(CountsReport):
     """The totals of a model's cases.
 
-    Counts are numbers of cases unless the name says runs. No rate or mean includes cases that were not graded.
-    """
+    Counts are numbers of cases unless the name says runs. No rate or mean includes cases that were not graded."""
 
     model: str
     cases: int
@@ -147,8 +144,7 @@ class _Sides(ReportModel):
 class PairReport(PairedReport, _Sides):
     """The comparison of two models case by case.
 
-    `better` and `worse` describe the second model compared with the first.
-    """
+    `better` and `worse` describe the second model compared with the first."""
 
     discordant: tuple[DiscordantReport, ...]
 

@@ -1,8 +1,7 @@
 """The JSON output of `workbench history`, version 1: the models that define its schema, and the conversions.
 
 The schema is committed as `docs/history.schema.json`, with a definition for each kind of output. A test compares both.
-Within a version, keys may be added, and no key is changed or removed.
-"""
+Within a version, keys may be added, and no key is changed or removed."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ class StoredSuite(ReportModel):
 class StoredPart(EndedReport):
     """The runs of one suite with one model in a batch.
 
-    Planned runs that are in none of the counts never finished.
-    """
+    Planned runs that are in none of the counts never finished."""
 
     suite: StoredSuite
     model: str
@@ -367,8 +365,7 @@ def shown_batch(
 ) -> ShownBatch:
     """Return a batch with its runs and gates.
 
-    The grades are those of `grading`, or the original grades if `grading` is `None`.
-    """
+    The grades are those of `grading`, or the original grades if `grading` is `None`."""
     regrades = tuple(StoredGrading.made(each, workbench=each.program) for each in gradings)
     return ShownBatch.made(
         batch,

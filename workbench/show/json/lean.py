@@ -2,8 +2,7 @@
 
 In version 1, each of the five grades of a run repeats the expected and actual value of each argument. Here a run has
 these values in `checked`, and grades refer to them. A key is left out if its value is its default in the schema, which
-is null or empty for most keys. The schema is committed as `docs/lean-report.schema.json`.
-"""
+is null or empty for most keys. The schema is committed as `docs/lean-report.schema.json`."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ class LeanGradeReport(GradeReport):
 class LeanRunReport(RunReport):
     """One run of a case with one model.
 
-    `repeat` counts from 0.
-    """
+    `repeat` counts from 0."""
 
     grades: tuple[LeanGradeReport, ...]
     checked: tuple[CheckedReport, ...] = Field((), description="the arguments that the grades refer to, each once")

@@ -1,7 +1,6 @@
 """JSON reports in pieces, without indentation: one line for each key of the document and for each record.
 
-Runs are written one at a time, so a large batch is never in memory as a whole.
-"""
+Runs are written one at a time, so a large batch is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ _Item = TypeVar("_Item")
 class Records(Generic[_Item]):
     """The records of one key of a document, such as its runs. Records are built one at a time.
 
-    `source_of` returns the source of a record: an object with the model's fields as attributes, or a dictionary.
-    """
+    `source_of` returns the source of a record: an object with the model's fields as attributes, or a dictionary."""
 
     model: type[ReportModel]
     items: Iterable[_Item]
@@ -58,8 +56,7 @@ def document_pieces(
 ) -> Iterator[str]:
     """Yield a document as JSON without secrets. `records` replaces values of the document by key.
 
-    With `lean`, values that are null, empty or a default are left out.
-    """
+    With `lean`, values that are null, empty or a default are left out."""
     shown = texts_by_key(redactor.redacted(document), lean=lean)
     before = "{"
     for name in type(document).model_fields:

@@ -1,8 +1,7 @@
 """The JSON report of a batch, version 1: the models that define its schema, and the conversion.
 
 The schema is committed as `docs/report.schema.json`, and a test compares both. Within a version, keys may be added, and
-no key is changed or removed.
-"""
+no key is changed or removed."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ from workbench.suite.suite_file import LineOf, unknown_line
 class TotalsReport(CountsReport):
     """Numbers of runs by status, and means and sums over runs.
 
-    No mean or rate includes runs that ended in an error or were skipped, stopped or not graded.
-    """
+    No mean or rate includes runs that ended in an error or were skipped, stopped or not graded."""
 
     runs: int
     mean_score: Finite | None = Field(description="0..1; null if nothing was scored")
@@ -219,8 +217,7 @@ class RegradeReport(ReportDocument):
 class BatchFacts:
     """Facts about a batch that its runs do not contain.
 
-    `batch` is the batch's number if the history has the batch. `cases` maps runs to the cases that graded them.
-    """
+    `batch` is the batch's number if the history has the batch. `cases` maps runs to the cases that graded them."""
 
     program_version: str
     started_at: str
@@ -255,8 +252,7 @@ def report_of(
 ) -> ReportDocument:
     """Return the JSON report of a batch.
 
-    `quality` and `failures` describe the runs that count.
-    """
+    `quality` and `failures` describe the runs that count."""
     records = report_records(results, quality.cases, line_of)
     document = report_without_records(results, quality, failures, facts)
     return document.model_copy(update={name: tuple(each) for name, each in records.items()})
@@ -358,7 +354,6 @@ def regraded_records(regraded: Iterable[Regraded]) -> Records[Regraded]:
 def regrade_pieces(document: ReportDocument, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
     """Yield the report of regraded recordings as JSON text.
 
-    `records` provides the runs, cases and recordings that `document` lacks.
-    """
+    `records` provides the runs, cases and recordings that `document` lacks."""
     whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
     return document_pieces(whole, records, redactor)

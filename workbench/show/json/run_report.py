@@ -167,8 +167,7 @@ class ForkReport(ReportModel):
     """The run from which a fork was made, and the place in that run.
 
     The place is before the request of a round. If `answered` is given, the place is after the round's answer and after
-    the results of its first `answered` calls.
-    """
+    the results of its first `answered` calls."""
 
     run_id: str
     model: str
@@ -235,8 +234,7 @@ class GradeReport(ReportModel):
 class StepReport(ReportModel):
     """A step of a chain, counted from 1, with its own grade by the deciding grader.
 
-    Indices of calls count all calls of the run.
-    """
+    Indices of calls count all calls of the run."""
 
     step: int
     status: Status | None = Field(description="null for a step that was never reached")
@@ -289,8 +287,7 @@ class AskedReport(ReportModel):
 class RunReport(ReportModel):
     """One run of a case with one model.
 
-    `repeat` counts from 0.
-    """
+    `repeat` counts from 0."""
 
     suite: SuitePath
     line: int | None = Field(None, description="line of the case in the suite's file, from 1; null if unknown")

@@ -1,8 +1,7 @@
 """Writers of report models as JSON text, read from the program's own objects without validation.
 
 A report has dozens of objects for each run. Writing their fields by the models' annotations, without creating the
-models, takes a quarter of the time. A test compares both ways.
-"""
+models, takes a quarter of the time. A test compares both ways."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ def text_of(model: type[ReportModel], *, lean: bool = False) -> Callable[[Any], 
     """Return a function that writes a report model as JSON on one line, with lone surrogates escaped.
 
     Its argument is an object with the fields as attributes, or a dictionary. It may lack fields with defaults. With
-    `lean`, a value that is null, empty or the default is left out.
-    """
+    `lean`, a value that is null, empty or the default is left out."""
     write = _writer(lean=lean).of(model)
     return lambda source: escape_lone_surrogates(write(source))
 

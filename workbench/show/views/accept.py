@@ -20,8 +20,7 @@ AcceptOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skipp
 """The outcome for a case.
 
 `unchanged`: the case already expects the calls. `not agreed`: no expectation lets all runs pass. `no runs`: no run
-counted.
-"""
+counted."""
 
 OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {
     "proposed": ("+", "passed"),
@@ -38,8 +37,7 @@ class AcceptedCase:
     """A case, and the expectations that `workbench accept` proposes for it.
 
     `runs` is the number of runs that counted. `left_out` has the reasons why other runs did not count. If there is a
-    proposal, `table` is the case with its new expectations, and `block` is the text of the case in the suite.
-    """
+    proposal, `table` is the case with its new expectations, and `block` is the text of the case in the suite."""
 
     case_id: str
     case_name: str
@@ -62,8 +60,7 @@ class AcceptedCase:
 class AcceptedSuite:
     """A suite, and the cases for which `workbench accept` proposes expectations.
 
-    `path` is the path to show. `before` and `after` are the text of the file before and after the change.
-    """
+    `path` is the path to show. `before` and `after` are the text of the file before and after the change."""
 
     path: str
     before: str

@@ -39,8 +39,7 @@ def agent_text(agent: AgentStarted) -> str:
 def settings_text(settings: Mapping[str, JsonValue]) -> str:
     """Return the settings of an agent in a batch: command, setup, mode, own tools, folder, variables.
 
-    For a model, the text is empty. A setting of an unexpected type is omitted.
-    """
+    For a model, the text is empty. A setting of an unexpected type is omitted."""
     if not isinstance(builtin := settings.get("builtin"), str):
         return ""
     parts = []

@@ -32,8 +32,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
 def coverage_texts(coverage: Coverage) -> Iterator[str]:
     """Yield texts on the covered share of the tools, and on the parts that no case covers.
 
-    Without tools, yield nothing.
-    """
+    Without tools, yield nothing."""
     if coverage.tools.total:
         shares = ", ".join(f"{share.covered} of {share.total} {noun}" for noun, share in coverage.shares)
         yield f"{shares} covered"

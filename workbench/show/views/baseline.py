@@ -38,8 +38,7 @@ class AgainstBaseline:
     """The changes of a batch's selected cases since its baseline.
 
     `suites` maps keys to suites. `grading` is the regrade of the baseline that was used. `fail_on` says which changes
-    fail the command.
-    """
+    fail the command."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -156,8 +155,7 @@ def baseline_view(
 
     In a terminal, the verdict comes last, because a terminal shows the end of an output. In a document, the verdict
     comes first, and fewer changes are listed. With `only_worse`, only cases that broke, are gone or missing, or ended
-    in an error are listed.
-    """
+    in an error are listed."""
     if as_document:
         yield Heading(verdict_line(against), level=2)
     title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}"

@@ -48,8 +48,7 @@ def head_lines(
     """Yield the name of a batch, its state and its settings.
 
     `shown` is the regrade that graded `runs`. `options` are the options for resuming the batch. `going` is true while a
-    program runs the batch.
-    """
+    program runs the batch."""
     yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
     ways: list[str] = []
     # Reruns that confirm a batch cannot be resumed.
@@ -83,8 +82,7 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
     """Yield a note on runs that lack the grades of the regrade in use, because they ended after it.
 
-    `history` is the option with which commands find the batch.
-    """
+    `history` is the option with which commands find the batch."""
     if grading is None or (at_ms := epoch_ms(grading.graded_at)) is None:
         return
     later = 0
@@ -125,8 +123,7 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
     """Yield the gates of a batch with the values that its runs reached.
 
     `gates` maps keys of suites to gates. A gate from the command line replaces them. Forks do not count. A shard yields
-    nothing, because it has only some of the runs.
-    """
+    nothing, because it has only some of the runs."""
     if batch.shard is not None:
         return
     if batch.min_score is not None:
@@ -165,8 +162,7 @@ def _that_count(runs: Iterable[RunRow]) -> Iterator[RunSummary]:
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
     """Yield a line for each run that did not pass or, with `every`, for each run.
 
-    Without `width`, no line is cut. At most `LINES_MAX` runs have a line.
-    """
+    Without `width`, no line is cut. At most `LINES_MAX` runs have a line."""
     # With a generator, the runs after the shown ones are only counted.
     listed = (run for run in runs if every or _needs_a_look(run))
     shown = list(islice(listed, LINES_MAX))

@@ -43,8 +43,7 @@ TONES: dict[ChangeKind, Role] = {
 class DiffSide(Protocol):
     """One of two compared batches: its record, its runs and its regrade.
 
-    Without a regrade, it has its original grades.
-    """
+    Without a regrade, it has its original grades."""
 
     @property
     def batch(self) -> BatchRow: ...
@@ -117,8 +116,7 @@ def changes_table(
 def counts_line(diff: BatchDiff) -> Line:
     """Return how many changes of each kind there are, and how many unchanged cases:
 
-    `2 broke · 1 fixed · 0 moved · 3 new`.
-    """
+    `2 broke · 1 fixed · 0 moved · 3 new`."""
     counts: list[Span] = []
     for kind in CHANGE_KINDS:
         number = len(diff.of(kind))
@@ -134,8 +132,7 @@ def counts_line(diff: BatchDiff) -> Line:
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield notes on different models and graders, and on cases that could not be compared.
 
-    `before` and `after` are the names of the batches. `suites` maps keys to suites.
-    """
+    `before` and `after` are the names of the batches. `suites` maps keys to suites."""
     if diff.across is not None:
         # Two batches with a single model each are compared even if the models differ.
         earlier, later = map(one_line, diff.across)
@@ -165,8 +162,7 @@ def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
 def _changed_graders(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield a note on each change of graders between the batches.
 
-    It names the affected cases unless all are affected.
-    """
+    It names the affected cases unless all are affected."""
     compared: set[tuple[str, str]] = set()
     for each in diff.decided:
         compared.update(each.cases)
@@ -202,8 +198,7 @@ def _models_left(diff: BatchDiff) -> str:
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
     """Yield all notes on the comparison of two stored batches.
 
-    `same` is as in `batch_diff`. `history` is the option with which commands find the batches.
-    """
+    `same` is as in `batch_diff`. `history` is the option with which commands find the batches."""
     suites = {}
     for side in (before, after):
         for suite in side.batch.suites:
@@ -233,8 +228,7 @@ def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
 def title_of(before: DiffSide, after: DiffSide) -> str:
     """Return a title with the name and start of both batches, and the regrade of each that uses one.
 
-    Example: `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`.
-    """
+    Example: `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`."""
     titles = []
     for side in (before, after):
         at = local_time(side.batch.started_at)

@@ -50,8 +50,7 @@ class BatchFacts:
 
     `parts` are the batch's counts by the grades of `grading`, or by the original grades. `regraded` says how often it
     was regraded. `going` is true while a program runs the batch. `marked` is true if the user marked it for a
-    comparison.
-    """
+    comparison."""
 
     batch: BatchRow
     parts: Sequence[BatchPart]
@@ -103,8 +102,7 @@ def facts_of(
     """Return the rows of batches with their original grades.
 
     `regraded` says how often each batch was regraded, by number. `going` has the numbers of batches that a program is
-    running.
-    """
+    running."""
     times = regraded or {}
     facts = []
     for batch in batches:
@@ -217,8 +215,7 @@ def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -
     """Return how many runs of a batch are missing, and why: `3 of 20 runs missing: stopped`.
 
     The text is empty if no run is missing. `going` is true while a program runs the batch. `ways_on` are ways to
-    complete the missing runs, other than merging.
-    """
+    complete the missing runs, other than merging."""
     if going:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
     if not batch.missing:
@@ -251,8 +248,7 @@ def why_missing(batch: BatchRow) -> str:
 def merge_hint(batch: BatchRow) -> str:
     """Return a hint on how to complete a merged batch by merging its shards again.
 
-    The hint is empty for any other batch, and for a batch whose shards come from different splits of the plan.
-    """
+    The hint is empty for any other batch, and for a batch whose shards come from different splits of the plan."""
     if batch.merged is None or batch.merged.of is None:
         return ""
     if batch.merged.missing:
@@ -279,8 +275,7 @@ def made_with(batch: BatchRow, agents: Mapping[str, Sequence[str]] = MappingProx
     """Yield the version and the settings of a batch, then the address and the parameters of each model.
 
     `agents` are the names and versions of agents by model. A history from elsewhere may have a setting of an unexpected
-    type, which is omitted.
-    """
+    type, which is omitted."""
     settings = batch.settings
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
     at_a_time = settings.get("concurrency")
@@ -353,8 +348,7 @@ class Trend:
 def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> Table[Trend]:
     """Return a table with the trend of each suite with each model.
 
-    `trends` are those of `trends_of`, oldest batch first.
-    """
+    `trends` are those of `trends_of`, oldest batch first."""
     known = {suite.key: suite for suite in suites}
     paths = Counter(suite.path for suite in known.values())
     rows: list[Trend] = []

@@ -68,8 +68,7 @@ def text_report(
     secrets. At most `LINES_MAX` runs are listed.
 
     Forks are in the table, but count only if all runs are forks. The amount `little` omits passed runs. The amount
-    `much` adds the issues of passed runs and the result of each grader.
-    """
+    `much` adds the issues of passed runs and the result of each grader."""
     # With a generator, only the shown runs are searched for secrets.
     listed = (result for result in results if _is_listed(result, amount))
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
@@ -187,8 +186,7 @@ def run_lines(
 ) -> Iterator[str]:
     """Yield the table of runs, with the issues of each run below it.
 
-    After the last repeat of a case, the combined result of its repeats follows.
-    """
+    After the last repeat of a case, the combined result of its repeats follows."""
     ending = _cases_by_last_run(runs, cases)
     outputs = ServerOutputs(paint)
     laid = TableLayout(runs_table(runs, suite_names), titled=True, measured=len(runs))
@@ -208,8 +206,7 @@ def run_lines(
 def _cases_by_last_run(results: Sequence[RunResult], cases: LazyCaseResults) -> dict[str, CaseResult]:
     """Return the cases that have repeats, by the id of their last shown run.
 
-    Ids identify runs, because a run without its secrets is a different object from the run in its case.
-    """
+    Ids identify runs, because a run without its secrets is a different object from the run in its case."""
     places = {run.run_id: place for place, run in enumerate(results)}
     last: dict[str, CaseResult] = {}
     for case in cases.repeated:
@@ -263,8 +260,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
 def _run_issues(result: RunResult, grade: Grade, shown: Container[tuple[object, ...]]) -> Iterator[Issue]:
     """Yield the issues of a run, except those in `shown`.
 
-    Issues of a chain's failed steps have their own lines. Calls of steps that the chain never reached are omitted.
-    """
+    Issues of a chain's failed steps have their own lines. Calls of steps that the chain never reached are omitted."""
     never = set()
     for step in result.steps:
         if step.status is None:
@@ -278,8 +274,7 @@ def _run_issues(result: RunResult, grade: Grade, shown: Container[tuple[object, 
 def _issue_key(issue: Issue) -> tuple[object, ...]:
     """Return a key for an issue that does not depend on its wording.
 
-    A call that is wrong for its step may also be in the wrong order among all calls. Both issues have the same key.
-    """
+    A call that is wrong for its step may also be in the wrong order among all calls. Both issues have the same key."""
     return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
 
 

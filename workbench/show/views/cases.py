@@ -26,8 +26,7 @@ from workbench.show.when import local_time
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
     """Yield the combined result of a case's repeats: rule, status, number of good runs, mean and deviation.
 
-    With `with_arguments`, also yield the mean and deviation of each argument, as shares of its weight.
-    """
+    With `with_arguments`, also yield the mean and deviation of each argument, as shares of its weight."""
     graded = len(case.graded)
     parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {case.status.sign} {case.status}"]
     if graded:
@@ -54,8 +53,7 @@ _MODEL_MAX = 24
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
     """Return the results of a case by model and batch, oldest batch first.
 
-    Forks do not count.
-    """
+    Forks do not count."""
     figures: dict[str, dict[int, list[RunSummary]]] = {}
     # A dictionary keeps insertion order, so each model has its oldest batch first.
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
@@ -88,8 +86,7 @@ def case_lines(
 ) -> Iterator[str]:
     """Yield the results of a case over time: each model's trend, then its result in each batch, newest first.
 
-    `cells` is the value of `over_time` for `runs`. A note marks where the suite changed.
-    """
+    `cells` is the value of `over_time` for `runs`. A note marks where the suite changed."""
     hashes = {run.batch: run.suite.hash for run in runs}
     names = {number: called(batches[number]) for number in hashes}
     model_width = min(widest_cells(cells), _MODEL_MAX)
@@ -141,8 +138,7 @@ _WHAT_MAX = 400
 class Title:
     """The title of a case: the names of suite and case, or the name of the case alone if `suite` is empty.
 
-    `lead` and `tail` enclose the title and are never cut.
-    """
+    `lead` and `tail` enclose the title and are never cut."""
 
     suite: str
     case: str
@@ -157,8 +153,7 @@ class Title:
     def cut(self, width: int) -> str:
         """Return the title in at most `width` cells.
 
-        The suite's name is cut first, because the name of the case distinguishes one line from the next.
-        """
+        The suite's name is cut first, because the name of the case distinguishes one line from the next."""
         if cell_len(self.whole) <= width:
             return self.whole
         case = one_line(self.case)

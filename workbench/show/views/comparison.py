@@ -1,8 +1,7 @@
 """Models side by side: their cells, totals, errors and paired tests.
 
 `cell_line` makes the text of a cell, `verdict_line` that of one result of a pair, and `totals_rows` that of the totals.
-Reports and the app show the same texts.
-"""
+Reports and the app show the same texts."""
 
 from __future__ import annotations
 
@@ -88,8 +87,7 @@ def comparison_view(
 
     With `only_differences`, cases with the same result for all graded models are omitted. With `filtered`, cases
     outside the filter are omitted. Totals and tests always cover all cases. `interrupted` is true if the batch was
-    interrupted.
-    """
+    interrupted."""
     titles = _titles(comparison)
     chosen = list(comparison.rows)
     if filtered is not None:
@@ -241,8 +239,7 @@ class CellWords(NamedTuple):
 def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
     """Return the parts of a cell as texts.
 
-    `with_repeats` is true if any cell of the comparison has several runs.
-    """
+    `with_repeats` is true if any cell of the comparison has several runs."""
     if not cell.is_graded:
         return CellWords("", "", cell.status, "", "")
     share = broke_off = spread = latency = ""
@@ -412,8 +409,7 @@ def totals_rows(
     Counts that are 0 for all models are omitted. Without repeats, pass@k and pass^k are omitted. `cases` is the number
     of compared cases. If a value covers fewer cases, their number follows the value. The Pareto front is computed from
     `on_same_cases`, which is `None` while runs are in progress. Then there is no front, and only the pass rate shows
-    its number of cases.
-    """
+    its number of cases."""
     # While runs are in progress, a number of cases after every value would make the values hard to find.
     all_cases = cases
     if on_same_cases is None:
@@ -543,8 +539,7 @@ def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
 def _pass_at_k_rows(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
     """Yield pass@k and pass^k: the chances that one of k runs passes, and that all of them pass.
 
-    pass@k is by Chen et al. (2021), pass^k by Yao et al. (2024, τ-bench).
-    """
+    pass@k is by Chen et al. (2021), pass^k by Yao et al. (2024, τ-bench)."""
     most = max((len(each.passing) for each in totals), default=0)
     # Without repeats, pass@1 equals the pass rate, which already has a row.
     if most < 2:

@@ -71,8 +71,7 @@ _COPIED_CELLS = 120
 def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
     """Yield a summary of the causes of failures, each with its frequency, main subject and advice.
 
-    Without failed runs, yield nothing.
-    """
+    Without failed runs, yield nothing."""
     if not failures.failed:
         return
     yield ""
@@ -121,8 +120,7 @@ def often(group: CauseNumbers) -> str:
 def concerned(group: CauseNumbers) -> str:
     """Return the tool or parameter that a cause concerns most often, and the number of others.
 
-    The text is empty if there is none.
-    """
+    The text is empty if there is none."""
     if not group.subjects:
         return ""
     (subject, count), *others = group.subjects
@@ -146,8 +144,7 @@ def symptom_text(symptom: Symptom) -> str:
 class RunNames:
     """The names of failed runs in texts.
 
-    A name includes the suite (by path) if there are several suites, and the model if there are several models.
-    """
+    A name includes the suite (by path) if there are several suites, and the model if there are several models."""
 
     suites: Mapping[str, str]
     with_suite: bool = True

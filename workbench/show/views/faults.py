@@ -43,8 +43,7 @@ _NOTHING = "(nothing)"
 def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
     """Yield the matrix of faults, then the trials in which a model did not react well.
 
-    The matrix has a row for each tool with a fault and a column for each model.
-    """
+    The matrix has a row for each tool with a fault and a column for each model."""
 
     def cell(row: tuple[str, FaultName, FaultDuration], column: int) -> Value:
         return cell_value(matrix.cell(row, matrix.models[column]))

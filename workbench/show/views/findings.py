@@ -1,7 +1,6 @@
 """Findings on suites and tools that need no run, as GitLab Code Quality and as SARIF.
 
-Each finding has a fingerprint that does not change when lines move.
-"""
+Each finding has a fingerprint that does not change when lines move."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ class StaticFinding(NamedTuple):
     """A finding at a line of a suite's file.
 
     `rule` names the kind of the finding. `subject` names the affected part in words that stay the same when lines or
-    cases move.
-    """
+    cases move."""
 
     rule: str
     level: Level

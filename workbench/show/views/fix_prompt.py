@@ -1,7 +1,6 @@
 """A prompt that asks a coding agent to fix a failed run: the request, the result, and the allowed changes.
 
-Texts from users, models and tools are labelled as data. They are in fenced blocks that no such text can close.
-"""
+Texts from users, models and tools are labelled as data. They are in fenced blocks that no such text can close."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ Neither the request nor the name of the case is to be changed, and no descriptio
 def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
     """Return a Markdown prompt that asks a coding agent to fix a failed run. It may contain secrets.
 
-    `suite` is the path of the suite. Raise ValueError with the reason for a run that did not fail.
-    """
+    `suite` is the path of the suite. Raise ValueError with the reason for a run that did not fail."""
     if result.status != Status.FAILED:
         why = after(" (", result.reason, ")")
         raise ValueError(f"the run did not fail, it is {result.status}{why}: choose a failed run")

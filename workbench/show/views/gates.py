@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 class Demand(NamedTuple):
     """A gate or an aggregate with the value that was reached, and remarks for the lines below.
 
-    `met` is `None` for an aggregate without gates.
-    """
+    `met` is `None` for an aggregate without gates."""
 
     met: bool | None
     line: Line

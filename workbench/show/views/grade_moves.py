@@ -65,8 +65,7 @@ class MovesFold:
         """The changes in words, most frequent first. Empty if nothing changed.
 
         Examples: `15 runs: 12 passed → failed, 3 scores higher`; for a single kind `4 runs of 2 cases: failed →
-        warned`; for a single score `score 0.85 → 0.92`.
-        """
+        warned`; for a single score `score 0.85 → 0.92`."""
         moved = self._kinds.total()
         if not moved or (moved == 1 and self._numbers):
             return self._numbers

@@ -72,8 +72,7 @@ def _why(issue: Issue) -> str:
 def issue_place(issue: Issue) -> str:
     """Return the call (counted from 1), the tool and the argument of an issue.
 
-    The text is empty if the issue concerns the whole run.
-    """
+    The text is empty if the issue concerns the whole run."""
     subject = ".".join(filter(None, (issue.tool, issue.argument)))
     if issue.call is None:
         return subject
@@ -128,8 +127,7 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 def is_doubt(issue: Issue, result: RunResult) -> bool:
     """Return whether an issue is worth a look even though the run passed.
 
-    This is true of invalid calls, of calls that a real server answered with an error, and of a user who gave up.
-    """
+    This is true of invalid calls, of calls that a real server answered with an error, and of a user who gave up."""
     if issue.kind in ("schema violation", "broken arguments", "user gave up"):
         return True
     if issue.kind != "tool error" or issue.call is None:
@@ -154,8 +152,7 @@ def doubts(result: RunResult) -> list[str]:
 def why_passed(result: RunResult) -> str:
     """Return why a run with issues did not fail: its score, and the threshold that the score meets.
 
-    The text is empty for other runs.
-    """
+    The text is empty for other runs."""
     grade = result.grade
     if grade is None or grade.score is None or not result.passed:
         return ""
@@ -171,8 +168,7 @@ def why_passed(result: RunResult) -> str:
 def note_of_step(step: StepGrade, steps: int, *, brief: bool = False) -> Note:
     """Return the grade of a step among `steps`: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`.
 
-    `brief` omits the reason of a step that passed.
-    """
+    `brief` omits the reason of a step that passed."""
     text = f"step {step.step:>{len(str(steps))}}  {score_text(step.score, f'{NOTHING:>4}')}"
     if not brief or step.status != Status.PASSED:
         text += f"  {one_line(step.why)}"
@@ -207,8 +203,7 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 def metric_text(metric: Metric) -> str:
     """Return the value of a named check on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`.
 
-    If the check does not hold, the remaining facts are in its issue.
-    """
+    If the check does not hold, the remaining facts are in its issue."""
     value = f"{metric.name} {score_text(metric.value)}"
     if metric.about is not None:
         return one_line(f"{value} ({metric.about})")

@@ -34,8 +34,7 @@ _WORTH_A_WORD_S = 2.0
 class _OfModel:
     """The counts of one model's runs.
 
-    `made` counts the runs that took time in this process, without runs that had ended earlier.
-    """
+    `made` counts the runs that took time in this process, without runs that had ended earlier."""
 
     planned: int = 0
     done: int = 0
@@ -48,8 +47,7 @@ class _OfModel:
 class Progress:
     """The counts of a running batch.
 
-    Times are in seconds, and all of one clock.
-    """
+    Times are in seconds, and all of one clock."""
 
     statuses: Counter[Status] = field(default_factory=Counter)
     cost_usd: float = 0.0
@@ -147,8 +145,7 @@ class Progress:
     def left_s(self, now_s: float) -> float | None:
         """Return the estimated remaining seconds. Models run in parallel, so the slowest model decides.
 
-        Return `None` if nothing is left, or while the speed of a model with remaining runs is unknown.
-        """
+        Return `None` if nothing is left, or while the speed of a model with remaining runs is unknown."""
         guesses: list[float] = []
         for model in self._models.values():
             left = model.planned - model.done

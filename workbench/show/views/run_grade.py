@@ -22,8 +22,7 @@ PlacedCall = tuple[Place, ExpectedCall]
 def expected_of(case: Case) -> tuple[PlacedCall, ...]:
     """Return the expected calls of a case in the order of `Case.expected_calls()`.
 
-    In a chain, the place of a call is its step, counted from 0.
-    """
+    In a chain, the place of a call is its step, counted from 0."""
     steps: list[PlacedCall] = []
     for at, step in enumerate(case.steps):
         if step.expected_call is not None:
@@ -42,8 +41,7 @@ def missing_calls(
     """Return the missing calls of a run in order. Each has the index of the item that follows it.
 
     `calls` are the indices of the run's calls, and each call's result is the next item. `outcome` is the index of the
-    run's end. `steps` maps each step of a chain to the index of the item before which the step ends.
-    """
+    run's end. `steps` maps each step of a chain to the index of the item before which the step ends."""
     by_expected: dict[int, CallPairing] = {}
     lost: set[int] = set()
     met: dict[int, int] = {}
@@ -93,8 +91,7 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
     """Return the index of the item before which an expected call is shown as missing.
 
     This is the next call of the sequence that the model made. Without such a call, it is the item after the previous
-    call of the sequence, or else `end`.
-    """
+    call of the sequence, or else `end`."""
     position = _position(expected, index)
     if position is None:
         return end
@@ -117,8 +114,7 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
     """Return the position of an expected call in the ordered sequence, or `None` if the case has no sequence.
 
-    If the case does not have the call, its position is its index.
-    """
+    If the case does not have the call, its position is its index."""
     if index >= len(expected):
         return index
     place = expected[index][0]
@@ -138,8 +134,7 @@ def put_grade(
 ) -> None:
     """Show a grade in place of the earlier grade. `first` is true if there is no earlier grade.
 
-    `former` is the original result of a regraded run.
-    """
+    `former` is the original result of a regraded run."""
     outcome = run.end()
     if (asked := run.request()) is not None:
         asked.over = True
@@ -261,8 +256,7 @@ class _Steps:
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
         """Return the issues and verdicts to show at a call. `issues` and `pairing` are those of the whole run.
 
-        A step's issues and verdicts replace them if the step has issues at the call or pairs the call differently.
-        """
+        A step's issues and verdicts replace them if the step has issues at the call or pairs the call differently."""
         verdicts: tuple[ArgumentVerdict, ...] = ()
         wanted, other_tool = None, False
         if pairing is not None:

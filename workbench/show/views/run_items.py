@@ -39,8 +39,7 @@ class MessageItem:
 
     `number` counts the shown messages and answers, and is `None` for a system prompt. `by_hand` is true if the user
     added the message while the run was held. `source` names the origin of a message by a conversation's user. `refused`
-    are the messages that were not sent before this message.
-    """
+    are the messages that were not sent before this message."""
 
     role: str
     text: GrowingText
@@ -71,8 +70,7 @@ class NoticeItem:
 class SuiteCallItem:
     """A call that the suite made before or after the run, with its result.
 
-    For a call after a graded run, `holds` says whether the result is as expected.
-    """
+    For a call after a graded run, `holds` says whether the result is as expected."""
 
     call: OwnCallAnswered
     holds: bool | None = None
@@ -93,8 +91,7 @@ class StepItem:
     """The beginning of a step of a chain.
 
     `of` is the number of steps, if known. `step` is `None` for the final request after the last step. `unprompted` is
-    true if the step has no system prompt although other steps have one. `grade` is set once the run is graded.
-    """
+    true if the step has no system prompt although other steps have one. `grade` is set once the run is graded."""
 
     step: int | None
     of: int | None = None
@@ -113,8 +110,7 @@ class HoldItem:
     """A place before the request of a round, where the run can be held.
 
     The run is held there while `why` is set. `request` is the request or the reason why it cannot be sent, if known.
-    `said` is the message of a conversation's user that is sent first when the run continues.
-    """
+    `said` is the message of a conversation's user that is sent first when the run continues."""
 
     round: int
     why: str | None
@@ -127,8 +123,7 @@ class ForkItem:
     """The place where a fork begins to differ from its origin.
 
     `difference` is the first difference, once known. `origin` names the original run. It is empty if only the event is
-    known.
-    """
+    known."""
 
     fork: Forked
     origin: str = ""
@@ -141,8 +136,7 @@ class RoundItem:
 
     `begun` is true once a part of the answer has arrived. Until then, `awaited` is the progress of the request, and
     `now_s` the current time on the run's clock, if known. `retry` is set while the request waits to be repeated at
-    `retry_at`. `replayed` is true if the request was copied from the origin of a fork.
-    """
+    `retry_at`. `replayed` is true if the request was copied from the origin of a fork."""
 
     number: int
     round: int
@@ -181,8 +175,7 @@ class CallItem:
     """A tool call. Once the run is graded, it has verdicts and issues.
 
     `index` is the call's position among the run's calls, or `None` for a call that is only shown. `edited` are
-    arguments that the user replaced. `held` is the reason why the run is held before the call.
-    """
+    arguments that the user replaced. `held` is the reason why the run is held before the call."""
 
     call_id: str
     tool: str
@@ -205,8 +198,7 @@ class ResultItem:
 
     `unedited` is the original of an edited result. Until the result arrives, `asks` is the reason why the run asks for
     permission, or `progress` is the progress of the execution. `held_ms` is the time that permission took. `held` is
-    the reason why the run is held after the result.
-    """
+    the reason why the run is held after the result."""
 
     result: ResultReceived | None = None
     unedited: ResultReceived | None = None
@@ -222,8 +214,7 @@ class ResultItem:
 class MissingItem:
     """An expected call that the model did not make.
 
-    `expected` is the call's index among the case's expected calls.
-    """
+    `expected` is the call's index among the case's expected calls."""
 
     tool: str
     expected: int
@@ -236,8 +227,7 @@ class OutcomeItem:
     """The end of the run and, once the run is graded, its result.
 
     `former` is the original result of a run that was regraded. `requirements` are those of `final`, and `met` are those
-    that the run met. `issues` has the others.
-    """
+    that the run met. `issues` has the others."""
 
     finish: RunFinished | None = None
     result: RunResult | None = None
@@ -269,8 +259,7 @@ Item = (
 class RunItems:
     """The items of a shown run, in a list that grows at its end.
 
-    Each call is followed directly by its result.
-    """
+    Each call is followed directly by its result."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -435,8 +424,7 @@ class RunItems:
     def take_cut(self) -> int | None:
         """Return how many items at the start are still the same objects as at the last call, or `None` for all.
 
-        Later items were removed, and new items may be in their places.
-        """
+        Later items were removed, and new items may be in their places."""
         # Each cut is reported once. The next report covers only cuts after this call.
         cut, self._cut = self._cut, None
         return cut

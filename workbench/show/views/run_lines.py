@@ -1,7 +1,6 @@
 """Lines of a run's items at a given width.
 
-Long values are cut unless they are expanded.
-"""
+Long values are cut unless they are expanded."""
 
 from __future__ import annotations
 
@@ -254,8 +253,7 @@ class _Layout(NamedTuple):
         """Return the lines of a hold, or no line if the run is not held there.
 
         A hold stands before a request or a user's message. The request takes one line. When expanded, it shows
-        everything that is sent.
-        """
+        everything that is sent."""
         if item.why is None:
             return []
         if item.said is not None:
@@ -320,8 +318,7 @@ class _Layout(NamedTuple):
     def set_aside(self, item: SupersededItem) -> Sequence[Line]:
         """Return the lines of an answer that a later one replaced.
 
-        This is a summary on one line or, if expanded, the whole answer.
-        """
+        This is a summary on one line or, if expanded, the whole answer."""
         head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
         if not self.expanded:
             return [(*head, Span(f": {_answer_summary(item.items, self.width)}", "muted"))]
@@ -700,8 +697,7 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
     """Return the rows of a value and its notes.
 
-    A note that does not fit loses the word "expected". If the note still does not fit, it goes below the value.
-    """
+    A note that does not fit loses the word "expected". If the note still does not fit, it goes below the value."""
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):

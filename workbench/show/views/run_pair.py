@@ -1,7 +1,6 @@
 """Two runs side by side: the lines of their aligned rows, and the layout of both sides in columns or stacked.
 
-Values and texts may be long, so lines are built on demand (`show.lazy_lines`).
-"""
+Values and texts may be long, so lines are built on demand (`show.lazy_lines`)."""
 
 from __future__ import annotations
 
@@ -172,8 +171,7 @@ def _difference_at(left: str, right: str) -> int:
 def _from(text: str, at: int, how: PartState, width: int, rows: int) -> Line:
     """Return the part of a text to show.
 
-    If the difference is beyond the first row, the part begins shortly before the difference.
-    """
+    If the difference is beyond the first row, the part begins shortly before the difference."""
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
@@ -274,8 +272,7 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> PartState:
 def _value(text: str, at: int, how: PartState, room: int) -> Line:
     """Return the value of an argument on one row.
 
-    Equal and different parts have different colours. A value on only one side is highlighted as JSON.
-    """
+    Equal and different parts have different colours. A value on only one side is highlighted as JSON."""
     match how:
         case "same":
             return cut_line((Span(text, "muted"),), room)

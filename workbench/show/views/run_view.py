@@ -1,7 +1,6 @@
 """A fold of a run's events and grade into items to show. The fold records which items changed.
 
-The events are those of `TrajectoryFold`. An unexpected event is ignored and never an error.
-"""
+The events are those of `TrajectoryFold`. An unexpected event is ignored and never an error."""
 
 from __future__ import annotations
 
@@ -140,8 +139,7 @@ class RunView:
     def delay_until(self, until: datetime) -> None:
         """Show that the next request waits, because the endpoint asked another run to wait.
 
-        The next event ends the notice.
-        """
+        The next event ends the notice."""
         self._end_wait()
         # A time of day stays correct without a redraw, unlike a countdown.
         at = f"{until.astimezone():%H:%M:%S}"
@@ -150,8 +148,7 @@ class RunView:
     def set_request(self, request: HttpRequest | str) -> None:
         """Show the request before which the run is held, or why the request cannot be sent.
 
-        The request stays visible until the run continues.
-        """
+        The request stays visible until the run continues."""
         set_request(self._run, request)
 
     def _end_wait(self) -> None:
@@ -305,8 +302,7 @@ class RunView:
         """Attach a grade in place of the earlier grade.
 
         `expected` are the case's expected calls with their places. `former` is the original result of a regraded run.
-        `final` is the case's `final`.
-        """
+        `final` is the case's `final`."""
         put_grade(self._run, result, expected, former, first=not self.graded, final=final)
         self.graded = True
 
@@ -317,8 +313,7 @@ class RunView:
     def take_cut(self) -> int | None:
         """Return how many items at the start are still the same objects as at the last call, or `None` for all.
 
-        Later items were removed, and new items may be in their places.
-        """
+        Later items were removed, and new items may be in their places."""
         return self._run.take_cut()
 
     # Before a request
@@ -554,8 +549,7 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
 def set_aside(run: RunItems, asked: Regenerated) -> None:
     """Show that the last request will be repeated.
 
-    The request's answer becomes one item. Messages that were added after the answer move before the next attempt.
-    """
+    The request's answer becomes one item. Messages that were added after the answer move before the next attempt."""
     request = run.request()
     if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
         return
@@ -579,8 +573,7 @@ class RunPlace:
     On a call or its result, `call_id` is the call, `call_index` is its index in `Trajectory.calls`, and `answered` is
     the number of calls of the round that are answered before this place. `after_result` is true on a result that has
     arrived. The result's call then counts as answered. Items of a replaced answer have a round but no call. `step` is
-    the step of a chain, from 1.
-    """
+    the step of a chain, from 1."""
 
     round: int
     call_id: str | None = None
@@ -593,8 +586,7 @@ class RunPlace:
 def place_at(run: RunItems, index: int) -> RunPlace | None:
     """Return the place of the item at an index, or `None` for the end of a run.
 
-    The cost does not depend on the length of the run.
-    """
+    The cost does not depend on the length of the run."""
     item = run.items[index]
     if isinstance(item, OutcomeItem):
         return None
@@ -626,8 +618,7 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 def _step(run: RunItems, index: int) -> int | None:
     """Return the number of the step with the last heading at or above an index.
 
-    Return `None` if there is no such heading, or if a request is between the heading and the index.
-    """
+    Return `None` if there is no such heading, or if a request is between the heading and the index."""
     headings = bisect_right(run.steps, index)
     if not headings:
         return None

@@ -40,8 +40,7 @@ class ShownRun(NamedTuple):
     """A run without secrets, and the case that graded it.
 
     `case` is `None` if the stored suite is no longer readable. `line` is the line of the case in its suite's file, from
-    1, or `None` without such a file.
-    """
+    1, or `None` without such a file."""
 
     result: RunResult
     case: Case | None

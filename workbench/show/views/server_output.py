@@ -78,8 +78,7 @@ def last_said(output: ServerOutput | None) -> str:
 def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
     """Return why a server is down: the failure, the last line of its output, and the key that opens its log.
 
-    A notice has no room for the command and the file, so they are omitted.
-    """
+    A notice has no room for the command and the file, so they are omitted."""
     # The reason of a server's failure ends with the command that started the server.
     failure, command, _ = reason.rpartition(" (command: ")
     if not command:

@@ -1,8 +1,7 @@
 """The table of prompts that plugin directories require from a submission.
 
 The table has prompts that must call a tool and prompts that must not call one. It shows expected tools, calls and
-verdicts.
-"""
+verdicts."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ _CELL_MAX = 1_000
 def kind_of(case: Case) -> Kind:
     """Return whether a case demands a call or forbids all calls.
 
-    Any other case, and a skipped case, is `other` and does not count as a prompt of a submission.
-    """
+    Any other case, and a skipped case, is `other` and does not count as a prompt of a submission."""
     # A skipped case has no result to submit.
     if case.skip is not None:
         return "other"
@@ -52,8 +50,7 @@ def kind_of(case: Case) -> Kind:
 def what_is_missing(cases: Iterable[Case]) -> str | None:
     """Return a text on the prompts that a submission lacks, or `None` if it lacks none.
 
-    The text lists the ids of the cases that are `other`.
-    """
+    The text lists the ids of the cases that are `other`."""
     ids: defaultdict[Kind, list[str]] = defaultdict(list)
     for case in cases:
         ids[kind_of(case)].append(case.id)
@@ -83,8 +80,7 @@ class Prompt:
     """A case with one model: its prompt, calls and verdict.
 
     `asked_for` is true for prompts that a directory requires. `made_calls` are the calls of the first run with this
-    verdict.
-    """
+    verdict."""
 
     model: str
     number: int

@@ -14,8 +14,7 @@ from workbench.numerals import duration_text
 class Timing:
     """The duration of a batch in milliseconds, and its pace.
 
-    `start_up_ms` is the time during which servers or models were starting.
-    """
+    `start_up_ms` is the time during which servers or models were starting."""
 
     took_ms: float
     start_up_ms: float

@@ -37,8 +37,7 @@ class ToolSource:
     the end of the server's standard error. `task_tools` names tools that models are not offered because they can be
     called only as MCP tasks. `issues` are the violations of the protocol in the server's list. `instructions` are the
     server's text on how to use its tools. If `instructions_are_sent`, this text is part of the system prompt. `notices`
-    concern the server's start.
-    """
+    concern the server's start."""
 
     server: str | None
     tools: tuple[ToolDefinition, ...] = ()
@@ -57,8 +56,7 @@ class ToolSource:
 class SuiteTools:
     """All tools of a suite, grouped by source.
 
-    `findings` are lint's findings. They are `None` if lint did not run.
-    """
+    `findings` are lint's findings. They are `None` if lint did not run."""
 
     path: str
     name: str
@@ -141,8 +139,7 @@ def lint_text(finding: LintFinding) -> str:
 def marks_text(tool: ToolDefinition) -> str:
     """Return a tool's hints on its effects in words.
 
-    The text is empty for a tool that a suite defines without hints.
-    """
+    The text is empty for a tool that a suite defines without hints."""
     hints = hints_in_words(tool.annotations)
     if not hints and tool.server is not None:
         return "not marked, so it may do anything"

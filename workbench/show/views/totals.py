@@ -68,8 +68,7 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
 def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
     """Yield the totals of the cases of one model.
 
-    `part` says how many of the suite's cases these are, if not all.
-    """
+    `part` says how many of the suite's cases these are, if not all."""
     cases = counted(totals.cases, "case")
     if totals.runs != totals.cases:
         cases += f" in {counted(totals.runs, 'run')}"
@@ -139,8 +138,7 @@ def shown_ks(most: int) -> list[int]:
 def passing_text(chances: Sequence[PassAtK]) -> str:
     """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`.
 
-    The text is empty without repeats.
-    """
+    The text is empty without repeats."""
     if len(chances) < 2:
         return ""
     shown = shown_ks(len(chances))
@@ -150,8 +148,7 @@ def passing_text(chances: Sequence[PassAtK]) -> str:
 def score_fact(totals: AnyTotals) -> str:
     """Return the mean score, or why graded runs have none.
 
-    The text is empty if nothing was graded.
-    """
+    The text is empty if nothing was graded."""
     if totals.mean_score is None:
         return "" if totals.pass_rate is None else "no score: no case expects what the grader scores"
     return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
@@ -160,8 +157,7 @@ def score_fact(totals: AnyTotals) -> str:
 def _rate_of_cases(totals: ModelTotals) -> str:
     """Return the pass rate of cases with its interval.
 
-    A rate without an interval is omitted, because runs that were stopped early bias it.
-    """
+    A rate without an interval is omitted, because runs that were stopped early bias it."""
     if totals.pass_rate is None or totals.interval is None:
         return ""
     return f"{PASS_RATE.title} {rate_text(totals.pass_rate)} (95%: {rates_text(*totals.interval)})"
@@ -177,8 +173,7 @@ def _score_of_cases(totals: ModelTotals) -> str:
 def cost_fact(totals: AnyTotals) -> str:
     """Return the cost, and the number of runs whose cost is unknown.
 
-    The text is empty if no run cost anything.
-    """
+    The text is empty if no run cost anything."""
     if not totals.cost_usd:
         return ""
     fact = cost_text(totals.cost_usd)
@@ -256,8 +251,7 @@ _WHY_MAX = 300
 def checked_text(valid: int, checked: int) -> str:
     """Return the share of valid calls with the number of calls: `97.5% of 40`.
 
-    A share below 1 is never rounded to 100%.
-    """
+    A share below 1 is never rounded to 100%."""
     if not checked:
         return "unknown"
     return f"{rate_text(valid / checked)} of {count_text(checked)}"
@@ -266,8 +260,7 @@ def checked_text(valid: int, checked: int) -> str:
 def valid_arguments_text(found: ValidArguments) -> str:
     """Return a text on the rate of calls with valid arguments, and on the tools with invalid calls.
 
-    The text is empty if no call could be checked.
-    """
+    The text is empty if no call could be checked."""
     if not found.tools:
         return ""
     if not found.checked:
@@ -288,8 +281,7 @@ def unchecked_lines(
     """Yield, once for each tool of a suite, why the arguments of its calls were not checked.
 
     Tools that an issue already reports as unknown are omitted. `shown_as` returns a run without its secrets. It is
-    called only for runs that may yield a line.
-    """
+    called only for runs that may yield a line."""
     reported: set[tuple[str, str]] = set()
     for result in results:
         unknown: set[tuple[str, str]] = set()

@@ -151,8 +151,7 @@ _EMPTY = "(empty)"
 class StepLines:
     """A converter of the events of one run into lines of text.
 
-    `verbose` adds reasoning, latencies, the progress of executions and whole results.
-    """
+    `verbose` adds reasoning, latencies, the progress of executions and whole results."""
 
     def __init__(self, paint: Paint, *, verbose: bool, width: int) -> None:
         self._paint = paint
@@ -320,8 +319,7 @@ def changes_by_hand(trajectory: Trajectory) -> int:
     """Return the number of changes that a person made in a run.
 
     Changes are edited calls and results, results that a person typed or withheld, messages of a conversation's user
-    that a person wrote, added messages, and regenerated answers.
-    """
+    that a person wrote, added messages, and regenerated answers."""
     changes = 0
     for call in trajectory.calls:
         changes += call.edited is not None
@@ -339,8 +337,7 @@ EDITED = "a person edited this run: the result is not the model's alone"
 def unread_text(trajectory: Trajectory) -> str:
     """Return a note that the model never read the last messages.
 
-    The text is empty if the model read them or the run has not ended.
-    """
+    The text is empty if the model read them or the run has not ended."""
     # A message that a later request included is no longer in `added`.
     if trajectory.finish is None or not trajectory.added:
         return ""
@@ -350,8 +347,7 @@ def unread_text(trajectory: Trajectory) -> str:
 def hold_text(paused: Paused, tool: str | None) -> str:
     """Return where a run is held, as the end of a sentence.
 
-    The text is empty if the run only asks for permission. `tool` is the tool of the held call.
-    """
+    The text is empty if the run only asks for permission. `tool` is the tool of the held call."""
     tool = tool or "a call"
     match paused.at:
         case "user":
@@ -373,8 +369,7 @@ def hold_text(paused: Paused, tool: str | None) -> str:
 def fork_text(fork: Forked, origin: str = "") -> str:
     """Return a text that names the run and the place from which a run was forked.
 
-    `origin`, if given, describes the original run more precisely than the name of its model.
-    """
+    `origin`, if given, describes the original run more precisely than the name of its model."""
     if fork.answered is None:
         where = f"before round {fork.round}"
     elif fork.answered:
@@ -403,8 +398,7 @@ def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
 def repaired_line(results: Sequence[RunResult]) -> str | None:
     """Return a line on repaired deviations, each with its share of the runs that asked a model.
 
-    Return `None` if there are no deviations.
-    """
+    Return `None` if there are no deviations."""
     kinds = Counter[str]()
     for result in results:
         # For each run, `repaired` lists a kind at most once, so the counts are numbers of runs.

@@ -28,8 +28,7 @@ GAVE_UP = "the user gave up"
 def gave_up_text(gave_up: int, runs: int) -> str:
     """Return in how many runs of a case the user gave up: `the user gave up in 1 of 3 runs`.
 
-    The text is empty if the user gave up in none.
-    """
+    The text is empty if the user gave up in none."""
     if not gave_up or runs == 1:
         return GAVE_UP * gave_up
     return f"{GAVE_UP} in {counted_of(gave_up, runs, 'run')}"
@@ -38,8 +37,7 @@ def gave_up_text(gave_up: int, runs: int) -> str:
 def source_of(said: UserSaid, refused: int) -> str:
     """Return where a user's message came from: `played · 2nd try` after one refused attempt.
 
-    The text is empty for a message of a script.
-    """
+    The text is empty for a message of a script."""
     source = _SOURCES[said.by]
     if refused and said.by != "person":
         source += f" {GLYPHS.dot} {_nth(refused + 1)} try"

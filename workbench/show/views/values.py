@@ -42,8 +42,7 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None =
 def content_text(content: str) -> str:
     """Return a tool's result on one line, safe to show.
 
-    In text that looks like JSON, line breaks and indents become single blanks. Nothing else changes.
-    """
+    In text that looks like JSON, line breaks and indents become single blanks. Nothing else changes."""
     if content[:1] in ("{", "["):
         # A line break in a JSON text is never inside a string, where it would be escaped.
         content = _LAYOUT.sub(" ", content)
@@ -69,8 +68,7 @@ def percentiles_text(times: Latency) -> str:
 def estimate_text(estimate: Estimate) -> str:
     """Return an estimate for runs as text: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
 
-    A cost of zero is omitted if other runs have an unknown cost.
-    """
+    A cost of zero is omitted if other runs have an unknown cost."""
     runs, unpriced = estimate.runs, estimate.without_cost
     known: list[str] = []
     if estimate.without_tokens != runs:
@@ -130,8 +128,7 @@ class AnswerProgress:
     """A request whose answer is awaited.
 
     `sent_s` and `first_s` are the times, in seconds of one clock, at which the request was sent and its answer began.
-    `characters` counts the answer so far. `reading` is the endpoint's progress on the prompt.
-    """
+    `characters` counts the answer so far. `reading` is the endpoint's progress on the prompt."""
 
     sent_s: float
     first_s: float | None = None

@@ -23,8 +23,7 @@ _MAX_NAMED = 3
 class Verdict(NamedTuple):
     """The outcome of a batch in one line, with reasons.
 
-    `good` is `None` if there is no verdict.
-    """
+    `good` is `None` if there is no verdict."""
 
     good: bool | None
     text: str
@@ -73,8 +72,7 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | None = None) -> Iterator[Line]:
     """Yield a report in three lines: the verdict, the ids of cases that did not pass, and the place of `details`.
 
-    If all cases passed, there is no line of ids. `verdict` replaces the verdict of the report.
-    """
+    If all cases passed, there is no line of ids. `verdict` replaces the verdict of the report."""
     how_many = ""
     if verdict is None and report.exit_code == 0:
         how_many = f": {verdict_of(report).details[0]}"

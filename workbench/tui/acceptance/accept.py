@@ -46,8 +46,7 @@ class RunAccepter:
     def accept(self, *, whole: bool) -> None:
         """Show the change of the case, and apply it if the user confirms.
 
-        With `whole`, or if no call is selected, accept all calls of the run. Otherwise accept the selected call.
-        """
+        With `whole`, or if no call is selected, accept all calls of the run. Otherwise accept the selected call."""
         suite, run, outline = self._selection.suite, self._selection.run, self._selection.outline
         if suite is None or run is None or outline is None:
             return
@@ -129,8 +128,7 @@ def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPai
     """Return the pairings of a run's calls with the current expectations of its case.
 
     Raises:
-        AcceptError: The run cannot be graded by the current case.
-    """
+        AcceptError: The run cannot be graded by the current case."""
     if case.steps:
         return ()
     try:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def freeze_user(app: Workbench) -> None:
     """Write the user messages of the displayed run into its case as a script.
 
-    The change is one undo step.
-    """
+    The change is one undo step."""
     suite, run, row = app.selection.suite, app.selection.run, app.selection.row
     if suite is None or run is None or row is None or row.case is None:
         return

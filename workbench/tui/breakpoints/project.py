@@ -104,8 +104,7 @@ class Breakpoints:
     """The breakpoints of a project in the order they were set.
 
     Every change is stored at once and reported by a call of `changed`. Without a `file`, breakpoints last for the
-    session. `problem` is the reason if storing failed. A breakpoint with a secret in its condition is not stored.
-    """
+    session. `problem` is the reason if storing failed. A breakpoint with a secret in its condition is not stored."""
 
     def __init__(
         self,
@@ -245,8 +244,7 @@ class ProjectBreakpoints:
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
         """Set or remove a breakpoint, and announce it.
 
-        If `found` is a text, there is no breakpoint at the cursor, and the text is the reason.
-        """
+        If `found` is a text, there is no breakpoint at the cursor, and the text is the reason."""
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:

@@ -166,8 +166,7 @@ class CasePane(Vertical):
     def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
         """Move the form's cursor to the first difference from the content `before`.
 
-        Do nothing if another form is shown now.
-        """
+        Do nothing if another form is shown now."""
         (forms, source), form = before, self.form
         now = form.page.source
         if self.view == "form" and forms == self._forms and source is not None and now is not None:
@@ -247,8 +246,7 @@ class CasePane(Vertical):
     def edit(self) -> None:
         """Begin to type at the cursor.
 
-        If another pane has the focus, begin in the first missing value, or else in the message.
-        """
+        If another pane has the focus, begin in the first missing value, or else in the message."""
         form, row = self.form, self._selection.row
         # Text without valid TOML has no form.
         if self.view == "form" and form.page.source is None:

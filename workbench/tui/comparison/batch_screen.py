@@ -115,8 +115,7 @@ class ComparedBatchScreen(CompareScreen):
     def _part_ends(self, about: Sequence[Line]) -> Sequence[Line]:
         """Describe how much of a large batch was read.
 
-        The lines are alternatives, longest first.
-        """
+        The lines are alternatives, longest first."""
         planned = self._stored.batch.planned
         texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
         if not self._wants_words:
@@ -260,7 +259,6 @@ class ComparedBatchScreen(CompareScreen):
 def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
     """Return alternatives for the right part of the title, longest first.
 
-    The first has the longest text and `about`. Each further one has one text alone, and the last is empty.
-    """
+    The first has the longest text and `about`. Each further one has one text alone, and the last is empty."""
     lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
     return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]

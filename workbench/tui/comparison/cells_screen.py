@@ -291,8 +291,7 @@ class CellsScreen(FilterScreen[None]):
     async def _runs_of(self, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
         """Return the runs of some cells.
 
-        If any run cannot be read, announce why and return no runs.
-        """
+        If any run cannot be read, announce why and return no runs."""
         try:
             return [await self.state.source.open_run(key, repeat) for key, repeat in wanted]
         except (LookupError, HistoryError, RecordingError) as error:

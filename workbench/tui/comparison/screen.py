@@ -168,8 +168,7 @@ class CompareScreen(CellsScreen):
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
         """Return alternatives for the right part of the title, longest first.
 
-        They show the progress of runs, or else the texts `about`.
-        """
+        They show the progress of runs, or else the texts `about`."""
         progress = self._book.progress()
         if progress.is_active:
             return progress_ends(progress, about[0])
@@ -428,8 +427,7 @@ class Comparison:
     def last_batch(self) -> int | None:
         """The number of the last batch that compared all chosen models on the selected suites.
 
-        `None` if there is no such batch, or if a case ran in this session.
-        """
+        `None` if there is no such batch, or if a case ran in this session."""
         book, remembered = self._app.selection.book, self._app.selection.tree.remembered
         models: dict[int, set[str]] = {}
         for suite in self._app.selection.suites_below()[0]:

@@ -406,8 +406,7 @@ def batch_source(file: Path, read: LoadedBatch, watched: WatchedBatch | None = N
 def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]] | None:
     """Return the cases, by suite and id, whose cells differ between two readings of a batch.
 
-    Returns `None` if rows or columns differ.
-    """
+    Returns `None` if rows or columns differ."""
     cases = before.cases()
     if cases != after.cases() or before.models() != after.models():
         return None

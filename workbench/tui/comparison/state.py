@@ -33,8 +33,7 @@ class CompareState:
     """The state of the comparison.
 
     While runs are active, sorted rows stay in place. They are sorted again when no run is active, or on request. A
-    filter applies at once.
-    """
+    filter applies at once."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -320,8 +319,7 @@ class CompareState:
     def repeats(self, key: CellKey) -> int | None:
         """Return the number of runs of a cell, or else the highest number on another model.
 
-        Return `None` if the case has no runs.
-        """
+        Return `None` if the case has no runs."""
         suite, case_id, _ = key
         most = max((self.at((suite, case_id, model)).planned for model in self.models), default=0)
         return self.at(key).planned or most or None

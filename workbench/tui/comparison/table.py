@@ -374,8 +374,7 @@ class ComparedTotals:
     """The totals of each column. `clock` returns seconds.
 
     Thousands of cells take too long to compute on every event. Each update computes the columns with the oldest totals,
-    and stops before it delays keys. While runs are active, updates take at most `MAX_TIME_SHARE` of the time.
-    """
+    and stops before it delays keys. While runs are active, updates take at most `MAX_TIME_SHARE` of the time."""
 
     def __init__(self, state: CompareState, clock: Callable[[], float]) -> None:
         self._state = state

@@ -34,8 +34,7 @@ class WatchedBatch:
 
     A thread reads the events. Everything else happens on the app's loop. `on_change` receives the changed cases,
     `announce` the notices of the other process. `again` reconnects after a lost connection, and returns `None` if the
-    process has ended.
-    """
+    process has ended."""
 
     def __init__(
         self, viewing: BatchView, on_change: Callable[[set[CaseKey]], None], again: Callable[[], BatchView | None]
@@ -75,15 +74,13 @@ class WatchedBatch:
     def under_way(self, row: RunRow) -> RunRecord | None:
         """Return the record of an active run, or of a finished run that is not stored yet.
 
-        Return `None` if no event of the run has arrived.
-        """
+        Return `None` if no event of the run has arrived."""
         return self._records.get(row.place)
 
     def stored(self, rows: Iterable[RunRow]) -> None:
         """Drop the records of runs that have ended. `rows` are the runs in the history.
 
-        A run that is not in `rows` counts as ended if its record has ended.
-        """
+        A run that is not in `rows` counts as ended if its record has ended."""
         over = {row.place: row.figures is not None for row in rows}
         for place, record in [*self._records.items()]:
             if over.get(place, record.stage == "done"):

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 class FailureFinder:
     """Opens the screen of failures below the tree's cursor.
 
-    Keeps the screen's cursor and folds for the next opening.
-    """
+    Keeps the screen's cursor and folds for the next opening."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app

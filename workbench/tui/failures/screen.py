@@ -89,8 +89,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
     def do_open(self) -> None:
         """Close with the run at the cursor.
 
-        If the cursor is on a cause, fold or unfold the cause. If it is on the table, go to the details.
-        """
+        If the cursor is on a cause, fold or unfold the cause. If it is on the table, go to the details."""
         row = self.state.selected
         if self.state.record is not None:
             self.dismiss(self.state.record)

@@ -74,8 +74,7 @@ class FailureList(FoldingState[FailureRow]):
     def results(self) -> Iterator[tuple[RunResult, Case | None]]:
         """Yield the results of the graded runs with their cases.
 
-        Callable in any thread. Ten thousand results take about a second.
-        """
+        Callable in any thread. Ten thousand results take about a second."""
         for read, case in self._unread:
             if (result := read()) is not None:
                 yield result, case
@@ -173,8 +172,7 @@ def list_message(state: FailureList) -> Message:
 def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, first: int, width: int) -> Sequence[Line]:
     """Return the details of a row: a cause, a run, or the table of confused tools.
 
-    The table begins with column `first`.
-    """
+    The table begins with column `first`."""
     over = f"  over all {counted(state.failures.graded, 'graded run')}"
     if row.run is not None:
         lines = list(run_lines(row.run, state.names, width))

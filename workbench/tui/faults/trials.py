@@ -46,8 +46,7 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 class _Found:
     """The runs of some cases for the trials.
 
-    Finished runs are forked; their current plans are kept with them. Planned runs must be made first.
-    """
+    Finished runs are forked; their current plans are kept with them. Planned runs must be made first."""
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
@@ -229,8 +228,7 @@ class FaultTrials:
 def _can_replace(run: RunRecord, planned: PlannedRun) -> bool:
     """Return whether a finished run can be used instead of a planned run.
 
-    It must be complete, and must have sent the requests to the model that the planned run would send.
-    """
+    It must be complete, and must have sent the requests to the model that the planned run would send."""
     assert planned.file.suite is not None
     result = run.result
     if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):

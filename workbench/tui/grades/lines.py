@@ -69,8 +69,7 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
 class GradePage(NamedTuple):
     """The lines that explain a grade.
 
-    `bad` are the indices of lines where a wrong call or expectation begins.
-    """
+    `bad` are the indices of lines where a wrong call or expectation begins."""
 
     lines: list[Line]
     bad: tuple[int, ...]

@@ -1,8 +1,7 @@
 """The pairing of a grade as lines: matching calls, and the score of each argument and line.
 
 The expected call is beside the actual call, or above it if there is no room. In a long list of calls, a correct call
-takes a single line.
-"""
+takes a single line."""
 
 from __future__ import annotations
 
@@ -63,8 +62,7 @@ _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "calle
 class Block(NamedTuple):
     """The lines of one call, expectation or heading.
 
-    `right` is true if the block contains no mistake.
-    """
+    `right` is true if the block contains no mistake."""
 
     lines: list[Line]
     right: bool = True
@@ -198,8 +196,7 @@ def _correct_call_line(
 def _expected_call(state: GradesState, pairing: CallPairing, call: Line) -> Line:
     """Return the line of an expected call, beginning with its step or number.
 
-    If the grader considers the order, the line also has the position.
-    """
+    If the grader considers the order, the line also has the position."""
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *call)
@@ -504,8 +501,7 @@ def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]
 def silent_steps(state: GradesState) -> list[SilentStep]:
     """Return the steps that count in the score although they have no pairing.
 
-    In these steps, no call was expected and none was made.
-    """
+    In these steps, no call was expected and none was made."""
     if not state.traits.counts_silent_steps or state.selected.score is None:
         return []
     paired = {state.step_of(pairing) for pairing in state.selected.pairings}

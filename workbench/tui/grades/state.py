@@ -20,8 +20,7 @@ _ORDER = tuple(TRAITS)
 class SilentStep(NamedTuple):
     """A step of a chain (counted from 1) without an expected or an actual call.
 
-    A grade has no pairing for a silent step.
-    """
+    A grade has no pairing for a silent step."""
 
     number: int
     reached: bool
@@ -30,8 +29,7 @@ class SilentStep(NamedTuple):
 class GradesState:
     """The grades of a run in a fixed order. The deciding grade is selected first.
 
-    `runs` is the number of graded runs of the case. `numbered` is whether repeats have to be distinguished.
-    """
+    `runs` is the number of graded runs of the case. `numbered` is whether repeats have to be distinguished."""
 
     def __init__(self, case: Case, result: RunResult, *, runs: int = 1, numbered: bool = False) -> None:
         self.case = case
@@ -49,8 +47,7 @@ class GradesState:
             self.places += ("",) * lacking
         """The order of each expected call: "in order", "any order" (within its group), "one answer" or "whenever".
 
-        Empty for a chain, in which each call has its step.
-        """
+        Empty for a chain, in which each call has its step."""
         self.calls = result.trajectory.calls
         self.reached = rounds_of_steps(case, result.trajectory)
         """The round of each step of a chain, `None` for a step that was not reached."""

@@ -115,8 +115,7 @@ class BatchWork:
     ) -> AsyncIterator[None]:
         """Wait for the previous operation, then run the body of the context as the operation `what`.
 
-        If it has to wait, the wait is announced.
-        """
+        If it has to wait, the wait is announced."""
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:
@@ -218,8 +217,7 @@ class BatchWork:
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
         """Save the runs of a batch with the selected grades.
 
-        They are saved as recordings in a new folder, or in the export form `form`.
-        """
+        They are saved as recordings in a new folder, or in the export form `form`."""
         grading = screen.state.grading(batch)
         name = f"batch-{batch.number}"
         if grading is not None:

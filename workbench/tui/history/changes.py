@@ -50,8 +50,7 @@ if TYPE_CHECKING:
 class DiffRow(NamedTuple):
     """A row of the list: one change, or the heading of a kind of change.
 
-    `shown` is the number of changes below a heading.
-    """
+    `shown` is the number of changes below a heading."""
 
     kind: ChangeKind
     shown: int = 0
@@ -72,8 +71,7 @@ class DiffList(FoldingState[DiffRow]):
         """Compare two batches.
 
         `history` is the option for the history file in a printed command. `notes` are further sentences about
-        differences between the batches.
-        """
+        differences between the batches."""
         super().__init__()
         self.before = before
         self.after = after
@@ -236,8 +234,7 @@ def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
 def detail_lines(state: DiffList, row: DiffRow | None, width: int, *, head_is_cut: bool) -> list[Line]:
     """Return the details of a row: of the change, or of the kind of change.
 
-    If `head_is_cut`, a row without a change also lists the notes and tests that did not fit into the head.
-    """
+    If `head_is_cut`, a row without a change also lists the notes and tests that did not fit into the head."""
     lines: list[Line] = []
     if row is not None:
         lines += _detail(state, row, width)
@@ -344,8 +341,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
     def do_open(self) -> None:
         """Show both runs side by side, or the only run.
 
-        If the cursor is on a kind of change, fold or unfold it.
-        """
+        If the cursor is on a kind of change, fold or unfold it."""
         if self.change is None:
             self._fold(None)
         else:

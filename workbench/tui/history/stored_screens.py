@@ -98,8 +98,7 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
 def _observed_batch(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
     """Return the connection to the process of an unattended batch, or `None` if there is no such process.
 
-    Blocks. Raises HistoryError if the process does not answer.
-    """
+    Blocks. Raises HistoryError if the process does not answer."""
     from workbench.remote.records import AttachError, is_running, record_of
 
     # A killed process leaves its record behind.
@@ -191,8 +190,7 @@ def open_last_run(app: Workbench) -> None:
 def edit_last_failure(app: Workbench) -> None:
     """Edit the failed expectation of the selected case's last result.
 
-    If there is none, edit the case at the cursor of its form.
-    """
+    If there is none, edit the case at the cursor of its form."""
     last, selected = app.selection.last_result, app.selection.case
     if last is None:
         return

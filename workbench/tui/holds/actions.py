@@ -363,8 +363,7 @@ class StepActions(MainActions):
         Returns the addition (`None` if the case already has it) and the name of the case.
 
         Raises:
-            ValueError, SpliceError, IndexError: The call cannot be added. The message says why.
-        """
+            ValueError, SpliceError, IndexError: The call cannot be added. The message says why."""
         from workbench.authoring.case_list import current_case
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
         from workbench.authoring.proposal import table_without_secrets

@@ -59,8 +59,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
     Raises:
         json.JSONDecodeError: The text is not JSON, has a duplicate key, a number that JSON does not have, or a number
             that is too large.
-        ValueError: The value is not an object, or is nested too deeply.
-    """
+        ValueError: The value is not an object, or is nested too deeply."""
     try:
         value = _SYNTAX.decode(text)
     except RecursionError:
@@ -113,8 +112,7 @@ class HeldText:
     """A text that the user edits for a held run.
 
     `original` is the initial text. `call` is the held call, `tool` the definition of its tool, and `hold` the number of
-    the hold at the call (`RunRecord.hold`). `asked` is the server's request that a reply answers.
-    """
+    the hold at the call (`RunRecord.hold`). `asked` is the server's request that a reply answers."""
 
     kind: HeldKind
     run: RunRecord
@@ -134,8 +132,7 @@ class HeldText:
     def target_hold(self) -> int | None:
         """The number of the hold at which the text can be sent.
 
-        It is the hold of the call; for a message, it is the current hold.
-        """
+        It is the hold of the call; for a message, it is the current hold."""
         if self.hold is not None:
             return self.hold
         return self.run.hold
@@ -288,8 +285,7 @@ def in_words(problem: Problem) -> Problem:
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
     """Return the text of a kind that the user can edit while the run is held.
 
-    The text belongs to the held call. Without a held call, it is a message.
-    """
+    The text belongs to the held call. Without a held call, it is a message."""
     call = _held_call(run)
     if run.paused is not None and run.paused.said is not None and kind in ("said", "speech"):
         return HeldText(kind, run, run.paused.said.text if kind == "said" else "", hold=run.hold)

@@ -80,8 +80,7 @@ def key_of(written: str) -> str:
     A sequence of two characters, such as `gg`, is returned unchanged.
 
     Raises:
-        ValueError: The text names no key that a terminal sends. The message continues after the name of the key.
-    """
+        ValueError: The text names no key that a terminal sends. The message continues after the name of the key."""
     # The look-around keeps a plus that is itself the key, as in `ctrl++`.
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
@@ -134,8 +133,7 @@ Scope = str
 
 `suites`, `case` and `run` are panes. `form` and `toml` are views of the case. `everywhere` is the whole main screen,
 `line` the line for new cases, `move` any list of lines, `anywhere` all screens. The name of a screen above the main
-screen means that screen.
-"""
+screen means that screen."""
 
 View = Literal["form", "toml"]
 """The two views of a case."""

@@ -44,8 +44,7 @@ class PaneTitle(Bar):
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
         """Show the names of panes, and mark the current one.
 
-        `about` is the name of the content. `right` is the right end of the title.
-        """
+        `about` is the name of the content. `right` is the right end of the title."""
         names: list[Span] = []
         self._ends = []
         for pane in panes:
@@ -78,8 +77,7 @@ class PaneTitle(Bar):
 class KeyBar(Bar):
     """The bottom bar with as many keys as fit.
 
-    Until the next key press, a notice of up to `MAX_NOTICE_ROWS` rows may replace the keys.
-    """
+    Until the next key press, a notice of up to `MAX_NOTICE_ROWS` rows may replace the keys."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -92,8 +90,7 @@ class KeyBar(Bar):
     def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False, lead: Line = EMPTY) -> None:
         """Set the actions of the bar, most important first, each with whether it is available.
 
-        `stay` keeps the keys visible below notices. `lead` comes before the keys.
-        """
+        `stay` keeps the keys visible below notices. `lead` comes before the keys."""
         self._keys, self._stay = keys, stay
         in_words = keymap_of(self).in_words
         self._lead = tuple(Span(in_words(text), role) for text, role in lead)

@@ -37,8 +37,7 @@ def copy(
     and is `None` for a terminal without OSC 52. A command that hangs takes `TIMEOUT_S` seconds.
 
     Raises:
-        OSError: Every destination failed, including the file.
-    """
+        OSError: Every destination failed, including the file."""
     content = text.encode("utf-8", errors="replace")
     # Destinations that confirm success come first. No terminal confirms OSC 52, so OSC 52 comes after the desktop's
     # commands. Over SSH, these commands are missing. tmux comes first, because its default settings drop OSC 52.

@@ -165,8 +165,7 @@ class ChoiceList(LineView):
 def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
     """Return the place for a dialog's frame at which the subject stays visible.
 
-    The frame goes to the middle of the screen if the middle is free, otherwise directly above or below the subject.
-    """
+    The frame goes to the middle of the screen if the middle is free, otherwise directly above or below the subject."""
     # A frame too high for either side of the subject may still leave the subject's first row visible.
     middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
     for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):
@@ -246,8 +245,7 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
     def subject(self) -> Region:
         """The region that the dialog must leave visible.
 
-        It is the cursor's lines on the screen below, or the focused field there.
-        """
+        It is the cursor's lines on the screen below, or the focused field there."""
         # A dialog outside of the stack, such as a closing one, has no screen below.
         screens = self.app.screen_stack
         at = screens.index(self) if self in screens else 0
@@ -353,8 +351,7 @@ def fitting_keys(keys: Line, width: int) -> Line:
 class PreviewScreen(Dialog[bool]):
     """A text to read. Enter confirms the text, Esc leaves the dialog.
 
-    `verb` names the effect of Enter. If it is `None`, the text can only be read.
-    """
+    `verb` names the effect of Enter. If it is `None`, the text can only be read."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "PreviewScreen > Vertical { width: 120; }"

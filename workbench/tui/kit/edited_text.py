@@ -29,8 +29,7 @@ _WORD = late_pattern(r"\w+|[^\w\s]+")
 class EditedText:
     """A text with a cursor and a selection.
 
-    `anchor` is the other end of the selection. Without a selection, it equals the cursor.
-    """
+    `anchor` is the other end of the selection. Without a selection, it equals the cursor."""
 
     def __init__(self, text: str, cursor: Place = (0, 0)) -> None:
         self.lines: list[str] = []
@@ -343,8 +342,7 @@ def line_within(problem: Problem, first: int, count: int) -> int:
 def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
     """Return the role of each line with a problem, by line (from 0).
 
-    The part has `count` lines, and its first line has the number `first`.
-    """
+    The part has `count` lines, and its first line has the number `first`."""
     # Errors come last, so a line with errors and warnings has the role of errors.
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}

@@ -59,8 +59,7 @@ def edit_in_editor(editor: str, text: str, name: str, line: int) -> str:
     first.
 
     Raises:
-        EditorError: The editor cannot be started, reports failure, or writes text that is not UTF-8.
-    """
+        EditorError: The editor cannot be started, reports failure, or writes text that is not UTF-8."""
     before = text.encode("utf-8", errors="surrogatepass")
     try:
         file = Path(tempfile.mkdtemp(prefix="workbench-")) / name

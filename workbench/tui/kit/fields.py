@@ -31,8 +31,7 @@ class SafeInput(Input):
     """A one-line input in which each control character is visible and one cell wide.
 
     The field inserts only the first line of a paste that is not blank. If the paste had several lines, the field posts
-    `PasteChanged`.
-    """
+    `PasteChanged`."""
 
     # With the terminal's own colours, Textual draws a cursor in black on white. The terminal may reverse these colours,
     # and the cursor becomes invisible on a dark background.
@@ -147,8 +146,7 @@ class LineField(SafeInput):
     def fill(self, text: str, known: str) -> None:
         """Put a text into the field.
 
-        `known` is the text that counts as typed key by key.
-        """
+        `known` is the text that counts as typed key by key."""
         self.value, self._by_keys = text, known
         self.cursor_position = len(text)
 

@@ -26,8 +26,7 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
 
     Invalid entries are skipped. If there is no file, the keymap has the default keys.
 
-    `places` returns which actions are bound at the same time. Within a place, a key has only one meaning.
-    """
+    `places` returns which actions are bound at the same time. Within a place, a key has only one meaning."""
     # Looking up `actions` may load all screens, so a missing file ends the reading before any look-up.
     try:
         text = file.read_bytes().decode("utf-8-sig")

@@ -1,7 +1,6 @@
 """A pane of any number of lines.
 
-Only visible lines are requested, and only changed lines are drawn. Ten thousand lines take no longer than fifty.
-"""
+Only visible lines are requested, and only changed lines are drawn. Ten thousand lines take no longer than fifty."""
 
 from __future__ import annotations
 
@@ -87,15 +86,13 @@ class LineView(PlainLinesWidget, can_focus=True):
     def group_start(self, index: int) -> int:
         """Return the first line of the group that contains a line.
 
-        The cursor goes to this line if the line is selected.
-        """
+        The cursor goes to this line if the line is selected."""
         return index
 
     def lay_out_all(self) -> None:
         """Lay out the lines outside of the window too.
 
-        Override this method in views that estimate the number of lines.
-        """
+        Override this method in views that estimate the number of lines."""
 
     def matches(self, pattern: re.Pattern[str]) -> list[Found]:
         """Return the matches of a pattern in all lines, in order."""
@@ -105,8 +102,7 @@ class LineView(PlainLinesWidget, can_focus=True):
     def mark_matches(self, pattern: re.Pattern[str] | None, match: tuple[int, int] | None = None) -> None:
         """Highlight the matches of a pattern.
 
-        `match` (line, column) is the current match. `None` removes the highlights.
-        """
+        `match` (line, column) is the current match. `None` removes the highlights."""
         self._pattern, self._match = pattern, match
         self.repaint()
 
@@ -146,8 +142,7 @@ class LineView(PlainLinesWidget, can_focus=True):
     def _move_by_key(self, index: int) -> None:
         """Select a line in a view where the cursor changes the text of no other line.
 
-        Without scrolling, only two lines are requested: the old and the new line of the cursor.
-        """
+        Without scrolling, only two lines are requested: the old and the new line of the cursor."""
         before, top = self.cursor, self.top
         self._place_cursor(index)
         if self.top != top or len(self._asked) != self.size.height:

@@ -41,8 +41,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     """A filtered list with the details of the selected row.
 
     On a narrow screen, the details replace the list. With `CAN_STACK`, they go below the list if the screen has at
-    least `STACKED_ROWS` rows.
-    """
+    least `STACKED_ROWS` rows."""
 
     DEFAULT_CSS = """
     ListScreen Head { height: auto; }

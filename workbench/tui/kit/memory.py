@@ -55,8 +55,7 @@ class ProjectPosition:
 
     `case` is the key of the selected case. `folded` has the kind and path of each folded branch. If there are no
     `models`, each suite uses its own models. `variants` are the names of variants to run in addition to the suites.
-    `line` is the line for new cases.
-    """
+    `line` is the line for new cases."""
 
     suite: str = ""
     case: str | None = None

@@ -20,8 +20,7 @@ class ListState(Generic[Row]):
     """A list of rows with a selected row and a filter. A row is visible if it has every word of the filter.
 
     A subclass supplies the rows (`_found`). If rows are not compared by equality, it also supplies their identity
-    (`_key`).
-    """
+    (`_key`)."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []

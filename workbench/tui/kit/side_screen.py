@@ -56,8 +56,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
     """A screen above the main screen, with a title, actions and a key bar.
 
     A subclass composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`. Its actions are the methods
-    declared with `action`: `do_sort` performs `NAME.sort`.
-    """
+    declared with `action`: `do_sort` performs `NAME.sort`."""
 
     # Textual calls the handlers of all bases, such as `on_mount`. No handler of the class or of a subclass calls
     # `super()`.
@@ -196,8 +195,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
         """Update the screen after events or new grades of these cases' runs.
 
         `batches` is whether batches began or ended. This method is also called on a covered screen, which must not draw
-        (`is_covered`).
-        """
+        (`is_covered`)."""
 
     def update_grades(self) -> None:
         """Update the screen after a regrade. A covered screen is called too."""
@@ -275,8 +273,7 @@ class ColumnsScreen(SideScreen[Answer]):
     """A screen with a list and, beside the list, the details of the selected row.
 
     A narrow screen shows either the list or the details. A subclass composes `#columns` of `#list-column` with
-    `#NAME-list`, and `#detail-column` with `#NAME-detail`.
-    """
+    `#NAME-list`, and `#detail-column` with `#NAME-detail`."""
 
     DEFAULT_CSS = """
     ColumnsScreen #columns { height: 1fr; }

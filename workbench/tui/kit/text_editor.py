@@ -1,7 +1,6 @@
 """A text editor: numbered, coloured lines, a cursor, a selection.
 
-The editor has no undo. Each change is reported at once, and the document can undo it.
-"""
+The editor has no undo. Each change is reported at once, and the document can undo it."""
 
 from __future__ import annotations
 
@@ -190,8 +189,7 @@ class TextEditor(LineView, inherit_bindings=False):
     def _follow(self, margin: int = 0) -> None:
         """Scroll to the cursor and draw changes.
 
-        After scrolling, at least `margin` lines separate the cursor from the edge.
-        """
+        After scrolling, at least `margin` lines separate the cursor from the edge."""
         line, column = self.typed.cursor
         if line != self._line_before:
             self._line_before, self._shift = line, 0

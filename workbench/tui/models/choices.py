@@ -27,8 +27,7 @@ class ModelChoice:
     """A model with a one-line description without secrets.
 
     `short`, for narrow screens, begins with the host. `hint` names what an agent needs before it can run. An agent is
-    listed even if it is not installed.
-    """
+    listed even if it is not installed."""
 
     name: str
     detail: str

@@ -282,8 +282,7 @@ class ModelFunctions:
 
     `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint. It
     calls its last argument with the result. `change` opens the form of a known model, or returns why that is
-    impossible. `probe` tests how a model handles tools. `choices` reads the models again.
-    """
+    impossible. `probe` tests how a model handles tools. `choices` reads the models again."""
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
     add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[Added | None], None]], None]
@@ -402,8 +401,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     def action_check(self) -> None:
         """Check the model or variant of the row.
 
-        If the row is an endpoint, list its models, or show or hide them.
-        """
+        If the row is an endpoint, list its models, or show or hide them."""
         # A Space typed right after a letter comes before the field's message about the letter.
         self._filter_by(self.query_one("#filter", Input).value)
         row = self._list.row

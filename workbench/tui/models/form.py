@@ -97,15 +97,13 @@ class ModelAdder:
         """Return whether a variable has a value in the environment or in a `.env`.
 
         Raises:
-            ConfigError: A `.env` cannot be read.
-        """
+            ConfigError: A `.env` cannot be read."""
         return bool(self._program.environment.of(self._folder).get(variable, "").strip())
 
     def check_name(self, name: str) -> None:
         """Check that the name is free.
 
-        Raises ConfigError if another model has the name.
-        """
+        Raises ConfigError if another model has the name."""
         if self.known is None:
             check_name_is_free(name, self._folder, self._program)
 
@@ -126,8 +124,7 @@ class ModelAdder:
         """Write a model into the `workbench.toml` of an owner. Return the path of the file.
 
         Raises:
-            ConfigError: The file cannot be changed.
-        """
+            ConfigError: The file cannot be changed."""
         if self.known is not None:
             return change_model(self.known, spec)
         return add_model(spec, self._folder, self._program, owner)
@@ -567,8 +564,7 @@ class AddModelScreen(Dialog[Added]):
     def action_submit(self) -> None:
         """Ask the endpoint, and add the model if the endpoint confirms it.
 
-        A second Enter adds an unchanged model without confirmation.
-        """
+        A second Enter adds an unchanged model without confirmation."""
         typed, owner = self._typed, self._owner
         try:
             spec = typed.spec(owner)

@@ -44,8 +44,7 @@ class Prober:
         """Return the model with the environment that holds its key.
 
         Raises:
-            ConfigError: The model is unknown, or an untrusted `workbench.toml` defines it.
-        """
+            ConfigError: The model is unknown, or an untrusted `workbench.toml` defines it."""
         program, folder = self._program, self._folder
         spec = program.models.resolve(self.name, folder, by_suite=False)
         listed = ListedModel(spec, program.environment.of(folder))

@@ -147,8 +147,7 @@ class EndScreen(QuestionScreen[Literal["end", "no"]]):
 class CaseMaker:
     """Makes cases from recorded conversations.
 
-    Each case is one undo step. The conversation becomes the case's first run.
-    """
+    Each case is one undo step. The conversation becomes the case's first run."""
 
     def __init__(self, stage: Workbench, selection: Selection, new_suites: NewSuites, secrets: Secrets) -> None:
         self._stage = stage
@@ -227,8 +226,7 @@ class CaseMaker:
         """Return a suite with only the conversation, without text that looks like a key.
 
         Raises:
-            RefusedError: No case can be made of the conversation.
-        """
+            RefusedError: No case can be made of the conversation."""
         case = case_of(seen.conversation)
         texts: list[JsonValue] = [cast("JsonValue", case.table)]
         for run in case.runs:
@@ -254,8 +252,7 @@ def _change(suite: OpenSuite, made: ImportedSuite, seen: SeenConversation) -> Ca
     """Return the change that adds a case at the end of a suite.
 
     Raises:
-        RefusedError: The suite would have more errors than before.
-    """
+        RefusedError: The suite would have more errors than before."""
     document = suite.document
     table = fit_to_suite(made.cases[0].table, document.table(HEAD))
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")

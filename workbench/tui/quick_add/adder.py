@@ -575,8 +575,7 @@ class QuickAdder:
     def _store_grades(self) -> None:
         """Store grades of the runs of added cases in the history.
 
-        These runs had no expectations when they ended.
-        """
+        These runs had no expectations when they ended."""
         services = self._app.services
         for batch, path in list(self._ungraded):
             if self._main.book.has_ended(batch):
@@ -618,8 +617,7 @@ class QuickAdder:
     def runs_shown(self) -> tuple[list[RunRecord], Message] | None:
         """The runs to show in the run pane, and the message if there are none.
 
-        `None` if the pane shows the selected case.
-        """
+        `None` if the pane shows the selected case."""
         if not self._shows or not self._line.is_open:
             return None
         requests = self.state.requests
@@ -655,8 +653,7 @@ class QuickAdder:
     def allows_questions(self) -> bool:
         """Whether a run may ask its question now.
 
-        While the user types, the question waits until the user presses Enter.
-        """
+        While the user types, the question waits until the user presses Enter."""
         return not self._line.typing or self._lets_ask
 
     @property

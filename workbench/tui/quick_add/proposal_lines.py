@@ -26,8 +26,7 @@ def row_in_call(question: Question, focus: tuple[int, int | None]) -> tuple[int,
 def unseen_calls(question: Question) -> str:
     """Return the expected calls as text for a run without calls, otherwise "".
 
-    A run with calls shows the expected calls beside them.
-    """
+    A run with calls shows the expected calls beside them."""
     if question.runs[0].trajectory.calls:
         return ""
     calls: list[str] = []
@@ -44,8 +43,7 @@ def unseen_calls(question: Question) -> str:
 def call_lines(question: Question) -> Callable[[CallItem, int], list[Line] | None]:
     """Return a function that returns the lines of a call in the question.
 
-    The function takes the call's item and a width. It returns `None` for a call that is not in the question.
-    """
+    The function takes the call's item and a width. It returns `None` for a call that is not in the question."""
     places = calls_shown(question, question.runs[0].trajectory)
 
     def lines(item: CallItem, width: int) -> list[Line] | None:

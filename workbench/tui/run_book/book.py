@@ -70,8 +70,7 @@ class Progress:
     """The progress of all running batches together.
 
     `elapsed_s` is the time in seconds since the first batch began. It excludes the time in which all runs waited for
-    the user.
-    """
+    the user."""
 
     done: int
     total: int
@@ -98,8 +97,7 @@ class _Batch:
 class RunBook:
     """The latest run of each case, model and repeat.
 
-    `clock` returns seconds. `now` returns the time of day with its zone.
-    """
+    `clock` returns seconds. `now` returns the time of day with its zone."""
 
     def __init__(
         self,
@@ -216,8 +214,7 @@ class RunBook:
     ) -> None:
         """Add a recorded run. The run counts until its case is run again.
 
-        `is_unsaved` is true if this program recorded the run and has not saved it yet.
-        """
+        `is_unsaved` is true if this program recorded the run and has not saved it yet."""
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunIdentity(planned.model, planned.repeat, True)
         # Each reading of the workspace delivers all recordings again. A known recording keeps its record.
@@ -258,8 +255,7 @@ class RunBook:
     def regrade(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
         """Replace the grade of a finished run by the grade of the case in `planned`.
 
-        Only affected caches are cleared.
-        """
+        Only affected caches are cleared."""
         case = run.case_key
         before, status = self.summary(case), run.status
         run.regrade(planned, result)
@@ -300,16 +296,14 @@ class RunBook:
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
         """Return the latest runs of a case by model and repeat, each followed by its forks.
 
-        Recorded runs come next, then the runs that count in place of stopped runs.
-        """
+        Recorded runs come next, then the runs that count in place of stopped runs."""
         runs = (*self._latest.get(case, {}).values(), *self.counting_runs(case))
         return with_branches(distinct(runs))
 
     def counting_runs(self, case: CaseKey) -> list[RunRecord]:
         """Return the runs that count for a case, without forks. Recorded runs count only if there are no other runs.
 
-        If the runs of a model were stopped early, the model's earlier runs count instead.
-        """
+        If the runs of a model were stopped early, the model's earlier runs count instead."""
         runs = counting(self._latest.get(case, {}))
         spared = self.by_model.earlier_runs(case)
         if not spared:
@@ -376,8 +370,7 @@ class RunBook:
     def tally(self, suite: Path, cases: tuple[str, ...]) -> CaseTally:
         """Return the number of these cases by outcome.
 
-        The result is cached until a case of the suite changes.
-        """
+        The result is cached until a case of the suite changes."""
         revision = self._revisions.get(suite)
         if revision is None:
             return CaseTally()

@@ -59,8 +59,7 @@ def with_replaced(
 def origin_name(run: RunRecord, *, of_several: bool) -> str:
     """Return the name of a run from which a fork was made.
 
-    With `of_several`, the name includes the number of the repeat.
-    """
+    With `of_several`, the name includes the number of the repeat."""
     kind = "run"
     if run.is_fork:
         kind = "fork"
@@ -103,8 +102,7 @@ def place_text(fork: Fork) -> str:
 def branch_text(run: RunRecord) -> str:
     """Describe a fork: its model, its first difference from the origin (once ended), and where it begins.
 
-    Narrow panes cut the line. The most important part is first, and a model equal to the origin's model is last.
-    """
+    Narrow panes cut the line. The most important part is first, and a model equal to the origin's model is last."""
     fork = run.planned.fork
     if fork is None:
         return ""

@@ -1,8 +1,7 @@
 """The record of a run, from its plan to its result, packed when the run has ended.
 
 A run of a few rounds takes about fifty kilobytes as objects and two kilobytes packed. A comparison has thousands of
-runs. A packed run is unpacked for viewing.
-"""
+runs. A packed run is unpacked for viewing."""
 
 from __future__ import annotations
 
@@ -63,8 +62,7 @@ def pack_content(content: RunContent) -> bytes:
 def unpack_content(data: bytes) -> RunContent:
     """Return the content of a run.
 
-    Pickle is safe here, because this process packed the data.
-    """
+    Pickle is safe here, because this process packed the data."""
     return RunContent(*pickle.loads(zlib.decompress(data)))
 
 
@@ -78,8 +76,7 @@ class RecentRuns:
     def mark_viewed(self, key: int, pack: Callable[[], None]) -> None:
         """Record that a run is viewed.
 
-        `key` identifies the run while the run exists. `pack` packs the run.
-        """
+        `key` identifies the run while the run exists. `pack` packs the run."""
         if self._unpacked.pop(key, None) is None and len(self._unpacked) >= self._limit:
             oldest = next(iter(self._unpacked))
             self._unpacked.pop(oldest)()
@@ -91,8 +88,7 @@ class Spend:
     """The tokens of runs (input and output) and their cost in US dollars.
 
     `unknown` is true if some prices are unknown. `user_usd` is the cost of the models that played users, `None` if
-    unknown.
-    """
+    unknown."""
 
     tokens: int = 0
     cost_usd: float = 0.0
@@ -175,8 +171,7 @@ class Tally(Generic[_Key]):
 class RunIdentity(NamedTuple):
     """Identifies a run within its case.
 
-    The case shows only the latest run with each identity. A fork has an identity of its own, its run id.
-    """
+    The case shows only the latest run with each identity. A fork has an identity of its own, its run id."""
 
     model: str
     repeat: int
@@ -195,8 +190,7 @@ class RunRecord:
     """One planned, running or finished run.
 
     `recorded` is true if the run comes from a recording. `started_at` is the ISO 8601 time of the first event.
-    `result` is graded by the case in `planned`, which may be newer than the run.
-    """
+    `result` is graded by the case in `planned`, which may be newer than the run."""
 
     planned: PlannedRun
     batch: str = ""
@@ -315,8 +309,7 @@ class RunRecord:
     def result_reader(self) -> Callable[[], RunResult | None]:
         """Return a function that returns the current result without secrets. Callable in any thread.
 
-        A packed run stays packed.
-        """
+        A packed run stays packed."""
         # The functions hold the data to read, because the app may pack the run before the thread calls them.
         secrets = self.parts.secrets
         if self._content is not None:
@@ -500,8 +493,7 @@ class RunRecord:
     def difference(self) -> Difference | None:
         """The first difference from the origin.
 
-        `None` if the run has not ended, has no origin, or does not differ.
-        """
+        `None` if the run has not ended, has no origin, or does not differ."""
         if self.origin is None or self.result is None:
             return None
         # Lazy import: only forks are compared.
@@ -538,8 +530,7 @@ class RunRecord:
     def plan_to_save(self) -> tuple[PlannedRun, RunResult | None]:
         """The plan and result to save.
 
-        If the case now asks something else, these are the original plan and result, otherwise the current ones.
-        """
+        If the case now asks something else, these are the original plan and result, otherwise the current ones."""
         if self.original is None or sends_same_requests(self.original_plan, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original
@@ -575,8 +566,7 @@ class RunRecord:
     def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
         """Finish the run.
 
-        `began_ms` and `ended_ms` are milliseconds since 1970, if known.
-        """
+        `began_ms` and `ended_ms` are milliseconds since 1970, if known."""
         self.stage, self.paused, self.saved_in, self.delayed_until = "done", None, None, None
         self.request = None
         self.retry = self.retry_at = None
@@ -641,8 +631,7 @@ class Question:
 def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
     """Return the reason why a run waits, as a message.
 
-    `held` are the held runs, `starting` the starting servers and models.
-    """
+    `held` are the held runs, `starting` the starting servers and models."""
     if run.stage != "waiting":
         return (("Waiting for its turn.", "muted"),)
     needed = [words for words in starting if _is_needed(run, words)]

@@ -38,8 +38,7 @@ class DueRun:
     """A finished run to regrade, with its plan by the current case (`now`).
 
     `figures` and `result` belong to the current grade. If the current case is the one that graded the run originally,
-    `known` is that original result.
-    """
+    `known` is that original result."""
 
     run: RunRecord
     figures: RunSummary
@@ -59,8 +58,7 @@ class DueRun:
 class DueCase:
     """The runs of one case to regrade. May be empty.
 
-    `case_version` identifies the version of the case.
-    """
+    `case_version` identifies the version of the case."""
 
     key: CaseKey
     runs: tuple[DueRun, ...]
@@ -70,8 +68,7 @@ class DueCase:
 class Regrading:
     """Follows the edits of suites, and finds the cases whose runs may need regrading.
 
-    The cost of an edit depends on the number of edited cases, not of all cases.
-    """
+    The cost of an edit depends on the number of edited cases, not of all cases."""
 
     def __init__(self, book: RunBook) -> None:
         self._book = book
@@ -89,8 +86,7 @@ class Regrading:
     def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
         """Find the cases of an edited suite whose runs may need regrading.
 
-        While the suite has errors, check only the `selected` case.
-        """
+        While the suite has errors, check only the `selected` case."""
         file, before = suite.file, self._followed.get(suite.path)
         if file.suite is None:
             if selected is not None and (now := current_case(suite, selected)) is not None:
@@ -123,8 +119,7 @@ class Regrading:
     def due(self, most: int) -> list[DueCase]:
         """Return the first due cases with their runs.
 
-        At most `most` cases are returned. No case is added once the returned cases have `most` runs.
-        """
+        At most `most` cases are returned. No case is added once the returned cases have `most` runs."""
         found: list[DueCase] = []
         runs = 0
         for key, now in islice(self._due.items(), most):
@@ -186,8 +181,7 @@ class Regrading:
 def _regradable_cases(before: Suite | None, now: Suite) -> Iterable[Case]:
     """Return the cases of a suite whose grades may have changed.
 
-    A case that was not edited is the same object in both versions.
-    """
+    A case that was not edited is the same object in both versions."""
     if before is None or _grading_settings(before) != _grading_settings(now):
         return now.cases
     # Reading an edited suite keeps the objects of its unchanged cases.

@@ -1,8 +1,7 @@
 """Batches of the history, read for the screens.
 
 Each function opens, reads and closes the history in the calling thread, and may raise HistoryError. The first call
-imports SQLite, so do not call it on the app's event loop.
-"""
+imports SQLite, so do not call it on the app's event loop."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ class LoadedBatches:
     """The latest batches, newest first, including damaged batches.
 
     `regraded` is the number of regrades by batch. `active` are the batches with active runs, in this program or
-    another. `older` is the number of older batches, and `older_forks` the number of forks among these.
-    """
+    another. `older` is the number of older batches, and `older_forks` the number of forks among these."""
 
     batches: tuple[BatchRow, ...] = ()
     regraded: Mapping[int, int] = field(default_factory=dict)
@@ -54,8 +52,7 @@ class LoadedBatch:
 
     The grades are those of the regrade `grading`, or the original grades if it is `None`. `is_active` is true while
     runs are active, in this program or another. Of a large batch, `runs` has only the first cases. If there are
-    `words`, these are the first cases with all of the words. `is_all` is false if more cases match.
-    """
+    `words`, these are the first cases with all of the words. `is_all` is false if more cases match."""
 
     batch: BatchRow
     runs: Sequence[RunRow]
@@ -121,8 +118,7 @@ def read_cases(
 ) -> LoadedBatch:
     """Return one batch. From a large batch, read only the first cases whose `case_text` has all of `words`.
 
-    `grading` is the id of a regrade. Raises OutdatedError as soon as `is_wanted` returns false.
-    """
+    `grading` is the id of a regrade. Raises OutdatedError as soon as `is_wanted` returns false."""
     with opened(file) as history:
         return _batch(history, file, number, grading, words, MAX_RUNS_READ, is_wanted)
 
@@ -160,8 +156,7 @@ def read_case(
     """Return the latest runs of a case, newest first.
 
     Also returns the names of batches, the number of regrades of each batch, and a message for each damaged run. `suite`
-    is a key.
-    """
+    is a key."""
     damaged: list[str] = []
     with opened(file) as history:
         runs = history.runs_of_case(suite, case_id, MAX_RUNS_OF_CASE, damaged.append)

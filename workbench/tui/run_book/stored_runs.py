@@ -1,7 +1,6 @@
 """Runs of the history, read for the screens as records.
 
-Functions with a `file` open, read and close the file in the calling thread, and raise HistoryError.
-"""
+Functions with a `file` open, read and close the file in the calling thread, and raise HistoryError."""
 
 from __future__ import annotations
 
@@ -80,8 +79,7 @@ def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict
 def record_of(recording: Recording) -> RunRecord:
     """Return a recorded run in its final state.
 
-    Raises RecordingError if the suite, case or result of the run cannot be read.
-    """
+    Raises RecordingError if the suite, case or result of the run cannot be read."""
     file = suite_of_recording(recording)
     run = run_of_recording(recording, file)
     if run is None:

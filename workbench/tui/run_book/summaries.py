@@ -22,8 +22,7 @@ class RunsByModel:
     """The counting runs, by case and model.
 
     These are the runs of the last batch, or earlier runs if the batch was stopped early. Recorded runs count only if
-    there are no other runs. Forks never count.
-    """
+    there are no other runs. Forks never count."""
 
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
@@ -95,8 +94,7 @@ class RunsByModel:
     def before(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """Return, by model, the runs that counted when a case's last runs began.
 
-        Only models with an ended run are included.
-        """
+        Only models with an ended run are included."""
         return self._before.get(case, {})
 
     def models(self, suite: Path) -> Iterable[str]:
@@ -106,8 +104,7 @@ class RunsByModel:
     def changed_since(self, seen: int) -> tuple[list[CaseKey], int]:
         """Return the cases with new runs or grades, latest first, and the value of `seen` for the next call.
 
-        `seen` is 0 in the first call.
-        """
+        `seen` is 0 in the first call."""
         found: list[CaseKey] = []
         # The latest cases are last, so the time depends on the number of new cases only.
         for case, puts in reversed(self._begun.items()):
@@ -157,8 +154,7 @@ class SpoiltRuns(NamedTuple):
 class CaseSummary:
     """A case at a glance: the worst status and the lowest score of its models, and the progress of its runs.
 
-    Repeats on a model are combined by the case's rule.
-    """
+    Repeats on a model are combined by the case's rule."""
 
     status: Status | None = None
     score: float | None = None
@@ -210,8 +206,7 @@ def worst_graded(statuses: Collection[Status]) -> Status | None:
 class StepSummary:
     """A step of a chain at a glance: the worst status and the lowest score of the models.
 
-    Each model counts by its deciding repeat. A step that is `over` without a status was never reached.
-    """
+    Each model counts by its deciding repeat. A step that is `over` without a status was never reached."""
 
     stage: StepStage
     status: Status | None = None
@@ -236,8 +231,7 @@ class Counts:
 def deciding_run(runs: Sequence[RunRecord]) -> int:
     """Return the index of the run to show first.
 
-    It is a run on the first model: the last run with the combined status, or else the last run.
-    """
+    It is a run on the first model: the last run with the combined status, or else the last run."""
     return next(_deciding_runs(runs), 0)
 
 
@@ -258,8 +252,7 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
 def counting(runs: Mapping[RunIdentity, RunRecord]) -> list[RunRecord]:
     """Return the counting runs of a case, without forks.
 
-    Recorded runs and runs of variants count only if there are no other runs.
-    """
+    Recorded runs and runs of variants count only if there are no other runs."""
     own = [run for run in runs.values() if not run.is_fork]
     own = [run for run in own if not run.recorded] or own
     return [run for run in own if variant_name_of(run.model) is None] or own

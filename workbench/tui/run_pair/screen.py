@@ -293,8 +293,7 @@ async def pair_screen(
 ) -> PairScreen:
     """Compare two runs in a thread, and return their screen.
 
-    `batches` are the names of the runs' batches, if stored.
-    """
+    `batches` are the names of the runs' batches, if stored."""
     state = await compare_runs(left, right)
     if batches is not None:
         state.batches = batches

@@ -84,8 +84,7 @@ class PairState:
     def __init__(self, left: RunRecord, right: RunRecord, *, snapshot: Snapshot | None = None) -> None:
         """Compare two runs, which takes a while for long runs.
 
-        If a `snapshot` is given, any thread may compare.
-        """
+        If a `snapshot` is given, any thread may compare."""
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""
@@ -148,8 +147,7 @@ class PairState:
     def fold_at(self, entry: int) -> int | None:
         """Return the index of the fold at an entry, or of the unfolded fold around the entry.
 
-        Return `None` if there is no fold.
-        """
+        Return `None` if there is no fold."""
         shown = self.entries[entry]
         if isinstance(shown, Fold):
             return entry
@@ -181,8 +179,7 @@ class PairState:
     def difference_from(self, entry: int, step: int) -> tuple[int, int] | None:
         """Return the entry and the index of the next (1) or previous (-1) difference, `None` if there are none.
 
-        The search wraps around at both ends.
-        """
+        The search wraps around at both ends."""
         if not self.differences:
             return None
         # The rows of a fold are equal. A search from a fold begins at the first row of the fold.

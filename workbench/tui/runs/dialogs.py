@@ -38,8 +38,7 @@ class ExecutionScreen(QuestionScreen[ExecutionAnswer]):
 
     The user can say yes for this call, for the tool in this run, or for the tool in all runs of the batch. The user can
     also say no (the run ends in an error) or stop the run. Closes with `None` when the question is withdrawn. The keys
-    to stop all runs and to quit work as usual.
-    """
+    to stop all runs and to quit work as usual."""
 
     TITLE_LINE = "A run wants to execute a tool for real"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,8 +69,7 @@ CostLimitAnswer = Literal["more", "all", "stop"]
 class CostLimitScreen(QuestionScreen[CostLimitAnswer]):
     """Asks whether a batch may exceed its cost limit: by the same amount again, without a limit, or not at all.
 
-    Closes with `None` when the question is withdrawn.
-    """
+    Closes with `None` when the question is withdrawn."""
 
     TITLE_LINE = "The cost limit is reached"
 
@@ -198,8 +196,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 class TrustScreen(QuestionScreen[TrustAnswer]):
     """Asks whether to trust a suite: once, always, or not. With `mocks`, mocks may answer the suite's tools instead.
 
-    `allowed` lists the effects of trust, one per line. `refusing` describes the answer no.
-    """
+    `allowed` lists the effects of trust, one per line. `refusing` describes the answer no."""
 
     def __init__(
         self,

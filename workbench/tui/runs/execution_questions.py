@@ -35,8 +35,7 @@ def _tool(question: Question) -> _ToolKey:
 class Questions:
     """The open questions. The oldest question is shown once nothing else has the focus.
 
-    A key meant for a dialog or the filter therefore cannot answer a question.
-    """
+    A key meant for a dialog or the filter therefore cannot answer a question."""
 
     def __init__(
         self, stage: Workbench, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]

@@ -64,8 +64,7 @@ class ForkDraft:
 
     `model` is an index into `models`. The first model is the run's own. Fields ending in `_was` are the unedited
     values. `result_was` is set only if the point is directly after a result. `user_was` is set only if the user of a
-    conversation speaks there. With `is_error`, the model reads the result as a tool error.
-    """
+    conversation speaks there. With `is_error`, the model reads the result as a tool error."""
 
     run: RunRecord
     origin: Trajectory
@@ -165,8 +164,7 @@ class ForkDraft:
         """Return the planned run of the current case.
 
         `chosen` are the models selected by the user. Any other model, named by the suite or a recording, needs approval
-        as in every run.
-        """
+        as in every run."""
         return _planned(self.run, self.models[self.model].name, self.fork, now, chosen)
 
 
@@ -189,8 +187,7 @@ def fork_draft(
 ) -> ForkDraft:
     """Return an unedited fork of a run at a place (`None`: the end of the run).
 
-    The model is the first available model of `likely`, or else the run's own model.
-    """
+    The model is the first available model of `likely`, or else the run's own model."""
     origin = run.trajectory
     at = _point(origin, place)
     own, others = ModelChoice(run.model, "", ""), []
@@ -252,8 +249,7 @@ def _user(origin: Trajectory, at: ForkPoint, now: CurrentCase) -> str | None:
 def _inherited_system(run: RunRecord) -> str | None:
     """Return the edited system prompt of a forked run, for its own forks.
 
-    Return `None` if the prompt was not edited.
-    """
+    Return `None` if the prompt was not edited."""
     fork = run.planned.fork
     if fork is None:
         return None

@@ -68,8 +68,7 @@ class Regrader:
         """Regrade the runs affected by a change.
 
         A few runs are regraded at once, and `OpenSuites.moved` describes the new grades. Many runs are regraded soon
-        after.
-        """
+        after."""
         selected, outline = self._selection.suite, self._selection.outline
         for suite in change.suites:
             seen = None
@@ -145,8 +144,7 @@ class Regrader:
         """Regrade runs in a thread, and return the results by the `id` of the run records.
 
         `not_regraded` counts runs without a result, by reason. `refused` has, by suite, the reason why its Python code
-        is no longer called.
-        """
+        is no longer called."""
         results: dict[int, RunResult] = {}
         codes: dict[Path, HashedCode] = {}
         quick = [each for each in due if each.mode in ("at once", "in background")]

@@ -59,8 +59,7 @@ class Runner:
 
     The runtime is opened on first use. After events were applied, `delivered` is called on the app's loop with the
     cases of the events, and with a flag that is true if batches began or ended. Deliveries are at least `interval_s`
-    apart.
-    """
+    apart."""
 
     def __init__(
         self,
@@ -96,8 +95,7 @@ class Runner:
     async def start(self, plan: Plan, approval: Approval, until: StepTarget = "end") -> None:
         """Start a batch. Its runs are held once they reach `until`.
 
-        The first batch opens the runtime, and a thread imports the engine. Raises HistoryError like `Runtime.start`.
-        """
+        The first batch opens the runtime, and a thread imports the engine. Raises HistoryError like `Runtime.start`."""
         runtime = await self._open()
         record = None
         if self._open_recordings is not None:
@@ -169,8 +167,7 @@ class Runner:
     def flush_history(self) -> None:
         """Wait until the history has stored all events so far.
 
-        Blocks for a limited time, so call it in a thread.
-        """
+        Blocks for a limited time, so call it in a thread."""
         if self._runtime is not None:
             self._runtime.flush_history()
 

@@ -70,8 +70,7 @@ class Starter:
         """Create a starter.
 
         `catch_up` reloads all suites and asks about conflicts. `put_off` suspends questions of runs. `history` has the
-        costs of earlier runs. With `compares`, the history shows batches of several models as comparisons.
-        """
+        costs of earlier runs. With `compares`, the history shows batches of several models as comparisons."""
         self._stage = stage
         self._selection = selection
         self._open_suites = selection.open_suites
@@ -144,8 +143,7 @@ class Starter:
 
         With `until` other than "end", one case is run once and held. This run uses the variant of the displayed run. If
         there is no such variant, it uses the first model. `begin` has the options of the command line. `variants` are
-        run instead of the selected variants.
-        """
+        run instead of the selected variants."""
         # A second key press during a question must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
         beginning: set[CaseKey] = set()
@@ -265,8 +263,7 @@ class Starter:
     async def run_on(self, wanted: Sequence[RunTarget], repeats: int | None) -> str | None:
         """Run cases on given models, `repeats` times if given. Return why some are not run, or `None`.
 
-        Active runs are omitted.
-        """
+        Active runs are omitted."""
         async with self._exclusive_start():
             # A case can run on several models at once, so the model is part of a run's identity.
             busy = {(run.path, run.case_id, run.model) for run in self._book.active_runs()}
@@ -405,8 +402,7 @@ class Starter:
     async def run_forks(self, plan: Plan, origins: Mapping[str, RunRecord]) -> str | None:
         """Start planned forks. Return why some are not started, or `None`.
 
-        `origins` are the origins by the ids of the forks.
-        """
+        `origins` are the origins by the ids of the forks."""
         async with self._exclusive_start():
             for file in plan.files:
                 refusal = self._refusal(file)
@@ -454,8 +450,7 @@ class Starter:
     def code_to_grade(self, file: SuiteFile) -> HashedCode | None:
         """Return the code that grading a suite may call without a question.
 
-        Return `None` if the code needs approval.
-        """
+        Return `None` if the code needs approval."""
         assert file.suite is not None
         if is_read_only():
             return None
@@ -473,8 +468,7 @@ class Starter:
     def plan(self, runs: Sequence[PlannedRun], options: RunOptions | None = None) -> Plan:
         """Return the plan of runs.
 
-        Without `options`, the suites decide which tools are executed and mocked.
-        """
+        Without `options`, the suites decide which tools are executed and mocked."""
         execution, concurrency = ExecutionRules(None, False, self._trust.store.is_exempt), DEFAULT_CONCURRENCY
         if options is not None:
             execute = options.execute_all or options.execute
@@ -506,8 +500,7 @@ class Starter:
         """Ask for trust in the suites of a plan.
 
         Returns the plan without untrusted suites, its approval, and a notice. The notice names the first untrusted
-        suite. It is `None` if all suites are trusted.
-        """
+        suite. It is `None` if all suites are trusted."""
         # A thread collects the needs of thousands of runs.
         decision = await self._ask_for_trust(
             await asyncio.to_thread(needs, plan, self._typed_servers()), "do not run this suite"
@@ -559,8 +552,7 @@ class Starter:
         """Ask for trust in the servers of a valid suite. Return the approval, or why the servers may not start.
 
         `program` replaces the app's own program for servers with other environment variables. With `typed`, the user
-        has just typed all servers.
-        """
+        has just typed all servers."""
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
@@ -577,8 +569,7 @@ class Starter:
         """Plan the runs of cases.
 
         If the user selected no model, a recorded case runs on its recorded model (if known) and as its recorded
-        variant.
-        """
+        variant."""
         planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats)
         if begin is not None:
             planned_as = partial(planned_as, by=begin.options.by, repeat_rule=begin.options.repeat_rule)
@@ -595,8 +586,7 @@ class Starter:
     def _refusal(self, file: SuiteFile) -> str | None:
         """Return the message that a run is impossible because files of a recording's suite are missing.
 
-        `None` if no file is missing.
-        """
+        `None` if no file is missing."""
         recorded = self._open_suites.workspace.recording_at(file.path)
         if recorded is None or file.suite is None:
             return None
@@ -642,8 +632,7 @@ def _lost_variants(file: SuiteFile, wanted: Collection[RunTarget]) -> str | None
 def _not_held(runs: Sequence[PlannedRun], begin: AppStart | None) -> str | None:
     """Return a notice if the command line's breakpoints cannot hold the runs.
 
-    Runs of a subject, such as an agent, cannot be held.
-    """
+    Runs of a subject, such as an agent, cannot be held."""
     if begin is not None and begin.breakpoints and any(run.is_out_of_reach for run in runs):
         return SUBJECT_NOT_STEPPED
     return None

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 class RunTicker:
     """Calls `moved` every second while servers start or runs are active.
 
-    While all runs wait for the user, the ticker stops, so nothing is drawn.
-    """
+    While all runs wait for the user, the ticker stops, so nothing is drawn."""
 
     def __init__(
         self, book: RunBook, start: Callable[[float, Callable[[], None]], Timer], moved: Callable[[], None]
@@ -189,8 +188,7 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     """Return alternatives for the right end of a title, longest first. The last is empty.
 
-    Each shows the progress of batches, followed by `about` if there is room. Without batches, it shows only `about`.
-    """
+    Each shows the progress of batches, followed by `about` if there is room. Without batches, it shows only `about`."""
     if not progress.is_active:
         return (about, EMPTY)
     statuses: list[Span] = []

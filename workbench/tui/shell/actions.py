@@ -516,8 +516,7 @@ class ScreenActions(MainActions):
     def show_runs(self, shown: SideScreen[Any], wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
         """Show one run, or two runs side by side, above the screen `shown`.
 
-        `wanted` has the origin, the row and the regrade of each run.
-        """
+        `wanted` has the origin, the row and the regrade of each run."""
         from workbench.tui.history.stored_screens import runs_screen, show_stored
 
         show_stored(self.app, shown, lambda: runs_screen(self.app, wanted))
@@ -716,8 +715,7 @@ def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
 def keys_elsewhere(*here: Scope) -> list[tuple[str, Sequence[Action]]]:
     """Return the titles and actions of all scopes except `here`, for the end of the help.
 
-    Imports every screen.
-    """
+    Imports every screen."""
     titles: dict[Scope, str] = {
         "everywhere": "On the main screen, everywhere",
         "form": "In the form of a case",

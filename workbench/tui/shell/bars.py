@@ -141,8 +141,7 @@ class MainBars:
     def _request_runs(self) -> Sequence[RunRecord] | None:
         """Return the runs that the run pane shows for the line for new cases.
 
-        Return `None` if there are none.
-        """
+        Return `None` if there are none."""
         if self._screen.adder is None or (shown := self._screen.adder.runs_shown) is None:
             return None
         return shown[0]

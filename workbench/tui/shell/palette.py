@@ -56,8 +56,7 @@ _MIN_TITLE_CELLS = 12
 class Entry:
     """One action in the palette.
 
-    `why` is why the action is unavailable. `matched` are the matching positions in its title.
-    """
+    `why` is why the action is unavailable. `matched` are the matching positions in its title."""
 
     action: Action
     why: str | None = None
@@ -106,8 +105,7 @@ def sections_for(
 def _match(words: Sequence[str], action: Action) -> tuple[int, frozenset[int], str] | None:
     """Return the score of an action, the matching positions in its title, and the matching other words.
 
-    Returns `None` unless each typed word matches the title or another word.
-    """
+    Returns `None` unless each typed word matches the title or another word."""
     score, positions, also = 0, set[int](), dict[str, None]()
     for word in words:
         in_title, other = fuzzy_match(word, action.title), _other_word(word, action)
@@ -173,8 +171,7 @@ def _age(action: Action, recent: Sequence[str]) -> int:
 def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -> list[Row]:
     """Return the rows of the palette for a width: titles of actions, wrapped if necessary, and a column of keys.
 
-    `names` are the keys of all actions by id, including actions that are not listed.
-    """
+    `names` are the keys of all actions by id, including actions that are not listed."""
     # The widest key of all actions decides the width, so the column does not move during a search.
     keys_width = max(map(cell_len, names.values()), default=0)
     room = width - _INDENT - _GAP - keys_width - 1
@@ -293,8 +290,7 @@ class PaletteList(LineView, can_focus=False):
     def _place_cursor(self, index: int) -> None:
         """Select the action at a line, or else the next action.
 
-        Scroll so that the action and the title above it are visible.
-        """
+        Scroll so that the action and the title above it are visible."""
         count, height = self.line_count(), max(self.size.height, 1)
         last = self._places[-1] if self._places else 0
         index = min(max(index, 0), last)

@@ -40,8 +40,7 @@ _FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
 def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
     """Return the models last chosen in this project if all of them still exist, otherwise none.
 
-    Reads the memory and the models' files, so call it in a thread.
-    """
+    Reads the memory and the models' files, so call it in a thread."""
     place = memory.read().projects.get(project_of(workspace))
     folders = {file.path.parent for file in workspace.files} or {Path()}
     if place is None or not all(_exists(book, model, folders) for model in place.models):

@@ -229,8 +229,7 @@ class Workbench(StagedApp):
     ) -> None:
         """Show a screen above all others. If `over` is given and no longer the top screen, do nothing.
 
-        `on_answer` is called with the answer of the screen.
-        """
+        `on_answer` is called with the answer of the screen."""
         if over is None or self.screen is over:
             self.push_screen(screen, on_answer)
 
@@ -414,8 +413,7 @@ class Workbench(StagedApp):
     def action_help_quit(self) -> None:
         """After Ctrl+C, announce the keys that stop runs, go back and quit.
 
-        Dialogs show their own keys.
-        """
+        Dialogs show their own keys."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing

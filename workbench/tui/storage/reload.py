@@ -153,8 +153,7 @@ class SuiteReader:
         """Reload and show all suites. Return the suites that changed both here and on disk.
 
         Raises:
-            SearchStoppedError: The user stopped the search for suites.
-        """
+            SearchStoppedError: The user stopped the search for suites."""
         open_suites = self._open_suites
         while True:
             before = open_suites.workspace

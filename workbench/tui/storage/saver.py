@@ -379,8 +379,7 @@ def _make_folder(path: Path, roots: Sequence[Path]) -> None:
     """Create the missing folders of a new suite's path if the path is below one of `roots`.
 
     Raises:
-        SavingError: A folder cannot be created.
-    """
+        SavingError: A folder cannot be created."""
     folder = absolute(path).parent
     if any(root.is_dir() and folder.is_relative_to(absolute(root)) for root in roots):
         try:

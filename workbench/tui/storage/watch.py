@@ -133,8 +133,7 @@ class Watch:
     def _found(self, seen: _CheckResult) -> None:
         """Reload unedited suites, and open new suites.
 
-        If there are none of these, merge edited suites.
-        """
+        If there are none of these, merge edited suites."""
         for suite in seen.changed:
             self._rows.pop(suite.path, None)
         touched = [suite for suite in seen.changed if suite.dirty]

@@ -35,8 +35,7 @@ colours."""
 def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
     """Return the colours of a theme, by name, with each `#rrggbb` replaced by a fixed colour.
 
-    Different colours stay different, and text keeps its level of contrast to the backgrounds.
-    """
+    Different colours stay different, and text keeps its level of contrast to the backgrounds."""
     # Backgrounds come first, because the contrast of all other colours depends on them. `chosen` gives equal colours of
     # the theme the same replacement.
     fitted = {name: value for name, value in colours.items() if not value.startswith("#")}

@@ -1,8 +1,7 @@
 """Limits an internal error to its widget or screen, so the app continues.
 
 The error is logged and announced in one line. A widget that cannot be drawn shows a message until the next key. A
-screen above the main screen that cannot be drawn is closed. The third equal error in a row ends the app.
-"""
+screen above the main screen that cannot be drawn is closed. The third equal error in a row ends the app."""
 
 # Textual ends the app at the first error in a handler. The wrappers at the end of this file surround the five methods
 # that run all handlers, layouts and drawings. Errors caught by Textual itself, in timers, workers and callbacks, arrive

@@ -1,8 +1,7 @@
 """Finds the handlers of a message once per class of widget.
 
 Textual searches all base classes of a widget for each message, several times for each key. Most messages have no
-handler in most widgets.
-"""
+handler in most widgets."""
 
 from __future__ import annotations
 

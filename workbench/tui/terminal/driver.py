@@ -166,8 +166,7 @@ InputPart = Typed | PastedText
 class TerminalInput:
     """Splits terminal input into text, escape sequences and pastes, regardless of where a read ends.
 
-    All times are seconds of one clock. `escape_s` is how long a lone Escape, or Alt with a bracket, is held.
-    """
+    All times are seconds of one clock. `escape_s` is how long a lone Escape, or Alt with a bracket, is held."""
 
     # The splitter passes on only complete, valid sequences (`valid_sequences`). It drops strings (such as answers to
     # queries) and overlong sequences up to their end. It drops incomplete sequences after a time. None of these is

@@ -84,8 +84,7 @@ class KeyHandled(Message, verbose=True):
     """A marker that follows the key `number` through the message queues for some `rounds`.
 
     In the second round, it also follows the messages that the key caused, such as the submission of a field. A marker
-    `of_screen` follows a change of the screen instead of a key.
-    """
+    `of_screen` follows a change of the screen instead of a key."""
 
     def __init__(self, number: int, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()
@@ -139,8 +138,7 @@ class KeyQueueApp(App[int]):
     def _follow(self, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool) -> None:
         """Send a marker to the widget that gets the keys.
 
-        The next key waits until the marker has passed the message queues `rounds` times.
-        """
+        The next key waits until the marker has passed the message queues `rounds` times."""
         self._number += 1
         handled = KeyHandled(self._number, rounds, of_screen=of_screen)
         self._carrier = None
@@ -184,8 +182,7 @@ class KeyQueueApp(App[int]):
     def _complete_sequence(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
         """Return the sequence that an event completes. Return any other event unchanged.
 
-        Returns `None` if the event begins a sequence. A first character has no effect if the second does not follow.
-        """
+        Returns `None` if the event begins a sequence. A first character has no effect if the second does not follow."""
         begun, self._begun = self._begun, ""
         if not isinstance(event, events.Key):
             return event

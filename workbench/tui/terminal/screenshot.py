@@ -33,8 +33,7 @@ def save_picture(folders: Sequence[Path], svg: str, text: str) -> tuple[Path, Pa
     """Save a screenshot under the next free name in the first writable folder. Return the SVG file and the text file.
 
     Raises:
-        OSError: No folder is writable.
-    """
+        OSError: No folder is writable."""
     for folder in folders[:-1]:
         try:
             return _saved_in(folder, svg, text)

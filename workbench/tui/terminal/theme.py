@@ -193,8 +193,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
     problem.
 
     Raises:
-        ThemeError: A bundled theme is invalid.
-    """
+        ThemeError: A bundled theme is invalid."""
     themes: dict[str, ThemeFile] = {}
     for path in sorted(bundled.glob("*.toml")):
         theme = _theme(path, _read(path), {})

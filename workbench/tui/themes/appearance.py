@@ -35,8 +35,7 @@ class Appearance:
     """The themes of one app.
 
     The initial theme is `wanted`, the theme of the command line. If it is not given, the initial theme is the theme
-    chosen last, if the terminal has enough colours.
-    """
+    chosen last, if the terminal has enough colours."""
 
     def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"

@@ -495,16 +495,14 @@ ChangeSelectedCase = Callable[[Path, Callable[[Table], Table], str], str]
 """Changes the table of the selected case, and returns the name of the case.
 
 The arguments are the suite file of the case, the change, and the description of the change. Raises NotInCaseError, and
-the errors of changing a case.
-"""
+the errors of changing a case."""
 
 
 class CallScreen(SearchedScreen[None]):
     """The screen of a call by hand.
 
     `grant` asks for trust in the server, and returns `None` if the server may not start. `into_case` changes the
-    selected case. `show_log` shows the log of the server.
-    """
+    selected case. `show_log` shows the log of the server."""
 
     NAME = "call"
     FIRST_ACTIONS = ("call",)

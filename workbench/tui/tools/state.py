@@ -54,8 +54,7 @@ class ServerTools:
 
     If `server` is `None`, the suite defines the tools, or its case with the id `case`. `listed_at` is set if the tools
     come from an earlier listing. `reason` is why the server is down. `output` is the end of the server's output.
-    `starting_since`, in seconds of the monotonic clock, is set while the server starts.
-    """
+    `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
 
     file: SuiteFile
     server: Server | None

@@ -123,8 +123,7 @@ class RunPane(SearchedRun):
     def type_in(self, held: HeldText) -> None:
         """Open the editor for a text of a held run, or for its unsent version.
 
-        If the run has gone on in the meantime, the text is shown but can no longer be sent.
-        """
+        If the run has gone on in the meantime, the text is shown but can no longer be sent."""
         from workbench.tui.holds.held_editor import HeldEditor
 
         self.end_typing()
@@ -250,8 +249,7 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
     """Return the line of tabs after `lead`, and the end and run index of each visible tab.
 
     Without room for all tabs, names are cut. If that is not enough, only tabs around the selected tab are visible. At
-    each side, the number of hidden tabs then takes the place of a tab. It has the index of the nearest hidden tab.
-    """
+    each side, the number of hidden tabs then takes the place of a tab. It has the index of the nearest hidden tab."""
     widths = list(map(cells, tabs))
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
@@ -303,8 +301,7 @@ class BranchLine(Bar):
     def show(self, run: RunRecord | None, in_use: Sequence[str] = ()) -> None:
         """Describe a fork, or a run on a model that the user did not select.
 
-        `in_use` are the selected models. If it is empty, the model of a run is not described.
-        """
+        `in_use` are the selected models. If it is empty, the model of a run is not described."""
         self.display = False
         if run is None:
             return

@@ -193,8 +193,7 @@ class RunLines(LazyLayout):
     def go_to_match(self, step: int, line: int) -> int | None:
         """Select the next (`step` 1) or previous (-1) match, wrapping around. Return its line.
 
-        Without a selected match, the search begins at `line`. Returns `None` if there are no matches.
-        """
+        Without a selected match, the search begins at `line`. Returns `None` if there are no matches."""
         total = self.matches
         if not total:
             return None

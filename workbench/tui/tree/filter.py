@@ -3,8 +3,7 @@
 Every word must be in a case's name, id, tags or messages, or in the name or tags of its suite. A word found anywhere in
 the tree is matched exactly. Any other word matches similar words. A typing error therefore still finds its case.
 `status:…` and `tag:…` filter by status and tag. The whole name of a status means the status. In quotation marks, the
-name is an ordinary text.
-"""
+name is an ordinary text."""
 
 from __future__ import annotations
 
@@ -114,8 +113,7 @@ class Search:
     def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
         """Keep the texts that contain a word.
 
-        If no text in the tree contains the word, keep texts with a similar word.
-        """
+        If no text in the tree contains the word, keep texts with a similar word."""
         exact = _keep_matching(left, lambda text: word in text)
         # A word found anywhere in the tree is not a typing error, even if the other words exclude its cases.
         if any(exact) or any(word in text for text in self._all(suites)):
@@ -168,8 +166,7 @@ def with_status(
     """Return the cases that match the status words of a filter, `None` if the filter has no status words.
 
     A word after `status:` may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or
-    `disagree` (the graders do). A case must match every word.
-    """
+    `disagree` (the graders do). A case must match every word."""
     asked = []
     for word in text.casefold().split():
         if word.startswith(STATUS) or word in _TESTS:
@@ -234,8 +231,7 @@ def _list_of(table: Table, key: str) -> list[object]:
 def advice(text: str) -> str | None:
     """Return a hint on the first word of a filter that looks like a misspelt prefix or status.
 
-    Return `None` if there is none.
-    """
+    Return `None` if there is none."""
     for word in text.casefold().split():
         name, colon, value = word.partition(":")
         if word.startswith(STATUS) and not any(known.startswith(value) for known in _TESTS):

@@ -156,8 +156,7 @@ def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, na
     """Add marks after a name, and a result at the right end.
 
     The name is the last part of `left`. A long name is cut in the middle, but keeps `name_share` of the row. If there
-    is no room for the result `right`, the first of `shorter` that fits takes its place, or nothing.
-    """
+    is no room for the result `right`, the first of `shorter` that fits takes its place, or nothing."""
     *before, name = left
     own = width - cells(tuple(before))
     needed = min(cell_len(name.text), int(own * name_share))
@@ -173,8 +172,7 @@ def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, na
 def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
     """Return how many graded cases below a row passed.
 
-    If there are none, return the number of cases if the row is folded.
-    """
+    If there are none, return the number of cases if the row is folded."""
     below = tree.cases_below(row)
     total = CaseTally()
     for suite, keys in below:
@@ -244,8 +242,7 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
 def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime, width: int) -> Line:
     """Return the row of a case with its last result from the history, dimmed, and the result's age.
 
-    A word marks a case that was edited since. If there is no room for the word, a sign marks the case.
-    """
+    A word marks a case that was edited since. If there is no room for the word, a sign marks the case."""
     graded = worst_graded(last.statuses)
     sign = (graded or last.status).sign
     name = Span(f" {one_line(row.label)}")

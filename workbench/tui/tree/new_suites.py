@@ -71,8 +71,7 @@ class NewSuite(NamedTuple):
 class NewSuiteScreen(TextPromptScreen[NewSuite]):
     """Asks for the file of a new suite.
 
-    For a suite with a server's tools, the typed file is passed to another dialog.
-    """
+    For a suite with a server's tools, the typed file is passed to another dialog."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("up,down", "server", show=False)]
 
@@ -204,8 +203,7 @@ class ServerScreen(TextPromptScreen[FoundServers]):
     """Asks for a server: a command, a URL, or a server of an MCP client on this machine (`find`).
 
     A command may have variables and a folder. The folder is relative to `folder`, the folder of the suite. If no `file`
-    is typed, the suite is named after the server.
-    """
+    is typed, the suite is named after the server."""
 
     DEFAULT_CSS = """
     ServerScreen Input { margin: 0 1; }

@@ -134,8 +134,7 @@ class SuiteRows:
     def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
         """Add rows below the cases in `unfolded` (keys).
 
-        The added rows are the steps of a chain, or the rows of an `each`.
-        """
+        The added rows are the steps of a chain, or the rows of an `each`."""
         if not unfolded:
             return cases
         rows: list[Row] = []
@@ -199,8 +198,7 @@ def keys_of(suite: OpenSuite, case: CaseOutline) -> tuple[str, ...]:
 def has_cases(suite: OpenSuite) -> bool:
     """Return whether a suite shows its cases.
 
-    If its file is not a valid suite, its problems are shown instead.
-    """
+    If its file is not a valid suite, its problems are shown instead."""
     return bool(suite.cases) or suite.file.suite is not None
 
 

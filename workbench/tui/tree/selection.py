@@ -162,8 +162,7 @@ class Selection:
     def cases_around(self) -> tuple[list[tuple[OpenSuite, str]], range]:
         """Return all displayed cases with their suites, and the index range of the cases below the selected row.
 
-        A selected case is part of the range.
-        """
+        A selected case is part of the range."""
         cases: list[tuple[OpenSuite, str]] = []
         below: list[tuple[OpenSuite, str]] = []
         for row in self.tree.rows:

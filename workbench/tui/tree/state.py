@@ -1,7 +1,6 @@
 """The suite tree as a list of rows: folders, suites, cases, steps of chains, and problems of invalid suites.
 
-A change rebuilds only the affected rows. All other rows stay the same objects.
-"""
+A change rebuilds only the affected rows. All other rows stay the same objects."""
 
 from __future__ import annotations
 

@@ -174,8 +174,7 @@ def _with_variant(suite: OpenSuite, variant: Table) -> Document:
 
     Raises:
         SpliceError: The variant cannot be written into the text.
-        ValueError: The suite would have errors with the variant.
-    """
+        ValueError: The suite would have errors with the variant."""
     present = suite.document.table(HEAD).get("variants")
     if present is not None and not isinstance(present, list):
         raise ValueError("the suite's `variants` are not a list: correct them first")

@@ -142,8 +142,7 @@ class FormRows(LineView):
 OnChange = Callable[[Table, str, Hashable, bool], str | None]
 """Applies a table, with a description, an undo group, and whether the change was typed key by key.
 
-Returns why the change is refused, `None` if it is applied.
-"""
+Returns why the change is refused, `None` if it is applied."""
 
 OnGiveUp = Callable[[Hashable], bool]
 """Undoes an undo group if it holds the most recent changes. Returns whether it did."""
@@ -164,8 +163,7 @@ _FROM_THE_BEGINNING = FIXED_CHOICE_CELLS | {"tool", "expected", "weight", "optio
 class FormFields(FormRows):
     """A form with an input field.
 
-    Each change is passed to `on_change`. Its receiver calls `show` with the changed form.
-    """
+    Each change is passed to `on_change`. Its receiver calls `show` with the changed form."""
 
     DEFAULT_CSS = "FormFields { overflow: hidden; }"
 
@@ -457,8 +455,7 @@ class FormFields(FormRows):
     def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
         """Apply the table of an edit if it differs from the last table.
 
-        Returns the reason if the change is refused, otherwise "".
-        """
+        Returns the reason if the change is refused, otherwise ""."""
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)

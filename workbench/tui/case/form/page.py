@@ -338,8 +338,7 @@ def form_source(
 ) -> FormSource | None:
     """Return the form of a case, or of the suite's settings (`HEAD`); `None` if the text is not valid.
 
-    `models` are names of models to complete, in addition to the models of the suite.
-    """
+    `models` are names of models to complete, in addition to the models of the suite."""
     document = suite.document
     if document.parts is None or index in document.unparsed or index >= len(document.cases) or _is_uneditable(suite):
         return None
@@ -366,8 +365,7 @@ def form_source(
 def row_source(suite: OpenSuite, outline: CaseOutline, tools: tuple[ToolDefinition, ...] = ()) -> FormSource | None:
     """Return the form of a table row: the case, filled with the values of the columns.
 
-    Return `None` if the case has no form.
-    """
+    Return `None` if the case has no form."""
     source = form_source(suite, outline.index, tools)
     if source is None or suite.file.suite is None:
         return source
@@ -441,8 +439,7 @@ def _is_uneditable(suite: OpenSuite) -> bool:
 class FormPage:
     """The rows of one form, with the cursor (`row`, `cell`) and the open field.
 
-    `adding` is set while the user types the name of a new element. A row below the selected row asks for the name.
-    """
+    `adding` is set while the user types the name of a new element. A row below the selected row asks for the name."""
 
     def __init__(self) -> None:
         self.source: FormSource | None = None
@@ -463,8 +460,7 @@ class FormPage:
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
         """Show a form with the cursor at a place.
 
-        If no place is given, the cursor stays on its row if the row still exists.
-        """
+        If no place is given, the cursor stays on its row if the row still exists."""
         here: Place | None = None
         if self.current is not None:
             here = self.current.place
@@ -667,8 +663,7 @@ class FormPage:
     def go_to_expected(self) -> bool:
         """If a case's message is selected, select the case's expectation, or else the row that adds keys.
 
-        Returns whether the cursor moved.
-        """
+        Returns whether the cursor moved."""
         row = self.current
         if row is None or row.place != _MESSAGE:
             return False

@@ -1,7 +1,6 @@
 """Completions in the TOML of a case: tools, arguments, listed values, checks, and keys of the format.
 
-Regular expressions search the lines around the cursor, because unfinished text is rarely valid TOML.
-"""
+Regular expressions search the lines around the cursor, because unfinished text is rarely valid TOML."""
 
 from __future__ import annotations
 
@@ -177,8 +176,7 @@ def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
 def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
     """Return the line of the table header above a line, and the header's keys.
 
-    If there is no header, return -1 and no keys.
-    """
+    If there is no header, return -1 and no keys."""
     for at in range(line - 1, -1, -1):
         if (header := _HEADER.match(lines[at])) is not None:
             return at, tuple(part.strip().strip('"') for part in header[2].split("."))
@@ -257,8 +255,7 @@ _ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
 class TomlCompleting:
     """Shows completions in an editor. `tools` returns the known tools.
 
-    Completions appear on Ctrl+Space, and automatically in the name of a tool.
-    """
+    Completions appear on Ctrl+Space, and automatically in the name of a tool."""
 
     def __init__(
         self, editor: TomlEditor, completions: CompletionList, tools: Callable[[], Sequence[ToolDefinition]]

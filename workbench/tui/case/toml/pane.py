@@ -317,8 +317,7 @@ class TomlPane(SearchedPane):
         """Show a part, or a message if there is none. `is_same` is whether the part was shown before.
 
         While the user types, the editor takes over changes from elsewhere, such as undo. Showing another part ends the
-        editing.
-        """
+        editing."""
         if self._typing and self.part is not None:
             if self._is_applying:
                 return
