@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.frames import draw_when_calm
+from tests.tui.frames import spare_what_is_not_seen
 from tests.tui.settling import settle_by_the_loop
-from tests.tui.shared_styles import share_styles
 from workbench.config import models
 
 settle_by_the_loop()
-draw_when_calm()
-share_styles()
+spare_what_is_not_seen()
 
 
 @pytest.fixture(autouse=True)

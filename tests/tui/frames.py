@@ -1,4 +1,7 @@
-"""When an app under test draws: no frame that nobody sees."""
+"""What an app under test need not do again: read the same stylesheets, draw frames that nobody sees.
+
+Each test opens an app of its own, and nine in ten of what it does until its first frame is the same every time.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,37 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
+from textual.cache import LRUCache
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
 
 import workbench.tui.terminal.containment  # noqa: F401  # what it puts around drawing belongs to what is put off here
 
+_parsed: dict[frozenset[tuple[str, str]], LRUCache[tuple[Any, ...], list[RuleSet]]] = {}
+"""By the variables of a theme, the rules of the stylesheets that were parsed with it."""
 _postpones = True
 _undrawn: WeakSet[Screen[Any]] = WeakSet()
 """Screens of which something is to be drawn as soon as the app is calm."""
 
+_init = Stylesheet.__init__
+_set_variables = Stylesheet.set_variables
 _draw = Screen._compositor_refresh
+
+
+def _init_shared(self: Stylesheet, *, variables: dict[str, str] | None = None) -> None:
+    _init(self, variables=variables)
+    _share(self)
+
+
+def _set_variables_shared(self: Stylesheet, variables: dict[str, str]) -> None:
+    self._parse_cache = LRUCache(1)  # what is cleared here is another's too
+    _set_variables(self, variables)
+    _share(self)
+
+
+def _share(sheet: Stylesheet) -> None:
+    sheet._parse_cache = _parsed.setdefault(frozenset(sheet._variables.items()), LRUCache(1024))
 
 
 def _draw_later(self: Screen[Any]) -> None:
@@ -47,7 +72,11 @@ def draw_what_is_seen() -> bool:
     return bool(screens)
 
 
-def draw_when_calm() -> None:
-    """Have the apps of this process draw only when they are calm."""
-    parts: Any = Screen
-    parts._compositor_refresh = _draw_later
+def spare_what_is_not_seen() -> None:
+    """Have the apps of this process share what they parsed, and draw only when they are calm."""
+    for parts, new in (
+        (Stylesheet, {"__init__": _init_shared, "set_variables": _set_variables_shared}),
+        (Screen, {"_compositor_refresh": _draw_later}),
+    ):
+        for name, function in new.items():
+            setattr(parts, name, function)

@@ -20,7 +20,6 @@ from workbench.tui.kit.dialogs import TextView
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.rows import RowsView
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.terminal import dispatch
 from workbench.tui.terminal.containment import CANNOT_BE_DRAWN
 from workbench.tui.tools.screen import ToolsScreen
 from workbench.tui.trajectory.view import RunList
@@ -175,7 +174,6 @@ async def test_without_a_main_screen_the_app_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
     monkeypatch.setattr(MainScreen, what, fails, raising=False)
-    monkeypatch.setattr(dispatch, "_named", {})  # the handlers of the main screen are known by now
     monkeypatch.setattr(Pilot, "_wait_for_screen", ended)
     with pytest.raises(PilotEnded):
         async with opened(suites_in(tmp_path, smart_home=SMART_HOME), errs=True):

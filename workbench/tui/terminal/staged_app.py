@@ -10,7 +10,6 @@ from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.screen import Screen
 
-import workbench.tui.terminal.dispatch  # noqa: F401  # replaces methods of Textual
 from workbench.tui.terminal.containment import Containment
 from workbench.tui.terminal.driver import StagedDriver
 from workbench.tui.terminal.key_queue import KeyQueueApp
