@@ -88,6 +88,7 @@ def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach() -> None:
 
 MOST_MODULES = {
     **{f"grading.{grader}": 34 for grader in GRADERS},
+    "grading.trajectory": 36,
     "show.junit": 23,
     "tui.failures.screen": 40,
     "tui.history.batches_screen": 40,
@@ -97,7 +98,7 @@ MOST_MODULES = {
 """How many of our modules one of them may load, itself among them, packages aside.
 
 A grader needs the records of a run (with their media), the models of a suite (with their servers), and every check
-(with the clock)."""
+(with the clock); `trajectory` also the results of calls and prohibitions."""
 
 
 @pytest.mark.slow
