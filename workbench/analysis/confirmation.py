@@ -98,9 +98,9 @@ def fewest_reruns(among: int) -> int:
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
     """Return whether the repeats of a case already show, without reruns, that the case broke.
 
-    They do if so many failures are very unlikely for a case that still passes at the rate `TYPICAL_PASS_RATE`. The
-    probability of at least `failed` failures in `graded` repeats (the upper tail of a binomial distribution) must be at
-    most 0.025 / `among`. `among` is the number of cases that could have broken."""
+    A case that passes at `TYPICAL_PASS_RATE` has at least `failed` failures in `graded` repeats with a probability from
+    the upper tail of a binomial distribution. This probability must be at most 0.025 / `among`. `among` is the number
+    of cases that could have broken."""
     tail = []
     for count in range(failed, graded + 1):
         tail.append(math.comb(graded, count) * (1 - TYPICAL_PASS_RATE) ** count * TYPICAL_PASS_RATE ** (graded - count))

@@ -500,11 +500,12 @@ class Runtime:
 
         Each event is passed to the listeners in turn, on the engine's thread, in this order:
 
-        1. The clock adds the start and end of a run to `RunDone` before a slow listener can delay it. 2. The steppers
-        forget a finished run, so that no listener can hold it at a breakpoint. 3. Early stopping and the cost limit are
-        next, because other runs wait for them. 4. The history follows, so that every run that the screen shows as done
-        is being written to disk. 5. The recordings follow, for the same reason. 6. The listeners of the runtime and of
-        the batch are last."""
+        1. The clock adds the start and end of a run to `RunDone` before a slow listener can delay it.
+        2. The steppers forget a finished run, so that no listener can hold it at a breakpoint.
+        3. Early stopping and the cost limit are next, because other runs wait for them.
+        4. The history follows, so that every run that the screen shows as done is being written to disk.
+        5. The recordings follow, for the same reason.
+        6. The listeners of the runtime and of the batch are last."""
         listeners: list[BatchListener] = []
         if self._ask is not None:
             listeners.append(self._steppers.on_event)

@@ -162,7 +162,7 @@ _ONE_DOCUMENT = ("json", "html")
 
 
 def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str | None:
-    """Return why a report of `form` cannot hold so many runs, and what to use instead, or `None` if it can."""
+    """Return `None` if a report of `form` can hold the runs, otherwise the reason and the alternative `instead`."""
     if form not in _ONE_DOCUMENT or runs <= MAX_DOCUMENT_RUNS:
         return None
     return MAX_DOCUMENT_RUNS.reached(form=form, runs=runs, instead=instead)
