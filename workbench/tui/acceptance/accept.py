@@ -1,4 +1,4 @@
-"""Turn the calls of a run into the expectations of its case, after the user confirmed the change."""
+"""Make the calls of a run the expectations of its case. The user sees the change and confirms it first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class RunAccepter:
-    """Accepts the displayed run, or one of the run's calls, as expectations of the case."""
+    """Turns the displayed run, or one of its calls, into expectations of the case."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -140,7 +140,7 @@ def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPai
 
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
-    """Regrade a run by its changed case, and describe the status in a clause such as `the run now passes`."""
+    """Regrade a run by its changed case. Return a clause about the new status, such as `the run now passes`."""
     now, result = current_case(suite, outline), run.result
     if now is None or result is None:
         return "the case has errors now"
@@ -173,7 +173,7 @@ _FRAME_ROWS = 4
 
 
 class AcceptScreen(Dialog[Proposal]):
-    """A dialog that shows a proposal, lets the user choose other checks, and returns the confirmed proposal."""
+    """A dialog that shows the proposed expectations. The user can choose other checks, and confirms or cancels."""
 
     DEFAULT_CSS = "AcceptScreen > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -214,7 +214,7 @@ class AcceptScreen(Dialog[Proposal]):
 
 
 class AcceptLines(LineView):
-    """The calls of a proposal with their arguments, followed by the removed expectations."""
+    """The list of a proposal's calls with their arguments, followed by the expectations to remove."""
 
     GROUND: ClassVar[Ground] = "panel"
 
@@ -254,13 +254,13 @@ class AcceptLines(LineView):
         return cut_line(self._line(index), self.text_width)
 
     def other_check(self, step: int) -> None:
-        """Choose the next (1) or previous (-1) check for the argument at the cursor."""
+        """Replace the check of the argument at the cursor by the next (1) or previous (-1) possible check."""
         if (argument := self._argument_at(self.cursor)) is not None:
             self.proposal = self.proposal.with_other_check(*argument, step)
             self.repaint()
 
     def _argument_at(self, row: int) -> tuple[int, int] | None:
-        """Return the call and the argument of a row, `None` if the row has no choice of checks."""
+        """Return the indices of a row's call and argument. Return `None` if the row has no choice of checks."""
         if row >= len(self._rows):
             return None
         number, at = self._rows[row]

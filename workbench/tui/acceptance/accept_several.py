@@ -1,4 +1,4 @@
-"""Accept several runs: the calls shared by all runs of a case become the expectations of the case."""
+"""Accept several runs at once: the calls that all runs of a case share become the case's expectations."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ class _SuiteCases:
 
 
 class CasesAccepter:
-    """Accepts runs of the filtered cases. Asks which runs to use, shows the difference, and applies the change."""
+    """Accepts runs of the cases that the tree's filter shows.
+
+    Asks which runs to use, shows the difference in the suite's text, and applies the change."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -173,7 +175,7 @@ class CasesAccepter:
         return estimate(planned.items(), {cell: self._earlier_runs(cell) for cell in planned}, is_free=is_built_in)
 
     def _earlier_runs(self, cell: CellKey) -> Sequence[RunSummary]:
-        """Return the finished runs of a cell, first those of the session, then those of the history."""
+        """Return the finished runs of a cell: those of this session, or else the last runs in the history."""
         case, model = (Path(cell[0]), cell[1]), cell[2]
         runs: list[RunRecord | RunRow] = [run for run in self._selection.book.finished(case) if run.model == model]
         if not runs:

@@ -1,4 +1,4 @@
-"""Write the messages of the displayed run's user as a script into its case."""
+"""Turn the user messages of a run with a simulated user into a fixed script of its case."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def freeze_user(app: Workbench) -> None:
-    """Write the user messages of the displayed run into its case as a script.
-
-    The change is one undo step."""
+    """Write the user messages of the displayed run into its case as a script. One undo step reverts the change."""
     suite, run, row = app.selection.suite, app.selection.run, app.selection.row
     if suite is None or run is None or row is None or row.case is None:
         return

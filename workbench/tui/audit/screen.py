@@ -40,7 +40,7 @@ Target = tuple[Path, str | None]
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line of the audit, with the place in a suite that the line opens."""
+    """One line of the audit, with the place in a suite to open for the line."""
 
     line: Line
     target: Target
@@ -147,7 +147,7 @@ class AuditList(LineView):
 
 
 class AuditScreen(SearchedScreen[Target | None]):
-    """The screen that audits suites. Closes with the place in a suite that the user chose."""
+    """The screen of the audit of some suites. Returns the place in a suite that the user chose."""
 
     # A thread audits one suite after another, and the screen shows each audit as it ends. Tools come from stored
     # listings. No server is started, and no model is asked.
@@ -240,7 +240,7 @@ def _audited(file: SuiteFile, listings: StoredListings) -> AuditedSuite:
 
 
 def open_audit(app: Workbench) -> None:
-    """Open the audit of the selected suite or folder. Afterwards, select the case that the user chose."""
+    """Open the audit of the selected suite or folder. When the user chooses a finding, select its case."""
     selection = app.selection
     suites, place = selection.suites_below()
     begin_at = None

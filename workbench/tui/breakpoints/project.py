@@ -1,4 +1,4 @@
-"""Breakpoints of a project: the file, the changes, and the followers of changes."""
+"""The breakpoints of a project: the stored file, the changes, and the functions to call after a change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SwitchResult = Literal["set", "switched on", "removed"]
 
 
 class BreakpointFile:
-    """The file of one project's breakpoints. If two programs write the file, the last write wins."""
+    """The file with the breakpoints of one project. If two programs write the file, the last write wins."""
 
     def __init__(self, folder: Path, project: Path) -> None:
         # The name is for people. The digest distinguishes projects of the same name.
@@ -48,9 +48,9 @@ class BreakpointFile:
         self._project = project
 
     def read(self) -> tuple[tuple[Breakpoint, ...], str | None]:
-        """Return the stored breakpoints, and a notice for the user, if any.
+        """Return the stored breakpoints, and a notice for the user (`None` if there was no problem).
 
-        A damaged file is renamed, and a file with the readable lines replaces it."""
+        A damaged file is kept under another name. A new file with the readable lines replaces it."""
         try:
             if self.path.stat().st_size > MAX_STATE_FILE_BYTES:
                 return (), self._replace_damaged(())
@@ -101,10 +101,11 @@ def _stored_line(point: Breakpoint) -> str:
 
 
 class Breakpoints:
-    """The breakpoints of a project in the order they were set.
+    """The breakpoints of a project in the order in which they were set.
 
-    Every change is stored at once and reported by a call of `changed`. Without a `file`, breakpoints last for the
-    session. `problem` is the reason if storing failed. A breakpoint with a secret in its condition is not stored."""
+    Every change is stored at once, and then `changed` is called. Without a `file`, the breakpoints last only for this
+    session. If storing failed, `problem` is the reason. A breakpoint whose condition contains a secret is not
+    stored."""
 
     def __init__(
         self,
@@ -124,7 +125,7 @@ class Breakpoints:
         return frozenset(point.tool for point in self.points if point.enabled and point.tool is not None)
 
     def index_of(self, point: Breakpoint) -> int | None:
-        """Return the index of the breakpoint at the same place, `None` if there is none."""
+        """Return the index of the existing breakpoint for the same place as `point`, `None` if there is none."""
         for index, known in enumerate(self.points):
             if known.holds_same_places(point):
                 return index
@@ -189,7 +190,7 @@ class Breakpoints:
 
 
 class ProjectBreakpoints:
-    """The breakpoints of the open project or of the command line. Notifies followers of changes."""
+    """The breakpoints of the open project, or those from the command line. Calls the followers after each change."""
 
     def __init__(
         self,
@@ -210,13 +211,13 @@ class ProjectBreakpoints:
         self.all.changed = self.notify
 
     def follow(self, *followers: Callable[[Breakpoints], object]) -> None:
-        """Register functions to call with the breakpoints at every change."""
+        """Register functions that are called with all breakpoints after every change."""
         self._followers += followers
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
-        """Return the stored breakpoints for the project of a file or folder, and a notice if the file has problems.
+        """Return the breakpoints for the project of a file or folder, and a notice if their file has problems.
 
-        Reads files, so call it in a thread."""
+        Breakpoints from the command line replace the stored ones. Reads files, so call it in a thread."""
         if self.given:
             return self.all, None
         program, folder = self._program, opened if opened.is_dir() else opened.parent
@@ -225,7 +226,7 @@ class ProjectBreakpoints:
         return Breakpoints(points, file, program.secrets), problem
 
     def replace_all(self, found: Breakpoints) -> None:
-        """Replace all breakpoints, and report the change."""
+        """Replace all breakpoints, and call the followers."""
         self.all = found
         found.changed = self.notify
         self.notify()
@@ -238,13 +239,13 @@ class ProjectBreakpoints:
         return found
 
     def warning(self, point: Breakpoint) -> str | None:
-        """Return why a breakpoint can never hold a run, such as an unknown tool; `None` if it can."""
+        """Return why a breakpoint can never stop a run, such as an unknown tool. Return `None` if it can."""
         return breakpoint_warning(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
-        """Set or remove a breakpoint, and announce it.
+        """Set, enable or remove the breakpoint `found`, and announce the change.
 
-        If `found` is a text, there is no breakpoint at the cursor, and the text is the reason."""
+        If there can be no breakpoint at the cursor, `found` is the reason, which is announced."""
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:
@@ -263,7 +264,7 @@ class ProjectBreakpoints:
             announce(f"Breakpoint {done}: {line}; {key_for('break.list')} lists all", "text", GLYPHS.breakpoint)
 
     def notify(self) -> None:
-        """Report the breakpoints to all followers. Announce why storing failed, if it did."""
+        """Call all followers with the breakpoints. If storing them failed, announce why."""
         for follower in self._followers:
             follower(self.all)
         if self.all.problem is not None:

@@ -1,6 +1,6 @@
-"""The screen of breakpoints: a list, and a field to type one.
+"""The screen of breakpoints: a list, and an input field for a new breakpoint.
 
-Also finds the breakpoint for a place in a run or form."""
+The module also finds the breakpoint for a selected place in a run or in a form."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NOTHING_IN_FORM = "put the cursor on an expected call, a step, a mock, or one of
 
 
 def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> Breakpoint | str:
-    """Return the breakpoint for an item of a run and the selected line, or why there is none."""
+    """Return the breakpoint to set at the selected item and line of a run, or why there can be none."""
     match item:
         case CallItem():
             # On the line of a checked argument, the breakpoint stops at failed checks of the tool.
@@ -74,7 +74,7 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
 
 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
-    """Return the breakpoint for a row of a case's form, or why there is none.
+    """Return the breakpoint to set at a row of a case's form, or why there can be none.
 
     The breakpoint stops calls of the row's tool. On the row of an argument, it stops only calls that pass the
     argument's check."""
@@ -101,7 +101,7 @@ _NAMED = ("tool", "error", "failed-check")
 
 
 def point_line(point: Breakpoint, width: int) -> Line:
-    """Return the row of a breakpoint: the text, and whether the breakpoint is enabled."""
+    """Return the row of a breakpoint in the list: its text, and whether it is enabled."""
     text = one_line(breakpoint_line(point))
     if point.enabled:
         return cut_line((Span(f" {GLYPHS.breakpoint} ", "failed"), Span(text)), width)
@@ -109,7 +109,7 @@ def point_line(point: Breakpoint, width: int) -> Line:
 
 
 def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
-    """Return lines on where breakpoints are stored, or on why storing failed."""
+    """Return lines that say where breakpoints are stored, or why storing failed."""
     if breakpoints.problem is not None:
         return warned_lines(breakpoints.problem, width)
     if breakpoints.file is None:
@@ -120,7 +120,7 @@ def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
 
 
 def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
-    """Return the lines below the input: the mistake, or else the meaning of the first word."""
+    """Return the lines below the input field: the mistake in `text`, or else the meaning of its first word."""
     if mistake is not None:
         return warned_lines(mistake, width)
     meanings: Mapping[str, str] = {str(name): message for name, message in KINDS.items()}
@@ -136,9 +136,9 @@ def warned_lines(text: str | None, width: int) -> list[Line]:
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
-    """Complete a typed breakpoint. Each completion is a whole line: kinds first, then names of tools.
+    """Return completions of a partly typed breakpoint. Each completion is a whole line: a kind, or a kind with a tool.
 
-    Names that begin with the typed text come before names that contain it."""
+    Tools that begin with the typed name come before tools that contain it."""
     kind, blank, name = text.lstrip().partition(" ")
     found = []
     if not blank:
@@ -217,7 +217,7 @@ class _Points:
 
 
 class _LineField(SafeInput):
-    """The field for a breakpoint. ↑ and ↓ mark a completion."""
+    """The input field for a breakpoint. ↑ and ↓ move between the completions."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "choose(-1)", show=False),

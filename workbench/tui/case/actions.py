@@ -1,4 +1,4 @@
-"""The actions that edit cases and suites in the case pane or in the user's editor. Undo and redo."""
+"""The actions that edit cases and suites, in the case pane or in an external editor, and undo and redo."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class EditActions(MainActions):
         words="change modify type write settings config prompt message expect assert",
     )
     def edit(self) -> None:
-        """Edit the selected place in the case pane, or the failed expectation elsewhere.
+        """Edit the case: at the cursor if the case pane has the focus, otherwise at the failed expectation.
 
         The failed expectation is that of the displayed run, or else of the last stored run. If nothing failed, edit the
-        case."""
+        first missing value or the message."""
         main = self.app.main
         last = self.app.selection.last_result
         # The places of an edited case may have moved since the run.
@@ -130,7 +130,7 @@ class EditActions(MainActions):
         self._undo_or_redo(redo, "Redone")
 
     def _undo_or_redo(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
-        """Undo or redo a change. `what` is "Undone" or "Redone"."""
+        """Undo or redo a change by calling `go`, and announce it. `what` is "Undone" or "Redone"."""
         pane = self.app.main.case_pane
         # Invalid text in a field is not part of any change yet. Users expect undo to discard the invalid text first.
         if (refused := pane.give_up_refused()) is not None:

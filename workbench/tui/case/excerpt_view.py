@@ -1,4 +1,4 @@
-"""The read-only view of a suite's TOML with problems below their lines. Shows a case, the settings, or a whole file."""
+"""The read-only TOML in the case pane: a case, the settings, or a whole suite, with problems below their lines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Excerpt:
 
 
 def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
-    """Return the text of one case. Return the whole file if cases are not `[[cases]]` blocks."""
+    """Return the TOML of one case. If the file does not have a `[[cases]]` block per case, return the whole file."""
     document = suite.document
     if not document.in_blocks:
         return file_excerpt(suite)
@@ -59,9 +59,9 @@ def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
 
 
 def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
-    """Return the line in a case's excerpt where a step begins.
+    """Return the line of a case's excerpt (from 0) where step `number` (from 1) begins.
 
-    Lines count from 0, steps from 1. Returns `None` while the text is not TOML."""
+    Returns `None` if the text is not valid TOML."""
     document = suite.document
     if document.parts is None or index in document.unparsed:
         return None
@@ -73,9 +73,9 @@ def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
 
 
 def file_excerpt(suite: OpenSuite) -> Excerpt:
-    """Return the text before the first case.
+    """Return the suite's settings: the TOML before the first case.
 
-    Return the whole file if cases are not in blocks or the text is not TOML."""
+    If cases are not `[[cases]]` blocks, or the text is not valid TOML, return the whole file."""
     document = suite.document
     if document.in_blocks:
         return _excerpt(suite, 1, document.block(HEAD), HEAD)
@@ -95,7 +95,9 @@ def _excerpt(suite: OpenSuite, first: int, text: str, index: int | None) -> Exce
 def excerpt_lines(
     excerpt: Excerpt, width: int, found: Found = MappingProxyType({})
 ) -> tuple[list[Line], dict[int, int]]:
-    """Lay out an excerpt at a width. Also return the first row of each line of the file."""
+    """Lay out an excerpt as lines of at most `width` cells.
+
+    Also return, for each line number of the file, the index of its first laid-out line."""
     last = excerpt.first + len(excerpt.lines) - 1
     digits = max(len(str(last)), 2)
     gutter = digits + 3
@@ -196,7 +198,7 @@ _NOTHING: Found = MappingProxyType({})
 
 
 class CaseView(LineView):
-    """The lines of an excerpt. The cursor is at the line where typing would begin."""
+    """The lines of an excerpt. Editing begins at the line under the cursor."""
 
     RESTING_GROUND: ClassVar[Ground] = "background"
 

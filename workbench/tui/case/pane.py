@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class CasePane(Vertical):
-    """The pane of the selected case or its suite's settings. `view` is the form or the TOML."""
+    """The pane of the selected case or its suite's settings. `view` is "form" or "toml"."""
 
     DEFAULT_CSS = "CasePane > .hidden { display: none; }"
 
@@ -93,7 +93,7 @@ class CasePane(Vertical):
         return self.query_one(TomlPane)
 
     def show(self) -> int | None:
-        """Show the selected row. Return the selected step of a chain if the cursor moved to another step."""
+        """Show the selected row. Return the selected step (from 1) if the cursor moved to it, otherwise `None`."""
         tree = self._selection.tree
         form, toml = self.form, self.toml
         form.set_class(self.view != "form", "hidden")
@@ -160,13 +160,13 @@ class CasePane(Vertical):
 
     @property
     def shown(self) -> tuple[int, FormSource | None]:
-        """The number of the displayed form, and its content."""
+        """A number that identifies the displayed form, and the form's content."""
         return self._forms, self.form.page.source
 
     def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
-        """Move the form's cursor to the first difference from the content `before`.
+        """Move the form's cursor to the first value that differs from `before`, an earlier value of `shown`.
 
-        Do nothing if another form is shown now."""
+        Do nothing if another form is displayed now."""
         (forms, source), form = before, self.form
         now = form.page.source
         if self.view == "form" and forms == self._forms and source is not None and now is not None:
@@ -203,7 +203,9 @@ class CasePane(Vertical):
         return None
 
     def _give_up(self, suite: OpenSuite, group: Hashable) -> bool:
-        """Undo the text typed in a field, unless it was saved or the suite was changed elsewhere since."""
+        """Undo the text typed in a field, and return whether that was possible.
+
+        It is impossible after the text was saved or the suite was changed elsewhere."""
         if suite.last is None or suite.last.group != group:
             return False
         undo(suite, self._open_suites)
@@ -244,9 +246,9 @@ class CasePane(Vertical):
         self._stage.copy(event.text, event.what, self._stage.announce)
 
     def edit(self) -> None:
-        """Begin to type at the cursor.
+        """Begin to edit at the cursor.
 
-        If another pane has the focus, begin in the first missing value, or else in the message."""
+        If another pane has the focus, begin at the first missing value, or else at the message."""
         form, row = self.form, self._selection.row
         # Text without valid TOML has no form.
         if self.view == "form" and form.page.source is None:
@@ -264,8 +266,8 @@ class CasePane(Vertical):
     def edit_at(self, place: Place) -> None:
         """Go to an expectation of the case, and open the field of its value or tool.
 
-        A key without a value gets a row first. A list or a switch is only selected, and a notice explains how to change
-        it."""
+        If the key is hidden because it has no value, it is shown. A list or a yes-or-no cell has no field, so it is
+        only selected, and a notice explains how to change it."""
         if self.view != "form":
             self.show_as("form")
         self._panes.go_to("case")
@@ -308,7 +310,9 @@ class CasePane(Vertical):
         self._selection.notify_all()
 
     def line_of(self, part: TomlPart) -> int:
-        """Return the line under the cursor in a part (from 1), or the line of the part's first problem."""
+        """Return the line of a part (from 1) under the cursor.
+
+        If the part is not displayed as TOML, return the line of its first problem, or 1."""
         if self.view == "toml" and self.toml.part == part and self.toml.line:
             return self.toml.line + 1
         return next((problem.line - part.first + 1 for problem in part.problems if problem.line), 1)
@@ -336,20 +340,20 @@ class CasePane(Vertical):
         return self.form.give_up_refused()
 
     def form_refusals(self) -> dict[str, str]:
-        """Return why actions on the form's rows are unavailable, by action id."""
+        """Return the actions that are unavailable in the form: the reason of each, by action id."""
         if self.view != "form":
             return {}
         return self.form.refusals()
 
     def text_to_copy(self) -> tuple[str, str]:
-        """Return the text to copy and its name in the notice, both empty if there is nothing to copy."""
+        """Return the text to copy, and how the notice names it."""
         if self.view == "form":
             return self.form.text, "the content of the cell"
         return self.toml.text, "the TOML"
 
 
 def _case_of(row: Row) -> tuple[int, str | None]:
-    """Return the index and key of a row's case. For a problem's row, return the index of the case with the problem."""
+    """Return the index and the key of a row's case. For a problem's row, the key is `None`."""
     if row.case is not None:
         return row.case.index, row.case.key
     return case_of_problem(row.problem), None

@@ -40,8 +40,9 @@ CASES_PER_STEP = 50
 class ComparedBatchScreen(CompareScreen):
     """Compares the models of a stored batch (`state`).
 
-    `read(words, are_wanted)` reloads the batch in a thread. From a large batch, it reads only cases that contain all
-    words, and stops when `are_wanted()` is false. `watched` follows a batch of another process."""
+    `read(words, are_wanted)` reloads the batch and is called in a thread. If the batch is large, `read` loads only
+    cases that contain all words, and stops when `are_wanted()` returns `False`. `watched` observes a batch that another
+    process runs."""
 
     def __init__(
         self,
@@ -113,9 +114,9 @@ class ComparedBatchScreen(CompareScreen):
         return refused
 
     def _part_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Describe how much of a large batch was read.
+        """Return texts on how much of a large batch was read. The title shows the longest text that fits.
 
-        The lines are alternatives, longest first."""
+        `about` is added to the first text. The longest text comes first."""
         planned = self._stored.batch.planned
         texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
         if not self._wants_words:
@@ -230,7 +231,9 @@ class ComparedBatchScreen(CompareScreen):
         return after, changed_cases(before, after)
 
     async def _show_reloaded(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
-        """Show the reloaded batch. `others` are the changed cases, `None` if rows or columns changed."""
+        """Show the reloaded batch. `others` are the changed cases, `None` if rows or columns changed too.
+
+        If the user asked for the reload (`asked`), announce its result."""
         finished = self._stored.batch.missing - stored.batch.missing
         state, rows = self.state, self.state.rows
         state.source, self._read_at = stored, datetime.now()
@@ -257,8 +260,8 @@ class ComparedBatchScreen(CompareScreen):
 
 
 def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
-    """Return alternatives for the right part of the title, longest first.
+    """Return the texts for the right end of the title, longest first. The title shows the first one that fits.
 
-    The first has the longest text and `about`. Each further one has one text alone, and the last is empty."""
+    The first line has the first text and `about`. Then follow the texts alone, and an empty line."""
     lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
     return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]

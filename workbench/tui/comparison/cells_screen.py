@@ -1,4 +1,4 @@
-"""The actions on cells of a comparison: run cells, show their runs, test columns."""
+"""The actions on cells of a comparison: run cells, show their runs, and test the difference of two columns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class RepeatChoiceScreen(Dialog[int]):
-    """Asks for a repeat of a cell.
+    """Asks which repeat of a cell to show.
 
     Preselects the first running repeat (`active`), or else the repeat that decides the status of the cell."""
 
@@ -79,7 +79,7 @@ class RepeatChoiceScreen(Dialog[int]):
 
 
 class CellsScreen(FilterScreen[None]):
-    """A screen of cells with their actions. `place` names the compared suite, folder or batch."""
+    """The base of screens with a table of cells. `place` names the compared suite, folder or batch."""
 
     def __init__(self, stage: Workbench, state: CompareState, place: str) -> None:
         super().__init__(stage)
@@ -89,7 +89,7 @@ class CellsScreen(FilterScreen[None]):
         """Whether the last key was `R` and a notice asked to press it again."""
 
     def follow(self) -> None:
-        """Show the current columns and cells."""
+        """Update the table with the current columns and cells."""
         raise NotImplementedError
 
     def action_do(self, action_id: str) -> None:
@@ -146,7 +146,7 @@ class CellsScreen(FilterScreen[None]):
     def _run(
         self, cells: Sequence[CellKey], times: int | None = None, *, then: Callable[[], object] | None = None
     ) -> None:
-        """Run cells `times` times, or else as often as before. Call `then` afterwards.
+        """Run each cell `times` times, by default as often as before. Call `then` when the runs have started.
 
         If some of the cells ran before and running costs money, ask first."""
         estimated, again = self._estimate(cells, times)
@@ -289,7 +289,7 @@ class CellsScreen(FilterScreen[None]):
         self.stage.work(show(), "compare", exclusive=True)
 
     async def _runs_of(self, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
-        """Return the runs of some cells.
+        """Return the requested runs, each given by its cell and repeat (`None`: the repeat that decides the status).
 
         If any run cannot be read, announce why and return no runs."""
         try:
@@ -357,7 +357,7 @@ def _key_of(cell: Cell) -> CellKey:
 
 
 class RerunScreen(QuestionScreen[Literal["run", "no"]]):
-    """Asks for consent to run cells again if that costs money. `cells` is the number of cells that ran before."""
+    """Asks whether to run cells again although that costs money. `cells` is the number of cells that ran before."""
 
     TITLE_LINE = "Run again, for money?"
 

@@ -1,4 +1,4 @@
-"""The screen of the paired tests of two columns: results, then cases. Cases with different verdicts come first."""
+"""The screen of the paired tests of two columns: the results, then the cases. Unequal verdicts come first."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def nothing_message() -> Message:
 
 
 class PairedScreen(SearchedScreen[None]):
-    """The results of the paired tests at the time of opening. `open_pair` shows both runs of a case."""
+    """The results of the paired tests, as they were when the screen opened. `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
     NAME = "paired"

@@ -107,7 +107,7 @@ class CompareScreen(CellsScreen):
 
     @property
     def takes_questions(self) -> bool:
-        """Whether a run may ask its permission question above this screen."""
+        """Whether a run may open its permission dialog above this screen."""
         return not self._filtering
 
     def _floors(self) -> Mapping[str | None, int]:
@@ -166,9 +166,9 @@ class CompareScreen(CellsScreen):
         self._show_cell()
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Return alternatives for the right part of the title, longest first.
+        """Return the texts for the right end of the title, longest first. The title shows the first one that fits.
 
-        They show the progress of runs, or else the texts `about`."""
+        While runs are active, the texts are their progress, otherwise `about`."""
         progress = self._book.progress()
         if progress.is_active:
             return progress_ends(progress, about[0])
@@ -183,7 +183,7 @@ class CompareScreen(CellsScreen):
         self._show_news(self.state.update_runs(cases))
 
     def _show_news(self, others: bool) -> None:
-        """Show changed cells. `others` is true if other rows are displayed now."""
+        """Redraw the table and its totals. `others` is whether the displayed rows are different ones now."""
         # A covered screen is updated when it is uncovered.
         if self.is_covered:
             return
@@ -195,7 +195,7 @@ class CompareScreen(CellsScreen):
         self._show_bars()
 
     def _update_totals(self) -> None:
-        """Compute as many totals as time allows, and the rest later."""
+        """Compute as many totals as time allows. A timer computes the rest."""
         if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
             return
         before = self.totals.most_failures
@@ -319,7 +319,7 @@ class CompareScreen(CellsScreen):
 
     @action("o", "Switch the column's sorting", label="sort")
     def do_sort(self) -> None:
-        """Sort by the column. Sorting again reverses the order, and a third time ends sorting."""
+        """Sort by the selected column, worst first. A second call reverses the order, and a third ends sorting."""
         self.state.sort()
         self._show_state()
 
@@ -384,7 +384,7 @@ class CompareScreen(CellsScreen):
 
     @action("esc", "Leave the filter, the mark or the screen", label="back")
     def do_back(self) -> None:
-        """Leave the innermost active state: the filter, the totals, the mark, or the screen."""
+        """End the filter, or return to the table, or remove the mark, or close the screen: the first that applies."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)
         elif self.focused is not self.table:
@@ -446,7 +446,7 @@ class Comparison:
 
 
 class StartComparison:
-    """The comparison that starts with the program. `begin` selects its cases from all open suites."""
+    """The comparison that the app shows at its start. `begin` selects its cases from all open suites."""
 
     def __init__(self, app: Workbench, begin: AppStart) -> None:
         selection = app.selection
@@ -469,7 +469,7 @@ class StartComparison:
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
 
     def report(self, left: LeaveCallback) -> None:
-        """Pass any results to `left`, with the numbers of the incomplete batches."""
+        """If there are results, call `left` with them and with the numbers of the batches that are incomplete."""
         state, runner = self._state, self._app.services.runner
         state.read()
         cells = state.all_cells()

@@ -42,7 +42,7 @@ UNFINISHED: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 
 @dataclass(frozen=True, slots=True)
 class ComparedCase:
-    """A case as a row of the comparison. `suite` identifies the suite as in `RunSummary`."""
+    """A case as a row of the comparison. `suite` is the suite's key, as in `RunSummary`."""
 
     suite: str
     suite_name: str
@@ -56,17 +56,17 @@ class ComparedCase:
         return self.suite, self.case_id
 
     def on(self, model: str) -> CellKey:
-        """Return the key of the cell of this case on a model."""
+        """Return the key of this case's cell in the column of a model."""
         return self.suite, self.case_id, model
 
 
 @dataclass(frozen=True, slots=True)
 class CellState:
-    """The state of a case on a model.
+    """The state of one cell: the runs of a case with a model.
 
-    `cell` holds the finished runs of the `planned` runs. With `before`, no planned run has finished, and `cell` holds
-    the runs of the previous batch. `waits` is set if a run waits for the user. `wait_reason` is the reason if a run
-    waits before its next request."""
+    `cell` holds the finished ones of the `planned` runs. If `before` is set, none of them has finished, and `cell`
+    holds the runs of the previous batch instead. `waits` is set if a run waits for the user. `wait_reason` says why a
+    run delays its next request."""
 
     stage: Stage
     cell: Cell | None = None
@@ -84,7 +84,7 @@ class CellState:
 
     @property
     def is_in_error(self) -> bool:
-        """Whether all runs ended, at least one of them in an error."""
+        """Whether all runs ended, and at least one ended in an error."""
         return self.stage == "done" and self._any_run(Status.ERROR)
 
     @property
@@ -100,13 +100,13 @@ NOT_RUN = CellState("not run")
 
 
 class Source(Protocol):
-    """Provides the data of the comparison."""
+    """The data of a comparison: its rows, its columns and the states of its cells."""
 
     live: bool
     """Whether cells are live runs. Live runs can be started and watched."""
 
     def suites(self) -> Sequence[object]:
-        """Return the suites of the rows. If these are the same objects as before, the rows are unchanged."""
+        """Return the suites of the rows. While the same objects are returned, the rows are unchanged."""
 
     def begun(self) -> Sequence[CaseKey]:
         """Return the cases whose runs were started, read or regraded since the last call."""
@@ -115,10 +115,10 @@ class Source(Protocol):
         """Return the rows, grouped by suite."""
 
     def models(self) -> Sequence[str]:
-        """Return the columns."""
+        """Return the models, one for each column."""
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
-        """Return the models to run a case on."""
+        """Return the models that a case should run on."""
 
     def cell_states(self, case: ComparedCase) -> Mapping[str, CellState]:
         """Return the state of a case on each model with existing or planned runs."""
@@ -127,7 +127,7 @@ class Source(Protocol):
         """Return the gate of each suite."""
 
     def watched(self) -> Sequence[PairEarlyStop]:
-        """Return the pairs of models watched by a batch that may stop early.
+        """Return the pairs of models that a batch with early stopping compares.
 
         Other pairs of the batch cannot be tested."""
 
@@ -135,7 +135,7 @@ class Source(Protocol):
         """Return why no case can run and what to do, `None` if cases can run."""
 
     def active(self, key: CellKey) -> Sequence[int]:
-        """Return the repeats of a cell that are running and can be shown."""
+        """Return the running repeats of a cell that can be displayed."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         """Return a run of a cell. Without `repeat`, return the run that decides the status.
@@ -144,10 +144,10 @@ class Source(Protocol):
 
 
 class LiveRuns:
-    """The latest runs of this program and of opened recordings.
+    """The source for the latest runs of this program and of opened recordings.
 
     `suites` returns the suites to compare, `chosen` the selected models, `variants` the variants to run. `takes`
-    decides which cases become rows."""
+    returns whether a case becomes a row."""
 
     live = True
 
@@ -280,10 +280,10 @@ class LiveRuns:
 
 
 class StoredRuns:
-    """A batch that was read from the history.
+    """The source for a batch that was read from the history.
 
-    `read_run` reads a run of the batch and must be called in a thread. `under_way` returns the record of an observed
-    active run, `None` for any other run."""
+    `read_run` reads a run of the batch and must be called in a thread. `under_way` returns the record of a run that
+    another process is making, `None` for any other run."""
 
     live = False
 
@@ -315,7 +315,7 @@ class StoredRuns:
         self._cells = cells_of(finished_summaries(read.runs))
 
     def report_stored(self, watched: WatchedBatch) -> None:
-        """Pass the stored runs to an observer, so that it drops its records of them."""
+        """Report the stored runs to `watched`, which then drops its own records of them."""
         watched.stored(self._runs)
 
     def suites(self) -> Sequence[object]:
@@ -393,7 +393,7 @@ class StoredRuns:
 
 
 def batch_source(file: Path, read: LoadedBatch, watched: WatchedBatch | None = None) -> StoredRuns:
-    """Return the source for a batch of the history in `file`. `watched` observes the active runs of the batch."""
+    """Return the source for a batch of the history in `file`. `watched` observes a batch of another process."""
 
     def read_run(run: RunRow) -> RunRecord:
         return record_of(read_recording(file, run, read.grading))
@@ -404,7 +404,7 @@ def batch_source(file: Path, read: LoadedBatch, watched: WatchedBatch | None = N
 
 
 def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]] | None:
-    """Return the cases, by suite and id, whose cells differ between two readings of a batch.
+    """Return the cases (suite and id) whose cells differ between two readings of a batch.
 
     Returns `None` if rows or columns differ."""
     cases = before.cases()
@@ -414,7 +414,7 @@ def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]
 
 
 def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
-    """Return whether two sequences contain the same objects."""
+    """Return whether two sequences contain the identical objects in the same order."""
     return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
 
 
@@ -446,7 +446,7 @@ def _cell_state(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> CellS
 
 
 def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
-    """Return the reason of the wait that ends first. Return `None` if no run waits for its next request."""
+    """Among runs that delay their next request, return the reason of the shortest delay. `None` if no run does."""
     waits = [run.wait for run in runs if run.wait is not None]
     if not waits:
         return None
@@ -454,7 +454,7 @@ def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
 
 
 def deciding_repeat(runs: Sequence[RunSummary]) -> int:
-    """Return the repeat that decides a cell: the last repeat with the status of the cell."""
+    """Return the repeat shown for a cell: the last one whose status is the status of the cell."""
     status = cell_of(runs).status
     deciding = [run for run in runs if run.status == status]
     return max(run.repeat for run in deciding or runs)

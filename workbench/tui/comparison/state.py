@@ -15,7 +15,7 @@ from workbench.tui.run_book.stored_batches import case_text
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case, or the heading of a suite."""
+    """A row of the comparison: a case, or the heading of a suite."""
 
     suite_name: str
     case: ComparedCase | None = None
@@ -23,8 +23,6 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """The sorting of rows: the column and the direction."""
-
     model: str
     worst_first: bool = True
 
@@ -32,8 +30,8 @@ class Sorting:
 class CompareState:
     """The state of the comparison.
 
-    While runs are active, sorted rows stay in place. They are sorted again when no run is active, or on request. A
-    filter applies at once."""
+    While runs are active, rows keep their places although their results change. They are sorted again when no run is
+    active, or when the user asks for it. A filter applies at once."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -114,7 +112,7 @@ class CompareState:
             self._rebuild(resort=False)
 
     def update_runs(self, cases: Iterable[CaseKey]) -> bool:
-        """Update these cases and all cases with new runs or grades. Return whether the displayed rows changed.
+        """Update these cases, and all other cases with new runs or grades. Return whether the displayed rows changed.
 
         The time depends on the number of updated cases, unless rows were added or removed."""
         before = self.rows
@@ -124,7 +122,7 @@ class CompareState:
         return self.rows is not before and self.rows != before
 
     def update_cases(self, cases: Iterable[tuple[str, str]]) -> bool:
-        """Update the cells of cases, given by suite and id. Return whether the displayed rows changed."""
+        """Update the cells of cases (suite and id). Return whether the displayed rows changed."""
         before, going = self.rows, bool(self._under_way)
         moved: set[tuple[str, str]] = set()
         for key in cases:
@@ -167,7 +165,7 @@ class CompareState:
 
     @property
     def why_no_cells(self) -> str | None:
-        """The reason why there are no cells, regardless of the filter. `None` if there are cells."""
+        """Why the comparison has no cells, regardless of the filter. `None` if it has cells."""
         if self.cases and self.models:
             return None
         why = self.source.why_nothing_runs()
@@ -183,7 +181,7 @@ class CompareState:
 
     @property
     def names_suites(self) -> bool:
-        """Whether each case shows the name of its suite. Suite headings are hidden while the rows are sorted."""
+        """Whether each case shows its suite's name. That is needed when sorting hides the headings of suites."""
         return self.several_suites and self.sorting is not None
 
     @property
@@ -208,7 +206,7 @@ class CompareState:
 
     @property
     def key(self) -> CellKey | None:
-        """The selected cell."""
+        """The key of the selected cell, `None` if there is no cell."""
         if self.case is None or self.model is None:
             return None
         return self.case.on(self.model)
@@ -230,7 +228,7 @@ class CompareState:
         self.column = min(max(column, 0), max(len(self.models) - 1, 0))
 
     def mark(self) -> tuple[CellKey, CellKey] | None:
-        """Mark or unmark the selected cell. If another cell was marked before, return both cells."""
+        """Mark the selected cell, or unmark it if it is marked. If another cell is marked, return both cells."""
         here, before = self.key, self.marked
         if before is None:
             self.marked = here
@@ -244,7 +242,7 @@ class CompareState:
 
     @property
     def base(self) -> str | None:
-        """The base column of the comparison: the selected base, or else the first column."""
+        """The base column: the one that the user selected, or else the first column."""
         if self._base in self.models:
             return self._base
         return next(iter(self.models), None)
@@ -254,7 +252,7 @@ class CompareState:
         return self._base in self.models
 
     def make_base(self) -> None:
-        """Make the selected column the base. If it is the base already, clear the base."""
+        """Make the selected column the base. If it already is the base, clear the user's selection."""
         if self._base == self.model:
             self._base = None
         else:
@@ -269,13 +267,13 @@ class CompareState:
         self._rebuild()
 
     def show_differences(self, only: bool) -> None:
-        """Show only cases with different results, or all cases."""
+        """Show only cases whose results differ between models, or all cases."""
         self.only_differences = only
         self._fit()
         self._rebuild()
 
     def sort(self) -> None:
-        """Sort by the selected column, worst first. Sorting again reverses the order, and a third time ends sorting."""
+        """Sort by the selected column, worst first. A second call reverses the order, and a third ends sorting."""
         model = self.model
         if model is None:
             return
@@ -291,7 +289,7 @@ class CompareState:
             self.move_to(0, self.column)
 
     def differs(self, case: ComparedCase) -> bool:
-        """Return whether models differ on a case in status or visibly in score."""
+        """Return whether models differ in the status of a case, or visibly in its score."""
         return cells_differ(self.at(case.on(model)).cell for model in self.models)
 
     def against_base(self, key: CellKey) -> int:
@@ -309,7 +307,7 @@ class CompareState:
         return better - worse
 
     def planned(self) -> list[CellKey]:
-        """Return the displayed cells to run: on the selected models, or else on the models of the cases."""
+        """Return the displayed cells to run. Their models are the selected ones, or else those of each case."""
         planned: list[CellKey] = []
         for case in self.cases_shown:
             for model in self.source.planned(case):
@@ -317,7 +315,7 @@ class CompareState:
         return planned
 
     def repeats(self, key: CellKey) -> int | None:
-        """Return the number of runs of a cell, or else the highest number on another model.
+        """Return the number of runs of a cell. If the cell has none, return the highest number among other models.
 
         Return `None` if the case has no runs."""
         suite, case_id, _ = key
@@ -413,7 +411,7 @@ class CompareState:
         return self._texts[case.key]
 
     def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:
-        """Sort cases by their cell in a column. Cases without a result come last in both directions."""
+        """Sort cases by their cells in a column. Cases without a result come last in either direction."""
         over: list[tuple[ComparedCase, Cell]] = []
         others: list[ComparedCase] = []
         for case in cases:
@@ -433,7 +431,7 @@ class CompareState:
 
 
 def row_keys(cases: Iterable[CaseKey]) -> Iterator[tuple[str, str]]:
-    """Yield the row keys of cases. A row key identifies the suite by text, like a stored run."""
+    """Yield the row key of each case. A row key has the suite's path as text, because stored runs have no `Path`."""
     for path, case_id in cases:
         yield str(path), case_id
 

@@ -59,8 +59,9 @@ LATENCY_CELLS = 6
 class Columns:
     """The layout of the table, in terminal cells.
 
-    `names` is the width of the first column. `widths` are the widths of the models' columns. Columns `first` to `end`
-    (exclusive) are visible. `part_widths` are the widths of the parts of a cell, by column."""
+    `names` is the width of the first column, which has the names of cases. `widths` are the widths of the models'
+    columns. Columns `first` to `end` (exclusive) are visible. `part_widths` has, for each column, the widths of the
+    parts of a cell."""
 
     names: int
     part_widths: tuple[CellRooms, ...]
@@ -73,7 +74,7 @@ class Columns:
         return self.names + sum(self.widths[self.first : column]) + GAP * (column - self.first + 1)
 
     def at(self, x: int) -> int | None:
-        """Return the index of the column at a position, `None` for the column of names."""
+        """Return the index of the column at a screen column, `None` for the column of names."""
         if x < self.names:
             return None
         for column in range(self.first, self.end):
@@ -83,7 +84,7 @@ class Columns:
 
 
 class Head(NamedTuple):
-    """The head of a column: a model's name between two groups of markers. Only the name is cut."""
+    """The head of a column: a model's name between markers. If there is no room, only the name is cut."""
 
     before: str
     name: str
@@ -101,9 +102,9 @@ class Head(NamedTuple):
 
 
 def names_of(models: Sequence[str]) -> tuple[str, ...]:
-    """Return short names of models, without the provider (`openai:`). The names of agents are not shortened.
+    """Return short names of models, without the provider (`openai:`). Names of agents stay whole.
 
-    Return full names if short names are ambiguous."""
+    If two short names would be equal, return the full names."""
     whole = tuple(model_label(model) for model in models)
     short = tuple(map(_short, whole))
     if len(set(short)) == len(set(whole)):
@@ -139,10 +140,11 @@ def heads_of(state: CompareState) -> tuple[Head, ...]:
 def columns_of(
     state: CompareState, heads: Sequence[Head], names: int, floors: Mapping[str | None, int], first: int, width: int
 ) -> Columns:
-    """Return the layout of the columns that fit next to a name column of `names` cells.
+    """Return the layout of the columns that fit beside a name column of `names` cells.
 
-    The visible columns start at `first`, or further right if the selected column needs that. `floors` are the widths
-    needed by the totals, by model. `floors[None]` is the width of the names of measures."""
+    The visible columns start at `first`, or further right if the selected column would be hidden. `floors` gives the
+    minimum width of each model's column, which its totals need. `floors[None]` is the width of the names of
+    measures."""
     rooms = tuple(_part_widths(state, model) for model in state.models)
     lengths = []
     for model, each in zip(state.models, rooms, strict=True):
@@ -162,7 +164,7 @@ def columns_of(
 
 
 def _part_widths(state: CompareState, model: str) -> CellRooms:
-    """Return the widths of the parts of a column's cells. The widths only grow, so columns do not jump."""
+    """Return the widths of the parts of a column's cells. They never shrink, so that columns do not jump."""
     latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
     repeats = state.most_repeats.get(model, 1)
     if repeats <= 1:
@@ -171,7 +173,7 @@ def _part_widths(state: CompareState, model: str) -> CellRooms:
 
 
 def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
-    """Return the width of the longest name of a case with its sign."""
+    """Return the width of the longest name of a case, including the sign before the name."""
     return 3 + max((cell_len(_title(case, with_suites).whole) for case in cases), default=0)
 
 
@@ -182,7 +184,7 @@ def _title(case: ComparedCase, with_suite: bool) -> Title:
 
 
 def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) -> Line:
-    """Return the line of models' names, with the number of hidden columns."""
+    """Return the line of the models' names. It also has the number of hidden columns on each side."""
     more = f" {GLYPHS.result}{columns.first}" if columns.first else ""
     line = [Span(padded(NAMES_HEAD, columns.names - cell_len(more)) + more, "muted")]
     for at in range(columns.first, columns.end):
@@ -230,7 +232,7 @@ def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
 def cell_text(state: CompareState, width: int) -> Line:
     """Describe the selected cell: case, model and status, and why the case did not pass.
 
-    Case and model are cut first, because row and head show them too."""
+    If there is no room, case and model are cut first, because the row and the column's head show them too."""
     key = state.key
     if key is None or state.case is None:
         why = state.why_no_cells
@@ -263,7 +265,7 @@ def cell_text(state: CompareState, width: int) -> Line:
 
 
 def _broken_off_line(cell: Cell) -> Line:
-    """Return the number of runs without a verdict in a graded cell, and their reason if there is only one."""
+    """Return how many runs of a partly graded cell have no verdict. If their reasons are equal, add the reason."""
     if not cell.is_graded:
         return EMPTY
     line: list[Span] = []
@@ -345,7 +347,7 @@ def _case_mark(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
 
 
 def _cell_marker(state: CompareState, key: CellKey) -> Span:
-    """Return the sign before a cell: marked, better than the base, or worse."""
+    """Return the sign before a cell: whether it is marked, or better or worse than the cell of the base."""
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
     # The first column is the default base of tests. Cells are compared only with a base selected by the user.
@@ -373,8 +375,9 @@ _FIRST_MEASURES = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate
 class ComparedTotals:
     """The totals of each column. `clock` returns seconds.
 
-    Thousands of cells take too long to compute on every event. Each update computes the columns with the oldest totals,
-    and stops before it delays keys. While runs are active, updates take at most `MAX_TIME_SHARE` of the time."""
+    The totals of thousands of cells take too long to compute after every event. Therefore each update begins with the
+    oldest totals and stops before keys are delayed. While runs are active, updates take at most `MAX_TIME_SHARE` of the
+    time."""
 
     def __init__(self, state: CompareState, clock: Callable[[], float]) -> None:
         self._state = state
@@ -397,7 +400,7 @@ class ComparedTotals:
 
     @property
     def is_behind(self) -> bool:
-        """Whether columns or their cells changed since the last update."""
+        """Whether columns or their cells changed since their totals were computed."""
         return self._models != self._state.models or not self._state.changed.isdisjoint(self._models)
 
     def update(self) -> None:
@@ -442,7 +445,7 @@ class ComparedTotals:
 
 
 def _place(row: tuple[str, Sequence[str]]) -> int:
-    """Return the position of a measure: its index in `_FIRST_MEASURES`, or a later position for other measures."""
+    """Return the sort key of a measure: its index in `_FIRST_MEASURES`, or a higher number for other measures."""
     name = row[0]
     if name.startswith("gate"):
         name = "gate"
@@ -455,7 +458,7 @@ MAX_CACHED_LINES = 200
 
 
 class CompareHead(Bar):
-    """The names of models above their columns."""
+    """The bar with the models' names above their columns."""
 
     class Chosen(Message):
         """Posted when a head is clicked, with the position of the click."""

@@ -1,4 +1,4 @@
-"""The observer of another process's batch. Receives the active runs over the socket of the process."""
+"""Observes a batch that another process runs. Its events arrive over a socket of that process."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MAX_ATTACH_SHARE = 0.1
 class WatchedBatch:
     """The active runs of a batch of another process.
 
-    A thread reads the events. Everything else happens on the app's loop. `on_change` receives the changed cases,
-    `announce` the notices of the other process. `again` reconnects after a lost connection, and returns `None` if the
-    process has ended."""
+    A thread reads the events. Everything else happens on the app's event loop. `on_change` is called with the changed
+    cases, `announce` with the notices of the other process. `again` reconnects after a lost connection, and returns
+    `None` if the process has ended."""
 
     def __init__(
         self, viewing: BatchView, on_change: Callable[[set[CaseKey]], None], again: Callable[[], BatchView | None]
@@ -61,18 +61,18 @@ class WatchedBatch:
         threading.Thread(target=self._read, name="watched batch", daemon=True).start()
 
     def close_unless_begun(self) -> None:
-        """Detach unless a screen has begun to read. The user may have left before the screen appeared."""
+        """Disconnect if no screen reads the events, because the user left before the screen appeared."""
         if self._loop is None:
             self.close()
 
     def close(self) -> None:
-        """Detach from the process. No callback is called afterwards."""
+        """Disconnect from the process. No callback is called afterwards."""
         self._loop = None
         self._left.set()
         self._viewing.close()
 
     def under_way(self, row: RunRow) -> RunRecord | None:
-        """Return the record of an active run, or of a finished run that is not stored yet.
+        """Return the record of a run that is active, or that ended but is not stored yet.
 
         Return `None` if no event of the run has arrived."""
         return self._records.get(row.place)
@@ -80,7 +80,7 @@ class WatchedBatch:
     def stored(self, rows: Iterable[RunRow]) -> None:
         """Drop the records of runs that have ended. `rows` are the runs in the history.
 
-        A run that is not in `rows` counts as ended if its record has ended."""
+        If a run is not in `rows`, its record tells whether it has ended."""
         over = {row.place: row.figures is not None for row in rows}
         for place, record in [*self._records.items()]:
             if over.get(place, record.stage == "done"):

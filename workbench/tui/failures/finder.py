@@ -1,4 +1,4 @@
-"""Finds the causes of failed runs in a suite or folder, then opens the screen of failures."""
+"""Find the causes of failed runs in a suite or folder, and open the screen of failures."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class FailureFinder:
-    """Opens the screen of failures below the tree's cursor.
+    """Opens the screen of failures for the runs below the tree's cursor.
 
-    Keeps the screen's cursor and folds for the next opening."""
+    Keeps the screen's cursor and folded causes for the next opening."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app

@@ -43,7 +43,7 @@ class FailureDetail(Detail):
 
 
 class FailuresScreen(ListScreen["RunRecord", FailureList]):
-    """Lists the failures at the time of opening. Closes with the run that the user chose."""
+    """Lists the failures as they were when the screen opened. Returns the run that the user chose."""
 
     LIST_SHARES = (0.3, 0.5)
     TWO_COLUMNS_CELLS = 76
@@ -87,9 +87,9 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     @action("enter", "Go to the run; fold a cause", label="go to run")
     def do_open(self) -> None:
-        """Close with the run at the cursor.
+        """Close the screen, and show the run at the cursor.
 
-        If the cursor is on a cause, fold or unfold the cause. If it is on the table, go to the details."""
+        If the cursor is on a cause, fold or unfold it. If it is on the table of confused tools, go to the details."""
         row = self.state.selected
         if self.state.record is not None:
             self.dismiss(self.state.record)

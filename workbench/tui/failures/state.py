@@ -1,4 +1,4 @@
-"""The list of failures by cause: state and lines, without the screen."""
+"""The state and the lines of the list of failures, grouped by cause."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FailureRow(NamedTuple):
 
     @property
     def key(self) -> RowKey:
-        """The identity of the row across openings of the screen."""
+        """A key by which a later opening of the screen finds the row again."""
         cause = self.group.cause if self.group is not None else None
         run_id = self.run.result.run_id if self.run is not None else ""
         return self.kind, cause, run_id
@@ -72,9 +72,9 @@ class FailureList(FoldingState[FailureRow]):
         """The number of active runs at the time of opening."""
 
     def results(self) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield the results of the graded runs with their cases.
+        """Yield the result of each graded run with its case.
 
-        Callable in any thread. Ten thousand results take about a second."""
+        May be called in any thread. Ten thousand results take about a second."""
         for read, case in self._unread:
             if (result := read()) is not None:
                 yield result, case
@@ -93,7 +93,7 @@ class FailureList(FoldingState[FailureRow]):
         return None
 
     def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
-        """Restore the folds and the selected row. If the row is gone, select the first run."""
+        """Restore the folded causes and the selected row. If the row is gone, select the first run."""
         self._folded = set(folded)
         self._rebuild(row)
         if self.selected is None or self.selected.key != row:

@@ -1,4 +1,4 @@
-"""The screen of injected faults: a matrix of tools and faults by models, with the trials of the selected cell."""
+"""The screen of injected faults: a table of faults by models, with the trials of the selected cell."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _WIDEST_NAME = 32
 
 
 class FaultRow(NamedTuple):
-    """A row of the matrix: a tool or one of its faults."""
+    """A row of the table: the heading of a tool, or a fault of the tool."""
 
     tool: str
     fault: tuple[FaultName, FaultDuration] | None = None
@@ -64,7 +64,7 @@ class FaultRow(NamedTuple):
 
 
 class FaultTable(ListState[FaultRow]):
-    """The matrix of trials as rows, with a selected column."""
+    """The table of trials: faults as rows, models as columns, one column selected."""
 
     def __init__(self, matrix: FaultMatrix) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class FaultTable(ListState[FaultRow]):
         return f"{row.tool} {row.name} {verdicts}"
 
     def cell(self, row: FaultRow, model: str) -> tuple[FaultTrial, ...]:
-        """Return the trials of a fault with a model. The row of a tool has no trials."""
+        """Return the trials of a fault with a model. The heading of a tool has no trials."""
         if row.fault is not None:
             return self.matrix.cell((row.tool, *row.fault), model)
         return ()
@@ -110,7 +110,7 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def chosen(self) -> tuple[FaultTrial, ...]:
-        """The trials of the selected cell. Trials that are not ok come first."""
+        """The trials of the selected cell. Trials in which the agent did not handle the fault come first."""
         row = self.selected
         if row is None:
             return ()
@@ -123,19 +123,19 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def column_width(self) -> int:
-        """The common width of the columns. It depends on the longest name of a model."""
+        """The width of each column. All columns have the width that the longest name of a model needs."""
         longest = max((cell_len(model_label(model)) for model in self.matrix.models), default=0)
         return max(_CELL, min(longest, _MAX_NAME_CELLS))
 
     def columns(self, width: int) -> range:
-        """Return the indices of the columns that fit into a width. The selected column is always included."""
+        """Return the indices of the columns that fit into `width` cells, including the selected column."""
         count = max((width - self.names - _MORE) // (self.column_width + _GAP), 1)
         first = max(self.column - count + 1, 0)
         return range(first, min(first + count, len(self.matrix.models)))
 
 
 class FaultsScreen(ListScreen[str, FaultTable]):
-    """The screen of a matrix of trials. Closes with the id of the run that the user chose."""
+    """The screen of the trials of injected faults. Returns the id of the run that the user chose."""
 
     LIST_SHARES = (0.35, 0.6)
     NAME = "faults"
@@ -196,7 +196,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     @action("enter", "Go to the run of the cell", label="go to run")
     def do_open(self) -> None:
-        """Close with the run of the cell. If the cell has several runs, choose the first that is not ok."""
+        """Close the screen, and show the run of the cell. Of several runs, show the first that is not ok."""
         run = next((each.run_id for each in self.state.chosen if each.run_id is not None), None)
         if run is not None:
             self.dismiss(run)

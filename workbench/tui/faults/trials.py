@@ -1,4 +1,4 @@
-"""Fault injection: forks of runs in which a tool returns a fault, and the dialog that chooses faults."""
+"""Fault injection: choose faults in a dialog, fork runs so that a tool returns a fault, and show the reactions."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class _Found:
-    """The runs of some cases for the trials.
+    """The runs that the trials fork.
 
-    Finished runs are forked; their current plans are kept with them. Planned runs must be made first."""
+    `at_hand` are finished runs, each with the plan that would make it now. `missing` are planned runs that must finish
+    first."""
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
@@ -57,7 +58,7 @@ class _Found:
 
 
 class FaultTrials:
-    """Injects faults into the tools of some cases: asks for faults, runs the forks, shows the matrix of reactions."""
+    """Injects faults into the tools of some cases: asks for faults, runs the forks, and shows the models' reactions."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -161,7 +162,7 @@ class FaultTrials:
         return _Found(tuple(at_hand), tuple(missing))
 
     def _finished_run(self, planned: PlannedRun) -> RunRecord | None:
-        """Return a finished run to fork instead of a planned run. Prefer a run with a good status."""
+        """Return a finished run that can be forked in place of a planned run. Prefer a run with a good status."""
         found: RunRecord | None = None
         for run in self._selection.book.counting_runs((planned.file.path, planned.case.id)):
             if not _can_replace(run, planned):
@@ -206,7 +207,7 @@ class FaultTrials:
         return " ".join(parts)
 
     async def _run_and_wait(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Start runs and wait until they have ended. Return the reason if no run was started, otherwise `None`."""
+        """Start runs and wait until they have ended. Return why no run was started, `None` if they were."""
         cases: set[CaseKey] = set()
         wanted: list[tuple[Path, str, str]] = []
         for run in runs:
@@ -226,9 +227,9 @@ class FaultTrials:
 
 
 def _can_replace(run: RunRecord, planned: PlannedRun) -> bool:
-    """Return whether a finished run can be used instead of a planned run.
+    """Return whether a finished run can be used in place of a planned run.
 
-    It must be complete, and must have sent the requests to the model that the planned run would send."""
+    The run must be complete, and its requests to the model must be those that the planned run would send."""
     assert planned.file.suite is not None
     result = run.result
     if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):
@@ -263,7 +264,7 @@ SHOW_LAST: Choice = ((), ())
 
 
 class FaultsDialog(Dialog[Choice]):
-    """A dialog that asks which faults to inject. `says` returns a text on the cost of a choice."""
+    """A dialog that asks which faults to inject. `says` returns a text on what a choice costs."""
 
     TITLE_LINE: ClassVar[str] = "Inject faults"
     DEFAULT_CSS = "FaultsDialog > Vertical { width: 84; }"

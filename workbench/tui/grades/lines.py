@@ -49,7 +49,9 @@ _COPIED_CELLS = 200
 
 
 def list_line(state: GradesState, index: int, width: int) -> Line:
-    """Return one row of the list: the grader and the score, or the status and the reason."""
+    """Return line `index` of the list of graders.
+
+    The first line of a grader has its name and score. Its other lines have the status and the reason."""
     grade = state.grades[index // ROWS]
     sign, word, role = note_of_grade(grade)
     if index % ROWS:
@@ -69,7 +71,7 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
 class GradePage(NamedTuple):
     """The lines that explain a grade.
 
-    `bad` are the indices of lines where a wrong call or expectation begins."""
+    `bad` has the index of each line where a wrong call or a missed expectation begins."""
 
     lines: list[Line]
     bad: tuple[int, ...]
@@ -147,7 +149,7 @@ def _dimension_lines(state: GradesState, grade: Grade, width: int) -> list[Line]
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:
-    """Return which graders fail the run and which do not, the smaller group first. Return "" if all agree."""
+    """Return which graders fail the run and which pass it, the smaller group first. Return "" if all agree."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
         graders = [grade.grader for grade in side]
@@ -192,7 +194,7 @@ def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
 
 
 def copied_grade(state: GradesState) -> tuple[str, str]:
-    """Return the selected grade as text with all details, and its name for the notice."""
+    """Return the selected grade as text with all details, and how the notice names it."""
     # The page shows values in full only while `more` is set, so it is set for a moment.
     shown, state.more = state.more, True
     lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _COPIED_CELLS).lines)

@@ -1,4 +1,4 @@
-"""The pairing of a grade as lines: matching calls, and the score of each argument and line.
+"""The lines of a grade's pairing: which call matches which expectation, and the score of each argument.
 
 The expected call is beside the actual call, or above it if there is no room. In a long list of calls, a correct call
 takes a single line."""
@@ -60,9 +60,9 @@ _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "calle
 
 
 class Block(NamedTuple):
-    """The lines of one call, expectation or heading.
+    """The lines of a call, an expectation or a heading.
 
-    `right` is true if the block contains no mistake."""
+    `right` is whether the block contains no mistake."""
 
     lines: list[Line]
     right: bool = True
@@ -73,7 +73,7 @@ _Entry = tuple[CallPairing | SilentStep, Contribution | None]
 
 
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
-    """Return all lines of the selected grade's pairing, with a heading."""
+    """Return all lines of the selected grade's pairing, including a heading, in blocks."""
     grade, accounts = state.selected, state.explanation.contributions
     entries: list[_Entry] = list(zip(grade.pairings, accounts, strict=True))
     entries += ((step, None) for step in silent_steps(state))
@@ -194,9 +194,9 @@ def _correct_call_line(
 
 
 def _expected_call(state: GradesState, pairing: CallPairing, call: Line) -> Line:
-    """Return the line of an expected call, beginning with its step or number.
+    """Return the line of an expected call. It begins with the step or the number of the call.
 
-    If the grader considers the order, the line also has the position."""
+    If the grader considers the order of calls, the line also has the position."""
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *call)
@@ -218,7 +218,7 @@ def _both_calls(wanted: Line, made: Line, columns: Columns) -> Line:
 
 
 def _actual_call(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
-    """Return the actual call of a pairing. With `brief`, omit the tool if it is the expected tool."""
+    """Return the line of a pairing's actual call. With `brief`, omit the tool's name if it is the expected tool."""
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
@@ -317,10 +317,10 @@ _FOLDED, UNFOLDED = 2_000, 20_000
 
 
 class Columns(NamedTuple):
-    """The widths of the columns, in cells.
+    """The widths of the columns of arguments, in cells.
 
-    If there is no room for two columns of values, `expected` is 0. The expected value is then below the actual value.
-    """
+    If expected and actual values do not fit side by side, `expected` is 0, and the expected value is below the actual
+    one."""
 
     name: int
     expected: int
@@ -411,7 +411,7 @@ def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
 
 
 def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
-    """Return a line with a score in its last column."""
+    """Return a line with the score `earned` in its last column."""
     if not earned:
         return cut_line(line, width)
     at = width - EARNED_CELLS + 1
@@ -444,7 +444,7 @@ def _earned(verdict: ArgumentVerdict, traits: GraderTraits) -> str:
 
 
 def amount_text(earned: float, weight: float) -> str:
-    """Return the earned part of a maximum as text."""
+    """Return the earned score and its maximum as text."""
     return f"{figure(earned)} of {figure(weight)}"
 
 
@@ -458,14 +458,14 @@ _WHY_INDENT = 4
 
 
 def step_label(number: int | None) -> str:
-    """Return the label at the start of a step's line, "" if there is no step."""
+    """Return the label of a step, which begins its line. Return "" if `number` is `None`."""
     if number is None:
         return ""
     return f" step {number}  "
 
 
 def shown_steps(state: GradesState) -> Sequence[StepGrade]:
-    """Return the grades of a chain's steps if the selected grade decides, otherwise none."""
+    """Return the grades of a chain's steps if the selected grade decides the status, otherwise none."""
     if state.decides(state.selected):
         return state.result.steps
     return ()
@@ -489,7 +489,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
 
 
 def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
-    """Return the lines of a step without expected calls. They include the step's share of the score."""
+    """Return the lines of a step that expects no calls, including the step's share of the score."""
     most = figure(1 / state.selected.numbers["items"])
     effect = Span(f"never reached {GLYPHS.dot} adds {figure(0.0)} of {most}", "failed")
     if step.reached:
@@ -499,9 +499,7 @@ def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]
 
 
 def silent_steps(state: GradesState) -> list[SilentStep]:
-    """Return the steps that count in the score although they have no pairing.
-
-    In these steps, no call was expected and none was made."""
+    """Return the steps that expect no call and made none. They count in the score although they have no pairing."""
     if not state.traits.counts_silent_steps or state.selected.score is None:
         return []
     paired = {state.step_of(pairing) for pairing in state.selected.pairings}

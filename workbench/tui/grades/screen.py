@@ -45,7 +45,7 @@ def _other_run(now: GradesSituation) -> str | None:
 
 
 class GradeList(LineView):
-    """The list of graders, each on several rows. The cursor moves from grader to grader."""
+    """The list of graders. Each grader takes several lines, and the cursor moves from grader to grader."""
 
     class Moved(Message):
         """Posted when the cursor moves to a different grader."""
@@ -65,7 +65,7 @@ class GradeList(LineView):
         return index // ROWS * ROWS
 
     def line_of(self, grader: int) -> int:
-        """Return the first row of a grader."""
+        """Return the index of a grader's first line."""
         return grader * ROWS
 
     def line_at(self, index: int) -> Line:
@@ -100,11 +100,11 @@ OtherRun = Callable[[GradesState, int], GradesState | None]
 
 
 def _no_other_run(state: GradesState, step: int) -> None:
-    """Return `None`, because the screen shows a run without other runs of its case."""
+    """Return `None`. Used when the screen shows a run without other runs of its case."""
 
 
 class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
-    """The grades of a finished run at the time of opening."""
+    """The grades of a finished run, as they were when the screen opened."""
 
     DEFAULT_CSS = "GradesScreen #list-column { width: 30%; min-width: 28; max-width: 72; }"
     TWO_COLUMNS_CELLS = 80
@@ -179,7 +179,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("enter", "Details: how the grader scores, values in full", label="more")
     def do_explain(self) -> None:
-        """Toggle between full and short explanations. If only the graders are visible, show the calls."""
+        """Switch between full and short explanations. If there is only room for the list of graders, show the calls."""
         if self._is_one_column and self.column == "list":
             self._go_to("detail")
             return
@@ -190,7 +190,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("f8", "Next wrong call", label="next bad")
     def do_bad(self) -> None:
-        """Go to the next wrong line of the calls, wrapping around."""
+        """Go to the next wrong call or missed expectation. After the last, go to the first."""
         bad = grade_page(self.state, self._detail.text_width).bad
         if not bad:
             self.announce("All calls here are right")
@@ -211,7 +211,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         self._step_run(-1)
 
     def _step_run(self, by: int) -> None:
-        """Show the grades of another run. The same grader stays selected."""
+        """Show the grades of the case's next (1) or previous (-1) run. The selected grader stays selected."""
         state = self._other_run(self.state, by)
         if state is None:
             return
@@ -241,7 +241,7 @@ def open_grades(app: Workbench) -> None:
         return GradesState(case, result, runs=len(_graded_runs(selection.runs)), numbered=numbered)
 
     def other_run(state: GradesState, step: int) -> GradesState | None:
-        """Select another graded run of the case, and return its grades."""
+        """Select the next (1) or previous (-1) graded run of the case. Return its grades, `None` without any run."""
         graded = _graded_runs(selection.runs)
         if not graded:
             return None

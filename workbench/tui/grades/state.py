@@ -18,9 +18,7 @@ _ORDER = tuple(TRAITS)
 
 
 class SilentStep(NamedTuple):
-    """A step of a chain (counted from 1) without an expected or an actual call.
-
-    A grade has no pairing for a silent step."""
+    """A step of a chain (counted from 1) that expects no call and made none. It has no pairing."""
 
     number: int
     reached: bool
@@ -29,7 +27,7 @@ class SilentStep(NamedTuple):
 class GradesState:
     """The grades of a run in a fixed order. The deciding grade is selected first.
 
-    `runs` is the number of graded runs of the case. `numbered` is whether repeats have to be distinguished."""
+    `runs` is the number of graded runs of the case. `numbered` is whether the title needs the number of the repeat."""
 
     def __init__(self, case: Case, result: RunResult, *, runs: int = 1, numbered: bool = False) -> None:
         self.case = case
@@ -71,7 +69,7 @@ class GradesState:
 
     @property
     def traits(self) -> GraderTraits:
-        """The traits of the selected grader. They decide how the grade is shown."""
+        """The traits of the selected grader, which determine how its grade is shown."""
         return TRAITS[self.selected.grader]
 
     @property
@@ -82,7 +80,7 @@ class GradesState:
         return self._explained[grade.grader]
 
     def step_of(self, about: CallPairing | Issue | SilentStep) -> int | None:
-        """Return the step of a chain (from 1) of a pairing or an issue. Return `None` if there is none."""
+        """Return the step of a chain (from 1) to which a pairing or issue belongs. Return `None` if there is none."""
         if isinstance(about, SilentStep):
             return about.number
         if about.expected_call is not None and about.expected_call < len(self._step_of_expected):
@@ -92,7 +90,7 @@ class GradesState:
         return self._step_of_call.get(about.call)
 
     def other_step_text(self, pairing: CallPairing) -> str:
-        """Return the step of a call ("in step 2") if another step expects the call, otherwise ""."""
+        """If a call was made in a different step than expected, return where ("in step 2"). Otherwise return ""."""
         if not self.case.steps or pairing.call is None or pairing.expected_call is None:
             return ""
         made = self._step_of_call.get(pairing.call)
@@ -107,14 +105,14 @@ class GradesState:
 
     @property
     def title(self) -> str:
-        """The name of the case and the model. If there are repeats, the title has the number of the repeat, too."""
+        """The names of the case and the model, and the number of the repeat if there are several."""
         repeat = ""
         if self.numbered:
             repeat = f" #{self.result.repeat + 1}"
         return f"{one_line(self.result.case_name)} {GLYPHS.dot} {one_line(self.result.model)}{repeat}"
 
     def copy_view(self, other: GradesState) -> None:
-        """Copy the selected grader and the level of detail."""
+        """Select the same grader and level of detail as in `other`."""
         # Other graders may have graded the other run.
         names = [grade.grader for grade in self.grades]
         if other.selected.grader in names:
@@ -125,7 +123,7 @@ class GradesState:
         self.cursor = min(max(index, 0), len(self.grades) - 1)
 
     def step(self, by: int) -> None:
-        """Select the grader `by` places further, wrapping around."""
+        """Move the selection by `by` graders. After the last grader comes the first."""
         self.cursor = (self.cursor + by) % len(self.grades)
 
 

@@ -1,4 +1,4 @@
-"""Work on batches of the history: naming, removing, exporting, resuming, regrading."""
+"""Operations on batches of the history: name, remove, export, resume, regrade."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MayGrade: TypeAlias = "Callable[[Sequence[tuple[SuiteFile, Case]]], Awaitable[Ap
 
 
 class BatchWork:
-    """Changes, exports and resumes stored batches. Each operation runs in a thread, one at a time."""
+    """Changes, exports and resumes stored batches. Each operation runs in a thread, and only one runs at a time."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class BatchWork:
 
     @property
     def doing(self) -> str | None:
-        """The name of the operation in a thread, if any. Waiting for the user does not count."""
+        """The name of the operation that is running in a thread. `None` while an operation waits for the user."""
         if not self._idle.is_set():
             return self._begun
         return None
@@ -96,7 +96,7 @@ class BatchWork:
         return self.doing if self._is_stoppable else None
 
     def stop(self) -> None:
-        """Interrupt the current operation if possible. New grades are dropped, saved recordings stay."""
+        """Interrupt the current operation if possible. New grades are discarded, but exported recordings are kept."""
         self._stopped = True
 
     async def settled(self) -> None:
@@ -113,9 +113,9 @@ class BatchWork:
     async def _one_at_a_time(
         self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
     ) -> AsyncIterator[None]:
-        """Wait for the previous operation, then run the body of the context as the operation `what`.
+        """Wait for the previous operation, then run the body of the `with` statement as the operation `what`.
 
-        If it has to wait, the wait is announced."""
+        If there is a previous operation, announce that this one waits."""
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:
@@ -130,7 +130,7 @@ class BatchWork:
             self._idle.set()
 
     def _say(self, screen: HistoryScreen, text: str, role: Role = "text", sign: str = "") -> None:
-        """Announce a text on the screen of the operation. If that screen is closed, use the current screen."""
+        """Announce a text on the screen that began the operation. If that screen is closed, use the current screen."""
         screen.announce(text, role, sign)
 
     def _fail(self, screen: HistoryScreen, text: str) -> None:
@@ -205,7 +205,7 @@ class BatchWork:
         self.read_again()
 
     def ask_form(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Ask for an export form, and export the runs of a batch."""
+        """Ask for a file format, and export the runs of a batch."""
         from workbench.tui.history.questions import FormScreen
 
         def on_answer(form: str | None) -> None:
@@ -215,9 +215,9 @@ class BatchWork:
         self._stage.show(FormScreen(batch), on_answer)
 
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
-        """Save the runs of a batch with the selected grades.
+        """Export the runs of a batch with the selected grades.
 
-        They are saved as recordings in a new folder, or in the export form `form`."""
+        `form` is the file format. Without it, the runs are saved as recordings in a new folder."""
         grading = screen.state.grading(batch)
         name = f"batch-{batch.number}"
         if grading is not None:
@@ -277,7 +277,7 @@ class BatchWork:
             self._say(screen, text, "passed", GLYPHS.passed)
 
     async def resume(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Execute the missing runs of a batch. Ask first if something changed since the batch ran."""
+        """Run the missing runs of a batch. If something has changed since the batch ran, ask first."""
         async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
             # A thread of the engine writes results. Until it is done, finished runs would count as missing.
             await self._on_thread(self._runner.flush_history)
@@ -312,7 +312,7 @@ class BatchWork:
             return claim_and_read(history, number, self._program, self._selection.models)
 
     async def _why_not_resumed(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
-        """Ask about changes since the batch ran. Return why the batch is not resumed, or `None`."""
+        """If something changed since the batch ran, ask the user. Return why the batch is not resumed, or `None`."""
         from workbench.tui.history.questions import ResumeScreen
 
         parts = [*resumption.stored_text_notices, *resumption.differences]
@@ -367,7 +367,7 @@ class BatchWork:
             self._say(screen, text, "passed", GLYPHS.passed)
 
     async def grade_added(self, number: int, suite: SuiteFile) -> str | None:
-        """Store grades of a batch after its case was added to a suite. Return why that is impossible, or `None`."""
+        """Store grades for a batch whose case was added to a suite. Return why that is impossible, or `None`."""
         async with self._alone:
             self._begun, self._is_stoppable = f"storing the grade of a new case in batch #{number}", False
             try:

@@ -1,4 +1,4 @@
-"""The list of stored batches: state and lines, without the screen."""
+"""The state and the lines of the list of stored batches."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class HistoryList(MarkedState[BatchRow]):
 
     @property
     def forks(self) -> int:
-        """The number of forks and reruns of other batches."""
+        """The number of batches that are forks or reruns of other batches."""
         return sum(batch.kind != "runs" for batch in self.batches) + self._older_forks
 
     @property
     def laid(self) -> TableLayout[BatchFacts]:
-        """The rows in columns. Columns are measured again when the rows change."""
+        """The table of the rows. The widths of its columns are measured again when the rows change."""
         # The key holds the `id` of the rows. Keeping the rows alive ensures that no new list has the same `id`.
         shown = id(self.rows), self.active, tuple(self._chosen.items()), tuple(self._gradings)
         if self._laid is None or self._laid[0] != shown:
@@ -118,11 +118,11 @@ class HistoryList(MarkedState[BatchRow]):
         return batch.number in self.active
 
     def at(self, number: int) -> BatchRow | None:
-        """Return the batch with a number, `None` if it is unread."""
+        """Return the batch with a number, `None` if it has not been read."""
         return next((batch for batch in self.batches if batch.number == number), None)
 
     def replace_all(self, read: LoadedBatches) -> None:
-        """Replace the batches by newly read batches. The cursor stays on its batch or on the newest one."""
+        """Replace the batches by those just read. If the selected batch is gone, select the newest."""
         # At the top of the list, the cursor follows new batches.
         newest = not self.cursor
         unchanged = set()
@@ -145,7 +145,7 @@ class HistoryList(MarkedState[BatchRow]):
             self.move_to(0)
 
     def renew(self, batches: Sequence[BatchRow], going: frozenset[int]) -> None:
-        """Replace some batches by newer versions, and set the batches with active runs."""
+        """Replace some batches by newer versions. `going` are the numbers of all batches with active runs."""
         # `rows` may be filtered, so both lists are renewed. The next complete reading adds new batches.
         fresh = {batch.number: batch for batch in batches}
         self.active = going
@@ -157,12 +157,12 @@ class HistoryList(MarkedState[BatchRow]):
                 self._trends[key] = sorted([*others, *rates])
 
     def fail(self, problem: str) -> None:
-        """Store why reading the history failed. The current content stays."""
+        """Store why the history could not be read. Batches read before stay in the list."""
         self.is_read, self.problem = True, problem
 
     @property
     def needs_older(self) -> bool:
-        """Whether older batches are needed: the cursor is near them, or a filter must search them."""
+        """Whether older batches must be read: the cursor is near the end of the list, or a filter must search them."""
         return self.older > 0 and bool(self.filter or self.cursor + OLDER_ROWS >= len(self.rows))
 
     def show_forks(self, shown: bool) -> None:
@@ -170,7 +170,7 @@ class HistoryList(MarkedState[BatchRow]):
         self._rebuild()
 
     def refusals(self) -> dict[str, str]:
-        """Return why actions are unavailable for the selected batch, by action id."""
+        """Return the actions that are unavailable for the selected batch: the reason of each, by action id."""
         batch = self.selected
         if batch is None:
             return _refused(_OF_BATCH, "there is no batch here")
@@ -198,7 +198,7 @@ class HistoryList(MarkedState[BatchRow]):
         return refused
 
     def needs_agents(self, batch: BatchRow) -> bool:
-        """Return whether a batch has subjects whose names and versions are not read yet."""
+        """Return whether a batch ran subjects (agents of the user) whose names and versions have not been read."""
         models = batch.settings.get("models")
         if batch.damage is not None or batch.number in self.agents or not isinstance(models, dict):
             return False
@@ -208,12 +208,12 @@ class HistoryList(MarkedState[BatchRow]):
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
 
     def set_gradings(self, number: int, read: Sequence[tuple[Regrade, tuple[BatchPart, ...]]]) -> None:
-        """Set the regrades of a batch, with the counts of their grades."""
+        """Set the regrades of a batch. Each comes with its counts by suite and model."""
         if self.at(number) is not None:
             self._gradings[number] = tuple(read)
 
     def gradings(self, batch: BatchRow) -> tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]:
-        """Return the already read regrades of a batch, with the counts of their grades."""
+        """Return the regrades of a batch that have been read. Each comes with its counts by suite and model."""
         return self._gradings.get(batch.number, ())
 
     def grading(self, batch: BatchRow) -> Regrade | None:
@@ -226,7 +226,7 @@ class HistoryList(MarkedState[BatchRow]):
         return None
 
     def other_grading(self) -> bool:
-        """Select the next regrade of the selected batch. After the last regrade, select the original grades.
+        """Select the next regrade of the selected batch. After the last, select the original grades.
 
         Returns whether the batch has regrades."""
         batch = self.selected
@@ -239,7 +239,7 @@ class HistoryList(MarkedState[BatchRow]):
         return True
 
     def select_grading(self, number: int, which: int) -> None:
-        """Select a regrade of a batch by number (from 1), even before the regrade is read."""
+        """Select the regrade `which` (from 1) of batch `number`. The regrade may be read later."""
         self._chosen[number] = which
 
     def parts(self, batch: BatchRow) -> tuple[BatchPart, ...]:
@@ -251,9 +251,9 @@ class HistoryList(MarkedState[BatchRow]):
         return batch.parts
 
     def trend(self, batch: BatchRow, part: BatchPart) -> list[float]:
-        """Return the latest pass rates (0 to 1) of a suite on a model, oldest first.
+        """Return the last pass rates (0 to 1) of a suite with a model, oldest first.
 
-        The rates are the original grades of complete batches up to `batch`."""
+        They are the original grades of complete batches up to and including `batch`."""
         known: Sequence[tuple[int, float]]
         if self.older:
             known = self._trends_of.get(batch.number, {}).get((part.suite.key, part.model), ())
@@ -264,7 +264,7 @@ class HistoryList(MarkedState[BatchRow]):
         return [rate for number, rate in known if number <= batch.number][-MAX_TREND:]
 
     def needs_trends(self, batch: BatchRow) -> bool:
-        """Return whether the trends of a batch still need a query."""
+        """Return whether the pass rates for the trends of a batch must still be read."""
         return self.older > 0 and batch.damage is None and batch.number not in self._trends_of
 
     def set_trends(self, number: int, trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> None:
@@ -299,7 +299,7 @@ def _text_of(batch: BatchRow) -> str:
 
 
 def list_message(state: HistoryList, file: str | None) -> Message:
-    """Return the message of an empty list. `file` is the history, `None` for a session without a history."""
+    """Return the message in place of an empty list. `file` is the history, `None` if the session keeps no history."""
     if file is None:
         return (
             ("This session keeps no history.", "strong"),

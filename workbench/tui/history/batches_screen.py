@@ -57,7 +57,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         self.read_soon()
 
     def read_soon(self) -> None:
-        """Reload the history in a thread. Below another screen, wait until that screen is closed."""
+        """Reload the history in a thread. If another screen covers this one, wait until it is closed."""
         if self._file is not None:
             self._wanted = True
             if not self._reading and not self.is_covered:
@@ -112,7 +112,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         await self._read()
 
     def _show_read(self) -> None:
-        """Show the state after reading. A covered screen waits for `on_screen_resume`."""
+        """Show what was read. If another screen covers this one, `on_screen_resume` shows it later."""
         if not self.is_covered:
             self._show_state(moved=False)
 
@@ -281,7 +281,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
 
 class StoredBatches:
-    """The list of batches of one session. It keeps the cursor and the filter while the history is closed."""
+    """Opens the list of batches. Keeps its cursor and filter for the next opening."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class DiffRow(NamedTuple):
-    """A row of the list: one change, or the heading of a kind of change.
+    """A row of the list: one change, or the heading above all changes of a kind.
 
     `shown` is the number of changes below a heading."""
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class FormRows(LineView):
-    """The rows of a form (`page`), or a message if there is no form."""
+    """The rows of a form. If there is no form, a message is shown."""
 
     class Moved(TextualMessage):
         """Posted when the cursor moves, or a field is opened or closed."""
@@ -83,7 +83,7 @@ class FormRows(LineView):
             self._moved()
 
     def go_to_problem(self, where: str) -> None:
-        """Select the row of a problem, given as `Problem.where`."""
+        """Select the row of a problem. `where` is the problem's `Problem.where`."""
         source = self.page.source
         if source is not None:
             # Several rows may have the same place. In reverse order, the first row is stored last and wins.
@@ -129,7 +129,7 @@ class FormRows(LineView):
             self.repaint()
 
     def show_every_key(self) -> None:
-        """Show or hide rarely used keys."""
+        """Show or hide the keys that are rarely used."""
         self._every_key = not self._every_key
         if self.page.source is not None:
             self.page.show(self._visible_source(self.page.source))
@@ -161,9 +161,9 @@ _FROM_THE_BEGINNING = FIXED_CHOICE_CELLS | {"tool", "expected", "weight", "optio
 
 
 class FormFields(FormRows):
-    """A form with an input field.
+    """A form with an input field over the edited cell.
 
-    Each change is passed to `on_change`. Its receiver calls `show` with the changed form."""
+    Each change calls `on_change`, which must call `show` with the changed form."""
 
     DEFAULT_CSS = "FormFields { overflow: hidden; }"
 
@@ -225,8 +225,8 @@ class FormFields(FormRows):
     ) -> None:
         """Show a form, or a message if there is none.
 
-        `key` identifies the form. `fixed` is the reason why the form cannot be changed. An open field stays open while
-        its cell exists, and changes made elsewhere appear around the field."""
+        `key` identifies the form. `fixed` is the reason why the form is read-only. If the same form is shown again
+        after a change made elsewhere, an open field stays open as long as its cell exists."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
         changed = source is None or not toml_equal(source.table, self._made)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
@@ -251,7 +251,7 @@ class FormFields(FormRows):
         self._follow()
 
     def _show_under_field(self, source: FormSource) -> None:
-        """Show a form that was changed elsewhere, for example by undo. The field stays open over the same cell."""
+        """Show a form that was changed elsewhere, for example by undo. The field stays open over its cell."""
         opened, over = self.page.opened, self._over
         assert opened is not None and over is not None
         _, old_row, old_cell = over
@@ -276,9 +276,9 @@ class FormFields(FormRows):
         self._close()
 
     def _place_now(self, source: FormSource, place: Place) -> Place | None:
-        """Return the new place of a row after the form was changed elsewhere.
+        """Return where a place of the old form is in the changed form.
 
-        Returns `None` if the place was in a removed element of a list."""
+        Returns `None` if the list element that contained the place was removed."""
         # Only elements of lists move. An unset key may have a row, so keys are not looked up.
         end = len(place)
         while end and not isinstance(place[end - 1], int):
@@ -314,7 +314,7 @@ class FormFields(FormRows):
 
     @property
     def field(self) -> LineField | TextField:
-        """The open field, or the last open field."""
+        """The open field. If no field is open, the last one."""
         if not self.several:
             return self.query_one(LineField)
         if self._text_field is None:
@@ -387,10 +387,10 @@ class FormFields(FormRows):
         return placeholder(source, cell)
 
     def _handle_line_break(self, pasted: str) -> None:
-        """Handle a line break in a field of one line. `pasted` is the pasted text, or empty for a typed line break.
+        """Handle a line break in a single-line field. `pasted` is the pasted text, "" for a typed line break.
 
-        If the cell allows several lines, the field gets several lines. Otherwise, pasted lines are joined with blanks.
-        """
+        If the cell may hold several lines, a field of several lines replaces the field. Otherwise, pasted lines are
+        joined with blanks."""
         line = self.query_one(LineField)
         if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
             line.insert_joined(pasted)
@@ -453,9 +453,7 @@ class FormFields(FormRows):
         return isinstance(self.field, LineField) and self.field.is_by_keys
 
     def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
-        """Apply the table of an edit if it differs from the last table.
-
-        Returns the reason if the change is refused, otherwise ""."""
+        """Report an edit to `on_change` if it changes the form. Return why it was refused, "" if it was not."""
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)
@@ -483,10 +481,10 @@ class FormFields(FormRows):
             self._post_refusal(f"the text is invalid and was not applied: {opened.refused}; {end}")
 
     def _suggest(self, typed: str) -> None:
-        """Offer completions and mark one. Enter accepts the marked completion.
+        """Show completions of the typed text, and mark the one that Enter accepts.
 
-        The mark is on the current text if it is a completion. Otherwise, a field with fixed values marks the first
-        completion. A field for a name marks the first completion only if it continues the text."""
+        If the text itself is a completion, it is marked. Otherwise, a field with fixed values marks the first
+        completion. A field for a name marks the first completion only if it begins with the text."""
         assert self._over is not None
         source, _, cell = self._over
         adding = self.page.adding
@@ -644,7 +642,9 @@ class FormFields(FormRows):
         self._open()
 
     def give_up_refused(self) -> str | None:
-        """Close a field with invalid text and restore its cell. Return why the text was invalid."""
+        """Close a field with invalid text, and restore the cell's value.
+
+        Returns why the text was invalid, `None` if no field has invalid text."""
         if self.typing:
             self._read_field()
         opened = self.page.opened

@@ -1,4 +1,4 @@
-"""The layout of a form: rows, lines, positions of cells, cursor, open field."""
+"""The layout of a form: its rows, their lines, the positions of cells, the cursor, and the open field."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class _RowLayout:
             self._add(" " * max(column - cells(line), 0) + "  ", "text")
 
     def below(self) -> None:
-        """Add the notes below the cells: why text is invalid, values refused by the schema, and problems."""
+        """Add the lines below the cells: why the typed text is invalid, values that the schema refuses, problems."""
         indent = min(self.row.indent + 3, self.width // 3)
         if self.opened is not None and self.opened.refused:
             self._paragraph(GLYPHS.failed, self.opened.refused, "error", indent)
@@ -283,7 +283,7 @@ class _RowLayout:
 
 
 def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
-    """Split the content of a cell into at most `MAX_LINES` lines. The last line gives the number of hidden lines."""
+    """Split the content of a cell into at most `MAX_LINES` lines. The last line tells how many lines are left out."""
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
         if len(rows) > MAX_LINES:
@@ -305,7 +305,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
 
 
 def _hidden_lines_note(left: int, room: int) -> Line:
-    """Return the line that replaces `left` hidden lines. `left` is 0 if their number is unknown."""
+    """Return the line that stands for `left` lines that are left out. `left` is 0 if their number is unknown."""
     more = ""
     if left:
         more = f"{counted(left, 'more line')}, "
@@ -313,7 +313,7 @@ def _hidden_lines_note(left: int, room: int) -> Line:
 
 
 def path_within(path: str, width: int) -> str:
-    """Cut a path to `width` cells from the left, because the last part names the value."""
+    """Shorten a path to `width` cells. The beginning is cut, because the end names the value."""
     short, rest = path, path
     while cell_len(short) > width and PATH in rest:
         rest = rest.partition(PATH)[2]
@@ -363,7 +363,7 @@ def form_source(
 
 
 def row_source(suite: OpenSuite, outline: CaseOutline, tools: tuple[ToolDefinition, ...] = ()) -> FormSource | None:
-    """Return the form of a table row: the case, filled with the values of the columns.
+    """Return the form of a case that is a row of a table file. Column names are replaced by the row's values.
 
     Return `None` if the case has no form."""
     source = form_source(suite, outline.index, tools)
@@ -388,7 +388,7 @@ def case_of_problem(problem: Problem | None) -> int:
 
 
 def why_no_form(suite: OpenSuite, index: int) -> Message:
-    """Return the message in place of a form: the first problem of the text, and how to correct it."""
+    """Return the message shown in place of a form: the first problem of the text, and how to correct it."""
     reasons: list[tuple[str, Role]] = []
     problems = suite.problems_of(index) or suite.file.errors
     if problems:
@@ -412,7 +412,7 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
 
 
 def with_table(document: Document, index: int, table: Table) -> Document:
-    """Return a document with another table for a case, or for the suite's settings (`HEAD`).
+    """Return a document in which `table` replaces a case, or the suite's settings (`HEAD`).
 
     Raises SpliceError if TOML cannot express a value."""
     if index != HEAD:
@@ -439,7 +439,8 @@ def _is_uneditable(suite: OpenSuite) -> bool:
 class FormPage:
     """The rows of one form, with the cursor (`row`, `cell`) and the open field.
 
-    `adding` is set while the user types the name of a new element. A row below the selected row asks for the name."""
+    While the user types the name of a new element, `adding` describes it, and a row below the cursor asks for the
+    name."""
 
     def __init__(self) -> None:
         self.source: FormSource | None = None
@@ -489,7 +490,7 @@ class FormPage:
         self.lay_out()
 
     def catch_up(self) -> None:
-        """Show the current rows of the form. An open field may have kept older rows until now."""
+        """Show the latest version of the form. While a field was open, older rows may have stayed visible."""
         if self._is_behind:
             self.show(self.source)
 
@@ -501,7 +502,7 @@ class FormPage:
             self.lay_out()
 
     def lay_out(self) -> None:
-        """Lay out changed rows."""
+        """Lay out the rows that changed."""
         before, self._known = self._known, {}
         self._laid = []
         for at, row in enumerate(self.rows):
@@ -544,7 +545,7 @@ class FormPage:
         return bisect_right(self._starts, line) - 1
 
     def lines_of(self, row: int) -> tuple[int, int]:
-        """Return the first line of a row, and the line after the row."""
+        """Return the index of a row's first line, and the index after its last line."""
         return self._starts[row], self._starts[row + 1]
 
     def spot(self, row: int, cell: int) -> CellPosition:
@@ -553,7 +554,7 @@ class FormPage:
         return CellPosition(self._starts[row] + spot.line, spot.start, spot.width)
 
     def cell_at(self, line: int, column: int) -> int:
-        """Return the last cell of a row that begins at or before a screen position."""
+        """Return the index of the cell at a position. Between two cells, return the left one."""
         row, found = self.row_of(line), 0
         for cell in range(len(self.rows[row].cells)):
             spot = self.spot(row, cell)
@@ -577,7 +578,7 @@ class FormPage:
 
     @property
     def first_gap(self) -> int:
-        """The first row with a missing required value, or else the first row."""
+        """The index of the first row with a missing required value. 0 if no value is missing."""
         return self._gap or 0
 
     @property
@@ -589,7 +590,7 @@ class FormPage:
 
     @property
     def start(self) -> int:
-        """The row where editing begins: the first with a missing required value, or else the row of the message."""
+        """The index of the row where editing begins: the first missing required value, or else the case's message."""
         gap = self._gap
         if gap is not None:
             return gap
@@ -599,7 +600,7 @@ class FormPage:
         return 0
 
     def row_at_place(self, place: Place) -> int | None:
-        """Return the row of a place, if any."""
+        """Return the index of the row of a place, `None` if there is none."""
         return next((at for at, row in enumerate(self.rows) if row.place == place), None)
 
     def go(self, row: int, cell: int | None = None) -> None:
@@ -635,7 +636,7 @@ class FormPage:
         return True
 
     def go_to_value(self) -> bool:
-        """Select the value of the selected name or check. Return `False` if there is none."""
+        """From a selected name or check, move to its value. Return `False` if there is no value."""
         row, cell = self.current, self.current_cell
         if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
             return False
@@ -649,7 +650,7 @@ class FormPage:
         return self.go_cell(1)
 
     def go_below(self) -> None:
-        """Select the row below, unless the selected row is the last of its list or of a table with free names."""
+        """Select the row below, unless the next row is outside of the selected row's list or table."""
         row, source = self.current, self.source
         if row is None or source is None:
             return
@@ -661,9 +662,9 @@ class FormPage:
             self.go(self.row + 1)
 
     def go_to_expected(self) -> bool:
-        """If a case's message is selected, select the case's expectation, or else the row that adds keys.
+        """If the cursor is on the message of a case, move it to the case's expectation. Return whether it moved.
 
-        Returns whether the cursor moved."""
+        If the case has no expectation, select the row that adds keys."""
         row = self.current
         if row is None or row.place != _MESSAGE:
             return False
@@ -680,7 +681,7 @@ class FormPage:
         return True
 
     def ask(self, adding: PendingAddition | AdditionSearch) -> None:
-        """Show a row for the name of a new element, below the selected argument or list."""
+        """Insert a row, below the selected argument or list, that asks for the name of a new element."""
         row = self.current
         assert row is not None
         is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional", "required")
@@ -731,7 +732,7 @@ class FormPage:
 
 
 def main_cell(row: FormRow) -> int:
-    """Return the main cell of a row: the expected value, or else the value, or else the first cell."""
+    """Return the index of a row's main cell: the expected value, or else the value, or else the first cell."""
     kinds = [cell.kind for cell in row.cells]
     if "expected" in kinds:
         return kinds.index("expected")

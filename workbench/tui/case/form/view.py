@@ -142,9 +142,9 @@ TYPING: tuple[Action, ...] = (
 
 
 class FormView(FormFields):
-    """The form of a case or of a suite's settings.
+    """The form of a case or of a suite's settings, with its actions.
 
-    Methods that change the form return `None`, or why the change was refused."""
+    A method that changes the form returns why the change was refused, or `None` if it was made."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("form", FormActions))
 
@@ -224,7 +224,7 @@ class FormView(FormFields):
         return self.typing
 
     def fill_in(self, place: Place) -> bool:
-        """If the key at a place is hidden, show the key and open its field. Return whether it was hidden."""
+        """If the key at a place is hidden because it is unset, show it and open its field. Return whether it was."""
         source = self.page.source
         if source is None or self.typing or self._fixed or self.page.row_at_place(place) is not None:
             return False
@@ -251,7 +251,7 @@ class FormView(FormFields):
         return None
 
     def search(self) -> str | None:
-        """Search everything that can be added."""
+        """Open a search among all elements that can be added to the form."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return "there is no form here"
@@ -262,7 +262,7 @@ class FormView(FormFields):
         return None
 
     def remove_element(self) -> str | None:
-        """Remove the selected element, or reset it to its default. Show in the form how to undo the change."""
+        """Remove the selected element, or discard its invalid text. After a removal, the form explains the undo."""
         row, source, at = self.page.current, self.page.source, self.page.row
         cells = () if row is None else row.cells
         invalid = [cell for cell in cells if cell.invalid is not None]
@@ -287,7 +287,7 @@ class FormView(FormFields):
         return self._restructure(lambda source, row: moved(source, row, step))
 
     def group(self) -> str | None:
-        """Put the selected call into an any-order group."""
+        """Put the selected call into a group of calls that may be made in any order."""
         return self._restructure(grouped)
 
     def ungroup(self) -> str | None:
@@ -295,7 +295,7 @@ class FormView(FormFields):
         return self._restructure(ungrouped)
 
     def refusals(self) -> dict[str, str]:
-        """Return why actions on the selected row are unavailable, by action id."""
+        """Return the actions that are unavailable on the selected row: the reason of each, by action id."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return dict.fromkeys(_AT_ROWS, "there is no form here")

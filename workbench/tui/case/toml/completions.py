@@ -1,4 +1,4 @@
-"""Completions in the TOML of a case: tools, arguments, listed values, checks, and keys of the format.
+"""Completions while a case is edited as TOML: tools, arguments, listed values, checks, and keys of the format.
 
 Regular expressions search the lines around the cursor, because unfinished text is rarely valid TOML."""
 
@@ -48,7 +48,7 @@ _OF_ELEMENTS = ("same_elements", "has_elements", "each_element")
 
 @dataclass(frozen=True)
 class Offer:
-    """Completions in TOML syntax. They replace the text between `start`, a position in the line, and the cursor."""
+    """Completions in TOML syntax. The chosen completion replaces the text from column `start` to the cursor."""
 
     start: int
     found: tuple[Completion, ...]
@@ -105,7 +105,7 @@ def _text_completions(typed: re.Match[str], found: Sequence[Completion], end: st
 
 
 def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
-    """Return the schema of a field or an element of a value. `path` has the keys and checks that lead to it."""
+    """Return the schema of a field or element inside a value. `path` has the keys and checks that lead to it."""
     below = False
     for key in path:
         if below or key not in CHECK_CLASSES:
@@ -119,7 +119,7 @@ def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
 
 
 def _field_completions(piece: str, start: int, schema: Schema | None, used: Sequence[str]) -> Offer | None:
-    """Return completions for the last entry of a table of fields. The schema lists the names of the fields."""
+    """Return completions of `piece`, the unfinished entry of a table of fields. `used` are the fields already set."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
         names = [name for name in properties_of(schema or {}) if name not in used]
         return _key_completions(start + typed.start(1), complete("word", typed[1], words=names))
@@ -129,7 +129,7 @@ def _field_completions(piece: str, start: int, schema: Schema | None, used: Sequ
 
 
 def _check_completions(piece: str, start: int, schema: Schema | None, written: Sequence[str]) -> Offer | None:
-    """Return completions for the last entry of a check: the name of a check or an option."""
+    """Return completions of `piece`, the unfinished entry of a check: names of checks, or options of a check."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is None:
         return None
     if written:
@@ -149,7 +149,7 @@ def _key_completions(start: int, found: Sequence[Completion]) -> Offer | None:
 
 
 def _argument_completions(piece: str, start: int, tool: ToolDefinition | None, used: Sequence[str]) -> Offer | None:
-    """Return completions for the last entry of a table of arguments. `piece` is the typed entry, `start` its column."""
+    """Return completions of the unfinished entry `piece` in a table of arguments. `piece` begins at column `start`."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
         return _key_completions(start + typed.start(1), complete("argument", typed[1], tool=tool, used=used))
     if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
@@ -174,7 +174,7 @@ def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
 
 
 def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
-    """Return the line of the table header above a line, and the header's keys.
+    """Return the line of the nearest table header above a line, and the keys in the header.
 
     If there is no header, return -1 and no keys."""
     for at in range(line - 1, -1, -1):
@@ -195,7 +195,7 @@ def _keys_of(lines: Sequence[str], line: int) -> list[str]:
 
 
 def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
-    """Return the tool of the expected call at a line. Return "" if the call names no tool."""
+    """Return the tool of the expected call that contains a line. Return "" if the call names no tool."""
     # The tool is named before the cursor or on a line above, up to the header of the list element.
     named: list[str] = _TOOL.findall(before)
     at = line
@@ -209,7 +209,7 @@ def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
 
 @dataclass(frozen=True)
 class _Open:
-    """A table (`{`) or list (`[`) that is open at the cursor, with its key and the start of its content."""
+    """A table (`{`) or list (`[`) that is not closed before the cursor: its key, and where its content starts."""
 
     bracket: str
     key: str
@@ -217,7 +217,7 @@ class _Open:
 
 
 def _open_at(text: str) -> list[_Open]:
-    """Return the inline tables and lists that are open at the end of a text, the outermost first."""
+    """Return the inline tables and lists that are not closed at the end of a text, the outermost first."""
     found: list[_Open] = []
     for token in _BRACKET.finditer(text):
         if token[0] in "{[":
@@ -253,9 +253,9 @@ _ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
 
 
 class TomlCompleting:
-    """Shows completions in an editor. `tools` returns the known tools.
+    """Shows completions in a TOML editor. `tools` returns the known tools.
 
-    Completions appear on Ctrl+Space, and automatically in the name of a tool."""
+    Completions appear when the user presses Ctrl+Space, and automatically in the name of a tool."""
 
     def __init__(
         self, editor: TomlEditor, completions: CompletionList, tools: Callable[[], Sequence[ToolDefinition]]
@@ -264,7 +264,7 @@ class TomlCompleting:
         self._offer: Offer | None = None
 
     def take_key(self, key: str) -> bool:
-        """Handle a key of the completions. Return `False` for any other key."""
+        """Handle a key while completions are displayed. Return whether the key was handled."""
         if key in _ASK_KEYS:
             self._show(asked=True)
             return True

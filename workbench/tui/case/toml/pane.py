@@ -35,7 +35,7 @@ from workbench.tui.tree.state import Row
 
 @dataclass(frozen=True)
 class TomlPart:
-    """A part of an open suite: a case (by `index` and `key`), the settings (`HEAD`), or the whole file (`None`)."""
+    """A part of an open suite. `index` is the index of a case, `HEAD` for the settings, `None` for the whole file."""
 
     suite: OpenSuite
     index: int | None
@@ -66,7 +66,7 @@ class TomlPart:
 
     @property
     def name(self) -> str:
-        """The name of the part in a sentence."""
+        """The name of the part, as used in a sentence."""
         if self.index is None:
             return self.suite.path.name
         case = self._case
@@ -89,7 +89,7 @@ class TomlPart:
 
     @property
     def too_large(self) -> str | None:
-        """The reason why the part is too large for the app's editor, `None` if it is not."""
+        """Why the part is too large for the built-in editor, `None` if it is not."""
         lines = self.text.split("\n")
         longest = max(map(len, lines))
         if len(lines) > MAX_SHOWN_LINES:
@@ -99,7 +99,7 @@ class TomlPart:
         return None
 
     def with_text(self, text: str) -> Document:
-        """Return the document with another text for this part. The text need not be valid."""
+        """Return the document with `text` in place of this part. The text may be invalid TOML."""
         document = self.suite.document
         if self.index is None:
             return document.with_text(text)
@@ -118,7 +118,7 @@ def part_of(row: Row | None) -> TomlPart | None:
 
 
 def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
-    """Return the matches of a text in lines, ignoring case. The match at `current` has its own role."""
+    """Return where a text occurs in lines, ignoring case. The match at `current` is highlighted differently."""
     if not text.strip():
         return {}
     pattern = re.compile(re.escape(text), re.IGNORECASE)
@@ -188,7 +188,7 @@ class TomlActions(MainActions):
         words="external vim nano",
     )
     def edit_outside(self) -> None:
-        """Edit the selected part in the user's editor. If the case is a row of a file, open the file at the row."""
+        """Edit the selected part in the user's editor. A case from a table file opens that file at the case's row."""
         row = self.app.selection.row
         part = part_of(row)
         if row is None or part is None:
@@ -234,7 +234,7 @@ Change = Callable[[TomlPart, Document, str, Hashable], None]
 
 
 class TomlPane(SearchedPane):
-    """The read-only view of a part. While the user types, the pane shows an editor with problems below."""
+    """The TOML of a part, read-only. While the user edits, an editor and a list of problems replace it."""
 
     DEFAULT_CSS = """
     TomlPane { height: 1fr; layers: default completions; }
@@ -244,7 +244,7 @@ class TomlPane(SearchedPane):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("toml", TomlActions))
 
     class Turned(TextualMessage):
-        """Posted when typing begins or ends."""
+        """Posted when editing begins or ends."""
 
     def __init__(self, change: Change, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -314,10 +314,10 @@ class TomlPane(SearchedPane):
     # Display
 
     def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
-        """Show a part, or a message if there is none. `is_same` is whether the part was shown before.
+        """Show a part, or a message if there is none. `is_same` is whether `part` is already displayed.
 
-        While the user types, the editor takes over changes from elsewhere, such as undo. Showing another part ends the
-        editing."""
+        While the user edits, changes made elsewhere, such as undo, appear in the editor. Showing a different part ends
+        the editing."""
         if self._typing and self.part is not None:
             if self._is_applying:
                 return
@@ -372,7 +372,7 @@ class TomlPane(SearchedPane):
         self.post_message(self.Turned())
 
     def end(self) -> None:
-        """End editing. The text was applied while the user typed."""
+        """Close the editor. Its text needs no saving here, because it was applied while the user typed."""
         if self._typing:
             line = self.editor.typed.cursor[0]
             self._stop()
