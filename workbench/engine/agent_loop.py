@@ -1,4 +1,4 @@
-"""The agent loop of one run: its requests and calls in order, from the beginning or from a fork point."""
+"""The agent loop of one run: sends requests to the model and answers its tool calls until the run ends."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def ask(
 ) -> Round | ExternalRun:
     """Send a request, retry it as the policy allows, and return the complete answer.
 
-    An agent with its own loop returns a whole run, whose events are not emitted here.
+    An agent with its own loop returns a whole run (`ExternalRun`); the caller emits the events of that run.
 
     Raises ModelError if every permitted attempt fails, and AnswerTooLargeError if an answer exceeds a limit."""
     attempt = 1
@@ -187,7 +187,7 @@ class AgentLoop:
         self._calls = 0
 
     async def run(self) -> RunFinished:
-        """Run the conversation to its end, and return its final event.
+        """Run the conversation until it ends, and return the run's final event.
 
         Raises ModelError, ToolsError, TrajectoryError and StepNotJudgedError."""
         finish: RunFinished | None = None
@@ -211,9 +211,9 @@ class AgentLoop:
         return finish
 
     async def _resume(self, fork: Fork) -> RunFinished | None:
-        """Replay the start of the forked run, and continue from there.
+        """Replay the start of the original run, up to the fork point.
 
-        Returns the run's final event if the run ends with the replayed part."""
+        Returns the run's final event if no request follows the replayed part; `None` otherwise."""
         if (refusal := fork_refusal(fork, self._turns)) is not None:
             return RunFinished("error", f"the run cannot be forked there: {refusal}")
         recorder = self._recorder
@@ -249,10 +249,10 @@ class AgentLoop:
     async def _finish_turn(
         self, turn: Turn, answer: Round | ExternalRun, answered: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
-        """Answer the calls of a round. Returns the run's final event if the run ends here.
+        """Answer the tool calls in a model's answer. Returns the run's final event if the run ends with this answer.
 
-        The first `answered` calls already have results. With `to_result`, the run is held again after the last of these
-        results. A person may have the answer regenerated any number of times."""
+        The first `answered` calls already have results. With `to_result`, the run is held after the last of these
+        results. If a person discards the answer there, the model is asked again."""
         while True:
             if isinstance(answer, ExternalRun):
                 return await self._add_run(turn, answer)
@@ -271,8 +271,8 @@ class AgentLoop:
     async def _add_run(self, turn: Turn, run: ExternalRun) -> RunFinished | None:
         """Add the rounds of an agent that has its own loop.
 
-        Returns the run's final event if the run ends with these rounds. In a chain, the rounds belong to the steps
-        before the next user message."""
+        Returns the run's final event if the run ends with these rounds; `None` otherwise. In a chain, the rounds are
+        assigned to the current step and the following steps, up to the next user message."""
         from workbench.engine.external_run import external_payloads  # on use: models need none of it
 
         rounds, steps = run.rounds, range(0)
@@ -308,9 +308,9 @@ class AgentLoop:
         return RunFinished("steps done" if self._case.steps else "answered")
 
     async def _stopped_by(self, done: Round | None) -> RunFinished | None:
-        """Return the run's final event if a conversation or a chain stops after the round `done`.
+        """Return the run's final event if the case ends the run after the round `done`; `None` if the run continues.
 
-        A conversation stops when its `stop` condition holds. A chain with `stop_on_failure` stops when its latest step
+        A conversation ends when its `stop` condition is met. A chain with `stop_on_failure` ends when its latest step
         failed."""
         if self._user is not None:
             async with self._limit.suspended():
@@ -327,9 +327,9 @@ class AgentLoop:
         return await ask(self._model, request, self._recorder, self._retries, self._limit)
 
     async def _pending_request(self, turn: Turn) -> HttpRequest | None:
-        """Return the HTTP request that would be sent now, without further messages.
+        """Return the HTTP request that the run would send if a person continued it now.
 
-        Raises ModelError."""
+        Returns `None` for a model without HTTP. Raises ModelError."""
         messages = self._messages + messages_before(turn.user, self._checkpoint.added)
         return await http_request_of(self._model, self._request(turn, messages))
 
@@ -339,9 +339,9 @@ class AgentLoop:
         return ModelRequest(self._rounds + 1, system, shown, self._executor.definitions, self._calls)
 
     async def _answer_calls(self, turn: Turn, answer: Round, answered: int, to_result: bool) -> bool:
-        """Answer the calls of a round.
+        """Answer the tool calls in a model's answer, except the first `answered` calls, which already have results.
 
-        Returns False if a person regenerates the round instead."""
+        Returns False if a person discards the answer, so that the model must be asked again."""
         checkpoint, executor = self._checkpoint, self._executor
         if to_result:
             done = answer.calls[answered - 1]
@@ -370,9 +370,9 @@ class AgentLoop:
         return True
 
     def _replay_round(self, done: Round, is_whole: bool) -> None:
-        """Restore the loop's state after a replayed round.
+        """Bring the loop's messages and counters to the state after a replayed round.
 
-        `is_whole` is false if some calls of the round are unanswered."""
+        `is_whole` is false if some calls of the round have no result yet."""
         step_mock = self._step_mock(done.step_number)
         # Regenerated answers have also advanced the counts of the mocks.
         for answer in (*done.superseded, done):
@@ -408,8 +408,9 @@ class RunRequest:
     """One run to make: a case with its settings and a model.
 
     With `fork`, the run starts from a point of another run. `images` are the images of the case, with their content.
-    `clock` is the time that the model sees. `time_limit` is the suite's key for the time limit, which messages quote.
-    `agent_output` is set if an agent runs the case. It returns the end of the agent's standard error."""
+    `clock` is the time that the model sees. `time_limit` is the key of the suite that sets the time limit; error
+    messages quote it. `agent_output` returns the end of the agent's standard error; it is `None` if no agent runs the
+    case."""
 
     case: Case
     settings: CaseSettings
@@ -444,9 +445,9 @@ async def run_case(
 ) -> Trajectory:
     """Make one run and return its trajectory.
 
-    Without `audit`, no tool is executed on a server. `judge` judges conditions of mocks. `control` can hold the run and
-    change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the calls of the suite
-    before and after the run. `user` is the user of a conversation.
+    Without `audit`, no tool is executed on a server. `judge` evaluates the mock conditions that need a judge. `control`
+    can hold the run and change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the
+    calls that the suite itself makes before and after the run. `user` is the user of a conversation.
 
     Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
     `error` or `timed out`; they are not raised."""
@@ -534,7 +535,7 @@ def emit_start(
 ) -> RunStarted:
     """Emit and return `RunStarted`, the first event of a run.
 
-    `tools` is `None` if the run cannot continue. `definitions` are the tools offered to the model."""
+    `tools` is `None` if the run ends before its tools are open. `definitions` are the tools offered to the model."""
     system, messages = _opening(request)
     server_outputs: tuple[ServerOutput, ...] = ()
     instructions: tuple[ServerInstructions, ...] = ()

@@ -1,8 +1,8 @@
 """Runs in the shapes of Vercel's AI SDK, converted to `external_run.RunDocument`.
 
-The SDK writes a call as `{toolName, input}` (`args` in version 4). A call may stand alone, or among the `toolCalls` of
-a result or of a step of a result. It may also be a part of a message (`tool-call`) or of a UI message (`tool-NAME`).
-Values in other shapes stay unchanged; the reader of the document reports them."""
+The SDK writes a call as `{toolName, input}` (`args` in version 4). A call may stand alone, or in the `toolCalls` of a
+result or of one of its steps. It may also be a part of a message (`tool-call`) or of a UI message (`tool-NAME`). Values
+in other shapes stay unchanged. `parse_run_document` reports them as errors."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def native_call(value: object) -> object:
 def native_run(value: object) -> object:
     """Convert a run of the AI SDK to a run document.
 
-    The run is a result, with or without steps, or a list of messages. A run document may also be given; only its calls
-    are then converted."""
+    The run is an SDK result, with or without steps, or a list of messages. If it is a run document already, only its
+    calls are converted."""
     if is_messages(value):
         return _of_messages(value)
     if not isinstance(value, dict):
@@ -108,7 +108,7 @@ def _of_steps(steps: list[Any]) -> Document:
 
 
 def step_parts(step: Mapping[str, Any]) -> list[Document]:
-    """Return the parts of a step: its `content` since version 5, or the text, calls and results of version 4."""
+    """Return the parts of a step: `content` as in version 5, or text, calls and results as in version 4."""
     if isinstance(step.get("content"), list) and step["content"]:
         return [*filter(_is_table, step["content"])]
     parts: list[Document] = []

@@ -1,4 +1,4 @@
-"""A batch of planned runs. It limits how many runs each model makes at a time, and can stop them."""
+"""Runs a batch of planned runs, with a limit of concurrent runs for each model."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class _Running:
 
 
 class Batch:
-    """Runs that are started together.
+    """Planned runs that are started together.
 
-    `run_one` makes each run, in this process or another. Before a run begins, the rules in `skip_rules` decide in order
-    whether it is skipped."""
+    `run_one` makes each run, in this process or another. Before each run, the `skip_rules` decide in order whether to
+    skip it."""
 
     def __init__(
         self,

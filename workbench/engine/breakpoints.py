@@ -28,7 +28,7 @@ BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """A condition that holds a run.
+    """A condition under which a run is held (paused).
 
     `tool` limits the kinds `tool`, `error` and `failed-check` to calls of one tool. `when` holds the checks that a
     call's arguments must meet. `round` is the number for the kind `round`. Only an `enabled` breakpoint holds a run."""
@@ -40,7 +40,7 @@ class Breakpoint:
     enabled: bool = True
 
     def holds_same_places(self, other: Breakpoint) -> bool:
-        """Return whether both breakpoints hold runs at the same places. `enabled` is ignored."""
+        """Return whether two breakpoints are equal, except for `enabled`."""
         return (self.on, self.tool, self.when or None, self.round) == (
             other.on,
             other.tool,
@@ -235,8 +235,8 @@ async def break_reason(
 ) -> str | None:
     """Return why a run is held at a point; `None` if no breakpoint matches.
 
-    The reason comes from the first matching breakpoint. A condition that cannot be evaluated also holds the run, with
-    the error as the reason."""
+    `holds` evaluates the condition of a breakpoint, and `failing` finds the check that a call fails. A condition that
+    cannot be evaluated also holds the run, with the error as the reason."""
     possible = [each for each in breakpoints if _may_match(each, point)]
     # A condition may ask a judge, so breakpoints without a condition are tried first.
     for each in sorted(possible, key=_cost):
@@ -325,7 +325,7 @@ def _other_names(name: str, arguments: Iterable[Mapping[str, JsonValue] | None])
 def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
     """Return the schemas of a tool's arguments by name.
 
-    Returns `None` if the tool accepts other arguments too, or describes none."""
+    Returns `None` if the tool also accepts arguments that its definition does not name."""
     schema = tool.parameters
     properties = schema.get("properties")
     open_to_others = schema.get("additionalProperties") not in (None, False)
@@ -336,9 +336,9 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
 
 
 def _is_object(schema: JsonValue) -> bool:
-    """Return whether an argument may be an object.
+    """Return whether the schema of an argument allows an object.
 
-    Then a table in a condition is compared with the object."""
+    A table in a breakpoint's condition is compared with such an argument, so it cannot be a misspelt check."""
     return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
 
 

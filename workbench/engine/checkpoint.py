@@ -1,6 +1,4 @@
-"""Checkpoints, where a run can be held, and commands, which change a held run.
-
-Nothing else changes a run."""
+"""Checkpoints, where a run can be held (paused), and commands, with which a person changes a held run."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ class HoldPoint:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """A command at any hold: let the run continue."""
+    """A command at any checkpoint: let the run continue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class SkipCall:
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuestion:
-    """A command at a request of a server: reply in place of the case."""
+    """A command at a server's request: replace the reply that the case defines."""
 
     action: ReplyAction
     content: Mapping[str, JsonValue] | None = None
@@ -127,16 +125,16 @@ class SayMessage:
 
 @dataclass(frozen=True, slots=True)
 class AddMessage:
-    """A command at any hold: add a user message to the next request."""
+    """A command at any checkpoint: add a user message to the next request."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Regenerate:
-    """A command before a call or after a result: discard the answer of this round and repeat its request.
+    """A command before a call or after a result: discard the model's answer and repeat the request.
 
-    Before a message of a played user, the command asks the player for another message."""
+    Before a message of a user that a model plays, the command asks that model for another message."""
 
 
 UserMessageEdit = EditMessage | SayMessage
@@ -175,7 +173,7 @@ _WHERE: Mapping[HoldPlace, str] = {
 
 
 def refusal(command: Command, point: HoldPoint) -> str | None:
-    """Return why a command is not allowed at a hold; `None` if it is allowed."""
+    """Return why a command is not allowed at a checkpoint; `None` if it is allowed."""
     question = point.question
     if point.of_agent and isinstance(command, Regenerate) and point.at != "user":
         return AGENT_NOT_REPEATABLE
@@ -205,9 +203,9 @@ class RunControl(Protocol):
         ...
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for the next command to the held run, and return it.
+        """Wait for the next command to the held run, and return the command.
 
-        `refusal` must allow the command at this point."""
+        Implementations return only commands for which `refusal` returns `None` at this point."""
         ...
 
 
@@ -220,7 +218,7 @@ def question_event(call: ToolCall, question: ServerQuestion, reply: ServerReply)
 
 
 def edited_by_person(said: UserSaid, text: str) -> UserSaid:
-    """Replace the text of a user message by a person's text."""
+    """Return a user message with its text replaced by a person's text. The message keeps its original text too."""
     return replace(said, text=text, by="person", original=said.original or said.text)
 
 
@@ -261,7 +259,7 @@ class Checkpoint:
     ) -> tuple[AfterHold, CallRecord | None]:
         """Hold the run at this checkpoint if `control` selects it, and wait until it may continue.
 
-        Returns how the run continues, and the call with a person's edits."""
+        Returns how the run continues, and the given call with a person's edits."""
         # Return at once, because most runs have no control.
         control = self._control
         if control is None:
@@ -306,9 +304,9 @@ class Checkpoint:
         question: ServerQuestion,
         reply: ServerReply,
     ) -> ServerReply:
-        """Hold the run at a server's request if `control` selects it.
+        """Hold the run at a server's request if `control` selects it, and return the reply to send.
 
-        Returns the reply, which a person may have changed."""
+        The reply is `reply` unless a person changes it."""
         control = self._control
         if control is None:
             return reply
@@ -338,7 +336,8 @@ class Checkpoint:
     async def before_message(self, round_number: int, said: UserSaid, may_differ: bool) -> UserSaid | None:
         """Hold the run before a user message if `control` selects this point, and return the message to send.
 
-        Returns `None` if the player must be asked for another message."""
+        Returns `None` if a person wants another message from the user. `may_differ` means that a model plays the user,
+        so another message is possible."""
         control = self._control
         if control is None:
             return said

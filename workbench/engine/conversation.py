@@ -1,4 +1,4 @@
-"""The user of one conversation. The user says the next message or leaves, and ends the run by breaking its rules."""
+"""The user's side of one conversation: its messages, its departure, and the rules that end the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FINISH_REASONS: dict[UserEnd, FinishReason] = {"done": "user done", "gave up": "
 
 
 class ConditionEvaluator(Protocol):
-    """Evaluates the conditions of a conversation. `RunGrading` is such an evaluator."""
+    """Evaluates the conditions of a conversation. `RunGrading` implements this protocol."""
 
     async def result_or_reason(
         self, grade: Callable[[CheckContext], _Decided], trajectory: Trajectory
@@ -35,12 +35,12 @@ class UserError(Exception):
 
 
 class ConversationUser(Protocol):
-    """A user that is not scripted. With `can_retry`, another attempt may give another message."""
+    """A user whose messages are not scripted. With `can_retry`, a second request may return a different message."""
 
     can_retry: bool
 
     async def reply(self, trajectory: Trajectory, turn: int, /) -> UserSaid | UserEnded:
-        """Return the user's message or departure in a turn, which counts from 1.
+        """Return the user's message or departure in a turn. Turns count from 1.
 
         Raises UserError."""
         ...
@@ -72,7 +72,7 @@ class Conversation:
     async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
         """Emit and return the user's next message, or return the run's final event.
 
-        If `review` returns `None` for a message, the user is asked for another message."""
+        `review` returns the message to send. If it returns `None`, the user is asked for another message."""
         trajectory = self._recorder.trajectory
         said = user_messages(trajectory)
         if said and (not trajectory.rounds or trajectory.rounds[-1].turn != said[-1].turn):
@@ -130,8 +130,8 @@ class Conversation:
 class RecordedUser:
     """A user that repeats the turns of a recorded conversation without a model.
 
-    `origin` is the recorded run. Refused attempts of a played user are repeated too, so that a replay equals its
-    origin."""
+    `origin` is the recorded run. If a model played its user, the model's refused messages are repeated too, so that
+    both runs have the same events."""
 
     can_retry = False
 
@@ -177,9 +177,9 @@ class ConditionError(Exception):
 async def evaluate_condition(
     conditions: ConditionEvaluator, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]
 ) -> _Decided:
-    """Return a decision about a conversation, made by `decide`.
+    """Return the result of `decide`, which evaluates the conditions of a conversation's user.
 
-    Raises ConditionError if a check cannot be evaluated."""
+    Raises ConditionError if a check in a condition cannot be evaluated."""
     found = await conditions.result_or_reason(decide, trajectory)
     if isinstance(found, str):
         raise ConditionError(f"a condition of the user cannot be checked: {found}")

@@ -1,4 +1,4 @@
-"""The engine's thread, which has its own event loop. So the engine and the screen never wait for each other."""
+"""The engine's thread. It has its own event loop, so that the engine and the screen never wait for each other."""
 
 from __future__ import annotations
 

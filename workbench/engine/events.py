@@ -55,9 +55,9 @@ class RunEvent:
 class StartUp:
     """The start-up of a server or a model begins or ends.
 
-    Runs that need the server or the model wait, and this wait counts for no run. An event with `took_ms` and the same
-    `number` reports the end, after success or failure. With `downloads`, a further event between the two reports the
-    end of the download."""
+    Runs that need the server or the model wait for it, and the wait does not count as time of any run. An event with
+    `took_ms` and the same `number` reports the end, after success or failure. If `downloads` is set, another event
+    reports the end of the download before that."""
 
     number: int
     what: str
@@ -75,7 +75,7 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class ToolsListed:
-    """A server has listed its tools: at its start, or because they changed.
+    """A server has listed its tools, either at its start or because they changed.
 
     `change` holds the differences from the server's previous listing, if there are any."""
 
@@ -130,7 +130,7 @@ class RequestDelayed:
 class RequestHeld:
     """A run is held before a request. The event has the redacted request, or the reason why the request cannot be sent.
 
-    Another event follows each added message. Recordings leave these events out."""
+    The event is sent again whenever a person adds a message to the request. Recordings leave these events out."""
 
     run_id: str
     request: HttpRequest | str
@@ -141,8 +141,8 @@ class RunDone:
     """A run has ended.
 
     The result is graded unless the run was stopped, was skipped or failed unexpectedly. `with_times` sets the run's
-    beginning and end, in milliseconds since 1970. `row` is the run's history row if another process has already packed
-    it."""
+    beginning and end, in milliseconds since 1970. `row` is the run's row for the history, if another process made the
+    run and packed its row."""
 
     result: RunResult
     began_ms: float | None = None

@@ -74,7 +74,7 @@ class ProgressReports:
 
 @dataclass(frozen=True, slots=True)
 class PermissionQuestion:
-    """Asks whether a call may be executed on its server.
+    """A question to a person: may this call be executed on its server?
 
     The call's arguments and the tool's texts are untrusted data."""
 
@@ -99,8 +99,8 @@ class ExecutionRefusedError(ToolsError):
 class Permission:
     """Decides which tools of a run may be executed on their servers.
 
-    Read-only tools may always be executed. With `all_tools`, or on `exempt` servers, every tool may. For other tools,
-    `ask` asks a person; without `ask`, they are refused."""
+    Read-only tools are always allowed. All tools are allowed if `all_tools` or `exempt` is set. For every other tool,
+    `ask` asks a person. Without `ask`, the tool is refused."""
 
     all_tools: bool = False
     ask: AskPermission | None = None
@@ -125,8 +125,8 @@ class Executor:
     """Answers the tool calls of a run from mocks and servers, one call after another.
 
     `permission` decides which tools are executed on servers. Each execution is written to the audit log first, so
-    nothing is executed without an `audit`. `judge` judges conditions of mocks. `definitions` are the tools offered to
-    the model, by default all. `media` has the content of the run's images and sounds."""
+    nothing is executed without an `audit`. `judge` evaluates the mock conditions that need a judge. `definitions` are
+    the tools offered to the model, by default all. `media` has the content of the run's images and sounds."""
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ def external_run(
     cost_usd: float | None = None,
     error: str | None = None,
 ) -> ExternalRun:
-    """Return a run made elsewhere, from its calls and its answer.
+    """Return a run that another program made, from its calls and its answer.
 
     Each inner list holds the calls of one model answer."""
     # Usage, latency and cost are known only for the whole run, so the last round carries them.
@@ -71,7 +71,7 @@ def external_run_started(
     notices: tuple[str, ...] = (),
     scores: tuple[SourceScore, ...] = (),
 ) -> RunStarted:
-    """Return the first event of a run of a case that was made elsewhere."""
+    """Return the first event of a run that another program made of a case."""
     settings = settings_of(suite, case)
     clock = None if settings.clock is None else fixed_clock(settings.clock)
     return RunStarted(
@@ -91,7 +91,7 @@ def external_run_started(
 def external_payloads(
     rounds: Iterable[ExternalRound], first: int = 1, taken: Iterable[str] = (), calls_before: int = 0
 ) -> Iterator[EventPayload]:
-    """Yield the events of rounds that were made elsewhere, with call ids that are unique in the run.
+    """Yield the events of rounds that another program made, with call ids that are unique in the run.
 
     `first` is the number of the first round. `taken` holds the ids of earlier calls, and `calls_before` is their
     number."""

@@ -40,9 +40,9 @@ _ID = "call{:05}"
 
 
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
-    """Return rounds in a form that any other model accepts.
+    """Return one model's rounds in a form that any other model accepts.
 
-    Calls have new ids that do not occur in `opening`, and provider state is left out."""
+    Calls get new ids that do not occur in `opening`. State of the first model's provider is left out."""
     taken = set()
     for message in opening:
         for call in message.tool_calls:
@@ -83,10 +83,10 @@ def _for_another_model_result(of: ResultReceived | None, call_id: str) -> Result
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """The point from which a fork continues on its own.
+    """The point up to which a fork replays the original run.
 
-    The point lies before the request of `round`. With `answered`, it lies after that round's answer and the results of
-    the first `answered` calls."""
+    Without `answered`, the point lies before the request of `round`. Otherwise it lies after the answer of `round` and
+    the results of its first `answered` calls."""
 
     round: int
     answered: int | None = None
@@ -102,9 +102,9 @@ class Fork:
     """A run forked from a run that is finished, recorded or held.
 
     `system` replaces the system prompt after the fork point; an empty text removes it. `result` replaces the last
-    result before the point. `user` replaces the user's message right before the fork's first request. With
-    `held_again_at`, the fork is held at the same kind of place as the original run, with the same messages for the next
-    request."""
+    result before the point. `user` replaces the user's message right before the fork's first request. `held_again_at`
+    is set if the fork returns to an earlier hold: the fork is then held at this kind of place, with the messages that a
+    person had added there."""
 
     origin: Trajectory
     at: ForkPoint
@@ -177,10 +177,10 @@ class PastHold:
 
 
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
-    """Return the places where a run was held, including the present hold.
+    """Return the places where a run was held, including the current hold.
 
-    Waiting for a permission is not a hold, because nothing can be changed then. Holds at a server's request are left
-    out, because the server cannot return to its earlier state."""
+    Waits for a permission are left out, because a person cannot change the run there. Holds at a server's request are
+    left out, because the server cannot return to its earlier state."""
     holds = []
     for index, each in enumerate(events):
         if isinstance(each.payload, Paused) and each.payload.at not in ("permission", "question"):
@@ -189,7 +189,7 @@ def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
 
 
 def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fork | None) -> str | None:
-    """Return the system prompt of a request; `step` is its step in a chain, from 1.
+    """Return the system prompt of a request. `step` is the number of the request's step in a chain, from 1.
 
     The fork's own prompt takes precedence, then the prompt of the step, then the prompt at the start of the original
     run, then the prompt in the settings."""
@@ -216,7 +216,7 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
     """Return why a run cannot be forked at a point; `None` if it can.
 
-    `turns` plans the requests of the case in its present form."""
+    `turns` decides which requests the case makes. The case may have changed since the original run."""
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
@@ -247,9 +247,9 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 
 
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
-    """Return why no request would follow these rounds; `None` if one may follow.
+    """Return why the run cannot continue after these rounds; `None` if it can.
 
-    With `under_way`, a later round is unfinished, so only the requests of these rounds are checked."""
+    With `under_way`, the run continues within a round, so no further request is needed."""
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):
@@ -294,9 +294,9 @@ def replayed_events(fork: Fork, model: str) -> Iterator[EventPayload]:
 
 
 def _round(of: Round, answered: int) -> Iterator[EventPayload]:
-    """Yield the events of a round, including its superseded answers.
+    """Yield the events of a round, including the answers that a person discarded.
 
-    Only the first `answered` calls get their results. The next call keeps a person's edit of its arguments."""
+    Only the first `answered` calls get their results. The next call keeps its arguments as a person edited them."""
     if of.step is not None:
         yield of.step
     if of.said is not None:
@@ -347,7 +347,7 @@ def _call_of_answer(record: CallRecord, by_provider: ProviderTool | None) -> Ite
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:
     """Yield the result of a call, and a person's edit of the result.
 
-    A result that a person gave keeps its source. Every other source becomes `replayed`."""
+    The source of the result becomes `replayed`, unless a person gave the result."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
     yield replace(first, call_id=record.call.id, source=source)

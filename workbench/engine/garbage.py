@@ -1,4 +1,4 @@
-"""Reduces garbage collection while batches run: collections are rare and skip objects that existed before."""
+"""Reduces garbage collection while batches run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ _is_frozen_by_others = False
 def garbage_collected_rarely() -> Iterator[None]:
     """Make garbage collection rare within the context.
 
-    The outermost context restores all settings.
-
-    Collections skip older objects, such as suites and plans, unless the program has already frozen objects itself."""
+    Collections skip objects that exist already, such as suites and plans, unless the program has frozen objects itself.
+    The outermost context restores all settings."""
     # Runs make many objects but hardly any cycles, and their results stay until the report.
     global _under_way, _before, _is_frozen_by_others
     with _lock:

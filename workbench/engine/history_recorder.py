@@ -89,7 +89,7 @@ class HistoryRecorder:
                 pass
 
     async def wait_until_stored(self) -> None:
-        """Wait at most one second while more runs are unwritten than fit into one commit."""
+        """Wait at most one second if more finished runs wait to be written than one commit can hold."""
         while self._given and self._given[0].done():
             self._given.popleft()
         if len(self._given) > MAX_RUNS_PER_COMMIT:
@@ -128,8 +128,9 @@ def settings_of_batch(
     """Return the settings of a batch as JSON: models, judges, tool execution and concurrency.
 
     API keys and the names of their variables are left out. `compares` marks a comparison of models, and `until` is the
-    rule for early stopping. All shards store the settings of the whole plan: `min_score` is the gate over all their
-    runs. `cost_limit_usd` is the limit of the batch. `confirms` is the batch whose broken cases are rerun."""
+    rule for early stopping. Each `shard` stores the settings of the whole plan, and `min_score` is the gate over all
+    its runs. `cost_limit_usd` is the limit of the batch. `confirms` is the number of the batch whose broken cases this
+    batch reruns."""
     # All shards of a plan must store the same settings, because the plan's id is derived from them.
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
@@ -204,7 +205,7 @@ def external_model_settings(run: PlannedRun) -> dict[str, JsonValue]:
 
 
 def _agent_settings(subject: Subject) -> dict[str, JsonValue]:
-    """Return the settings of an agent, with the names of its variables. They are empty for other subjects."""
+    """Return the settings of an agent, with the names of its environment variables; empty for other subjects."""
     if not subject.is_agent:
         return {}
     known = KNOWN_AGENTS.get(subject.agent or "")

@@ -1,8 +1,8 @@
 """Ask a language model whether a value meets written criteria.
 
 Criteria and value are sent as data between marks, which the author of the value cannot predict. An answer counts only
-if it calls the tool `verdict` or, for models that call no tools, consists of the equivalent JSON object alone. It must
-repeat the mark of its question. So a verdict inside the value is never taken for the judge's verdict."""
+if it repeats the mark, in a call of the tool `verdict` or, from models that call no tools, in a JSON object without
+other text. So a verdict inside the value is never taken for the judge's verdict."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ _FENCED = late_pattern(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | r
 class Ruling:
     """The judge's answer.
 
-    `finding` is whether the value meets the criteria, or the number on the scale. `rationale` is one line. `asked` is
-    the conversation with the judge, including tokens."""
+    `finding` is True if the value meets the criteria, or a number if a scale was given. `rationale` is one line.
+    `asked` is the conversation with the judge, including its tokens."""
 
     finding: bool | float
     rationale: str
@@ -208,9 +208,9 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 
 
 def mark_of(criteria: str, value: str) -> str:
-    """Return the mark of a question, which is 16 hexadecimal digits that the value cannot contain.
+    """Return the mark of a question: 16 hexadecimal digits that do not occur in the value.
 
-    The mark is part of a digest of the value, so the author of the value cannot write the mark into it."""
+    The digits come from a digest of the value, so the author of the value cannot write them into it."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
@@ -313,7 +313,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
-    """Return the verdict in the arguments of a call or in a JSON object.
+    """Return the finding and the rationale in a judge's answer, which is the arguments of a call or a JSON object.
 
     Raises ValueError with a description of the mistake."""
     if not isinstance(found, Mapping):
@@ -347,7 +347,7 @@ def _holds_in(found: Mapping[str, object]) -> bool | None:
 
 
 def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
-    """Return the number of a rating; `None` if it is missing or outside the scale."""
+    """Return the number in a judge's answer; `None` if it is missing or outside the scale."""
     number = found.get("number")
     if isinstance(number, str) and _NUMBER.fullmatch(number.strip()):
         number = float(number)
@@ -361,8 +361,8 @@ def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
 def parse_json_alone(text: str) -> object:
     """Return the JSON value that makes up a whole text.
 
-    A leading thought and an enclosing code fence are ignored. JSON among other words does not count, because it may be
-    a quotation from the value. Raises ValueError."""
+    Leading reasoning and an enclosing code fence are ignored. JSON beside other text does not count, because it may be
+    quoted from the judged value. Raises ValueError."""
     bare = text
     if _THOUGHT.match(text):
         bare = _THOUGHT.sub("", text, count=1)
@@ -408,7 +408,7 @@ _TAIL_BYTES = 200
 
 
 class JudgementCache:
-    """A file of judgements, found by model, criteria, value and scale, so that none is paid for twice.
+    """A file of judgements, found by model, criteria, value and scale, so that no judgement is paid for twice.
 
     A model is identified by its address and parameters, because the user may reuse its name for another model. Each
     line of the file is a JSON object. The file may be deleted at any time.
@@ -501,7 +501,7 @@ class JudgementCache:
     def _add_line(self, line: bytes) -> bool:
         """Add the judgement in a line, unless it was made with an earlier prompt.
 
-        Returns whether the line is a judgement."""
+        Returns False if the line is not a judgement."""
         try:
             match parsed_json(line.decode("utf-8")):
                 case {
@@ -576,8 +576,9 @@ class JudgeAccess:
 class RunJudge:
     """The judge of one run. It collects the run's judgements in `judgements` and their cost in `use`.
 
-    `spec_of` returns the model that judges a check and raises ConfigError. `recorded` holds judgements of an earlier
-    grading; with `chosen`, only the judgements of the chosen model count. Without `asking`, no model is asked."""
+    `spec_of` returns the model that judges a check, or raises ConfigError. `recorded` are judgements of an earlier
+    grading, which are used again. If `chosen` names a model, only that model's recorded judgements are used. Without
+    `asking`, no model is asked."""
 
     def __init__(
         self,
@@ -630,9 +631,9 @@ class RunJudge:
         raise unjudged_error(check, finding)
 
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
-        """Have all these values judged at the same time.
+        """Ask judges about all these values at the same time.
 
-        Then `known_judgement` returns each judgement, or raises CheckError."""
+        Afterwards, `known_judgement` returns the judgement of each value, or raises CheckError if there is none."""
         asking = self._asking
         assert asking is not None, "known() never raises JudgementNeededError without `asking`"
         checks = {_key_of(each.check, each.value): each.check for each in needed}
@@ -727,8 +728,8 @@ class RunJudge:
 async def grade_with_judge(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
     """Grade a run, and ask the judge about every value that the grading needs.
 
-    `attempt` grades the run with a judge. It is called again until all values are judged. Raises the errors of the last
-    attempt."""
+    `attempt` grades the run with the judge that it receives. It is repeated until all values are judged. Raises the
+    errors of the last attempt."""
     # In each attempt, a value without a judgement counts as accepted, so grading continues and finds more values. Then
     # the judge is asked about all of them at once. The assumption may cause errors in an attempt, so these errors are
     # ignored.
@@ -746,7 +747,9 @@ async def grade_with_judge(attempt: Callable[[Judge], Awaitable[_Graded]], judge
 
 
 class _PendingJudge:
-    """A judge that accepts values without a judgement during one attempt of grading, and lists them in `needed`."""
+    """A judge for one attempt of grading.
+
+    It accepts each value that has no judgement yet, and adds the value to `needed`."""
 
     def __init__(self, known: Judge) -> None:
         self.needed: list[JudgementNeededError] = []

@@ -1,4 +1,4 @@
-"""The content of the images and sounds of one run. Events store each content once, and every request sends it."""
+"""The content of the images and sounds of one run. Only one event stores each content, but every request sends it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MediaStore:
                 self._held += each.size
 
     def remember_run(self, origin: Trajectory) -> None:
-        """Keep the content in the tool results of the run from which this run is forked."""
+        """Keep the images and sounds in the tool results of the run from which this run is forked."""
         for round_ in origin.rounds:
             for answer in (*round_.superseded, round_):
                 for call in answer.calls:
@@ -45,7 +45,7 @@ class MediaStore:
         """Return a tool's answer in the form that its event stores.
 
         Content is left out if an earlier event has it or if it exceeds the storage limit. Content beyond the run's
-        limit is replaced by a placeholder and not sent."""
+        limit is replaced by a placeholder and is not sent to the model."""
         if not answer.media:
             return answer
         content, media = answer.content, []

@@ -67,7 +67,7 @@ class _SettingsCache(Generic[_Key, _Value]):
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
         """Return the cached setting of a key, or find the setting with `find`.
 
-        Raises ConfigError if `find` raised this error, now or earlier. Also raises it for a new key without `find`."""
+        Raises ConfigError if `find` raised it, now or in an earlier call, and for a new key if `find` is `None`."""
         if key not in self.answers:
             if find is None:
                 raise ConfigError("this setting was not approved: start the run again")
@@ -162,17 +162,16 @@ class ModelSpecs:
     def of_model(self, name: str, suite: Path, *, by_suite: bool) -> ModelSpec | None:
         """Return the settings of a model for a suite, without the changes of a variant.
 
-        `by_suite` means that the suite names the model, not the person who runs it. `of` includes the changes of a
-        variant."""
+        `by_suite` means that the suite names the model, not the person who runs it."""
         name = model_of(name)
         if is_built_in(name) or agent_named(name) is not None:
             return None
         return self._resolved(suite, name, by_suite)
 
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
-        """Yield the models and judges found for a suite.
+        """Yield the models and judges found for a suite, each with a flag.
 
-        Each comes with a flag that is true if the suite's own files name it."""
+        The flag is True if the suite's own files name the model, not the person who runs the suite."""
         for (_, path, by_suite, _), spec in self._specs.answers.items():
             if path == suite and isinstance(spec, ModelSpec):
                 yield spec, by_suite
@@ -210,7 +209,7 @@ class ModelSpecs:
         return self._users.get((suite, case.id), self._unless_sealed(find))
 
     def lacks_player(self, case: Case) -> bool:
-        """Return whether a case needs a model that plays its user although none is chosen."""
+        """Return whether a case needs a model to play its user, and no such model is chosen."""
         table, options = case.conversation, self._models.options
         if table is None or not table.is_played or options.users is not None:
             return False
@@ -218,7 +217,7 @@ class ModelSpecs:
 
     @property
     def replayed_users(self) -> str | None:
-        """The recordings whose users replace the users of the cases, as `replay:DIR`."""
+        """The recordings whose user messages every case replays, as `replay:DIR`; `None` if none are chosen."""
         return self._models.options.users
 
     def _judge_at(self, suite: Path) -> JudgeChoice | None:
@@ -234,7 +233,7 @@ class ModelSpecs:
         return None if self._sealed else find
 
     def price_of(self, run: PlannedRun) -> Price | None:
-        """Return the price of a run's model; `None` if it is unknown."""
+        """Return the price of a run's model; `None` if the price is unknown."""
         if run.own_model is not None or run.subject is not None:
             return None
         try:

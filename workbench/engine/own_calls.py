@@ -1,4 +1,4 @@
-"""Makes a suite's own calls: those of `setup` before a run, and those of `final` after the run."""
+"""Makes the tool calls that a suite itself defines: `setup` before a run, and `final` after the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage
 
 
 def unseen_change_notices(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
-    """Return a notice if a fork replays changes that its new tools have not seen; otherwise nothing."""
+    """Return a notice if a fork replays calls that changed the original run's tools, but not the fork's new tools."""
     if fork is None or not tools.owns_state:
         return ()
     readers = ReadOnlyTools((), tools.definitions)
@@ -68,8 +68,9 @@ class OwnCalls:
     async def run_final(self) -> None:
         """Make the calls of `final.state` after the run.
 
-        They are left out if the run replays changes that never reached its tools. A tool error is a valid answer.
-        Raises ToolsError, naming the call, if a call fails in another way or gets only a default answer."""
+        No call is made if the run replays changes that were not made to its own tools. A tool error is a valid answer.
+        Raises ToolsError, naming the call, if a call fails in another way, or if neither a mock nor a server answers
+        it."""
         if not replays_changes(self._case, self._recorder.trajectory):
             await self._make_all("final", "final.state", self._case.final_states)
 

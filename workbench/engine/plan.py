@@ -41,11 +41,11 @@ class PlannedRun:
 
     `repeat` counts from 0. `run_id` is unique while the program runs. `model_of_suite` means that the suite names the
     model, not the person who runs it. `by` and `repeat_rule` are the grader and the repeat rule that the person has
-    chosen; `case` already includes both. `fork` is set if the run forks another run. `own_model` opens a model of the
-    caller; `model` is then only the model's name.
+    chosen; `case` already includes both. `fork` is set if the run forks another run. `own_model` is set if the model is
+    an object of the Python caller; `model` is then its name.
 
-    `written` is the case as the suite has it. A variant's name follows the model's name in `model`; `suite` and `case`
-    then include the variant's changes."""
+    `written` is the case as it stands in the suite's file. If the run has a variant, `model` ends with the variant's
+    name, and `suite` and `case` include the variant's changes."""
 
     run_id: str
     file: SuiteFile
@@ -268,8 +268,8 @@ def plan_runs(
 def _variants_of_case(case: Case, variants: Variants) -> Variants:
     """Return the variants in which a case is run.
 
-    A case may be limited to certain variants. Then it runs those that the plan selects, or all of them if the plan
-    selects none."""
+    A case may be limited to certain variants. Such a case runs only the variants that the plan selects too. If the plan
+    selects no variants, the case runs all of its own."""
     if not case.runs_only_in_variants:
         return variants
     own = frozenset(each.name for each in case.variants)
@@ -281,8 +281,8 @@ def _variants_of_case(case: Case, variants: Variants) -> Variants:
 def model_and_variant_names(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:
     """Return the distinct names of the models and variants that run the cases of a suite.
 
-    Each model runs the suite with each selected variant. If the plan includes the suite as written, each model runs
-    that too. A variant with its own model runs only on that model."""
+    Each model runs the suite with each selected variant and, if the plan includes it, without a variant. A variant with
+    its own model runs only on that model."""
     selected: list[Variant | None] = [variant for variant in suite.variants if variants.takes(variant)]
     if variants.plain:
         selected.insert(0, None)
@@ -347,7 +347,7 @@ def _asked_by_variant(variant: Variant | None) -> object:
 
 
 def same_value(left: object, right: object) -> bool:
-    """Return whether two values of a suite are the same. Unlike in Python, 1, 1.0 and true differ."""
+    """Return whether two values of a suite are equal. Unlike in Python, 1, 1.0 and true differ."""
     return left is right or (left == right and repr(left) == repr(right))
 
 
@@ -386,14 +386,17 @@ def run_id_at(run_id: str, place: int) -> str:
 
 
 def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
-    """Return the places in the plan of shard `index`, from 1: every `of`-th run.
+    """Return the positions in the plan of one shard's runs.
 
+    `index` is the number of the shard, from 1, and `of` the number of shards. Each shard gets every `of`-th run.
     Neighbouring runs have different models, so each shard gets runs of all models."""
     return tuple(range(index - 1, planned, of))
 
 
 def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ...]:
-    """Return the places in the plan of shard `index`, from 1; all `of` shards have about equal cost.
+    """Return the positions in the plan of one shard's runs, so that all `of` shards cost about the same.
+
+    `index` is the number of the shard, from 1.
 
     The runs are assigned from the most to the least expensive, each to the shard with the least cost so far. This is
     the greedy "longest processing time" rule of R. L. Graham, 1969. Equal costs give equal shards."""
@@ -413,8 +416,9 @@ def costs_of(
 ) -> list[float]:
     """Return the expected duration in milliseconds of each run of a plan.
 
-    The estimate is the mean of the case with the model, or else of the model, or else of all models. The keys of
-    `means` are the suite's path in its project, the case and the model. `paths` has that path for each file."""
+    The estimate is the mean duration of the case with the model, or else of the model, or else of all models. The keys
+    of `means` are the suite's path in its project, the case and the model. `paths` maps each suite file to its path in
+    the project."""
     of_model: dict[str, list[float]] = {}
     for (_, _, model), mean in means.items():
         of_model.setdefault(model, []).append(mean)

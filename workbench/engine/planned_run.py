@@ -179,7 +179,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
 
 
 def _clock_of(planned: PlannedRun, context: RunContext) -> Clock | None:
-    """Return the clock of a run, which shows a fixed time.
+    """Return the fixed time that a run's model and tools see; `None` if the suite sets no `clock`.
 
     A fork keeps the clock of the original run."""
     if planned.fork is not None and planned.fork.origin.start is not None:
@@ -268,7 +268,7 @@ def _user_of(planned: PlannedRun, context: RunContext, recorder: Recorder, gradi
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
-    """Return the request with which a subject is run.
+    """Return the request that starts the program of a subject for one run.
 
     Raises ToolsError if the subject may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
@@ -297,7 +297,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
 def _subject_environment(
     planned: PlannedRun, subject: Subject, context: RunContext
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return the environment of a subject, and the names of variables that every subject receives.
+    """Return the user's environment, and the names of the variables in it that every subject receives.
 
     Raises ToolsError if the subject may not be started."""
     path = planned.file.path
@@ -318,7 +318,7 @@ def _subject_environment(
 def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: RunRequest) -> AgentModel:
     """Return the agent of a run, not yet started.
 
-    Raises ToolsError if the agent may not be started, or if it does not support a need of the case."""
+    Raises ToolsError if the agent may not be started, or if it does not support a feature of the case."""
     from workbench.engine.agents.agent_model import AgentModel  # on use, as above
 
     if planned.fork is not None:
@@ -343,9 +343,9 @@ def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: 
 
 
 def _with_limits(request: RunRequest, planned: PlannedRun, subject: Subject) -> RunRequest:
-    """Return the request with the time limit of the subject and, for an agent, a round limit.
+    """Return the request with the time limit of the subject and, for an agent, a higher round limit.
 
-    Each call of an agent is a round, so the default for models would end most of its runs."""
+    Each call of an agent counts as a round, so the default round limit of models would end most of its runs."""
     limits, time_limit = request.settings.limits, request.time_limit
     if subject.timeout_s is not None:
         limits, time_limit = replace(limits, timeout_s=subject.timeout_s), "subject.timeout_s"
@@ -569,7 +569,9 @@ def result_of(
     error: str | None = None,
     graded: GradedRun = _NOTHING_GRADED,
 ) -> RunResult:
-    """Return the result of a planned run. `graded` holds its steps, its metrics and the validity of its arguments."""
+    """Return the result of a planned run.
+
+    `graded` has the grades of the run's steps, its metrics, and the validity of its arguments."""
     return RunResult(
         run_id=planned.run_id,
         suite=str(planned.file.path),

@@ -1,8 +1,8 @@
 """The player: a model that plays the user of a conversation. Its messages must follow rules.
 
-The prompt is one text with the player's goal, the conversation, and the facts that the player may tell. The player
-never sees calls, results or reasoning. An answer must call `say` or `leave`. A model that calls no tools answers with
-the equivalent JSON object."""
+The prompt is one text with the player's goal, the conversation, and the facts that the player may mention now. The
+player never sees tool calls, results or reasoning. An answer must call `say` or `leave`. A model that calls no tools
+answers with an equivalent JSON object."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ LEAVE_TOOL = ToolDefinition(
 
 @dataclass(frozen=True, slots=True)
 class PlayerAnswer:
-    """A parsed answer of the player: a message, a departure (`text` is `None`), or a `fault`."""
+    """A parsed answer of the player: a message, a departure, or an invalid answer.
+
+    `text` is `None` for a departure, and `fault` is set for an invalid answer."""
 
     text: str | None = None
     end: str | None = None
@@ -96,7 +98,7 @@ class PlayerAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PlayerCost:
-    """The cost of one answer of the player. It is empty for a cached answer."""
+    """The cost of one answer of the player. A cached answer costs nothing."""
 
     usage: Usage | None = None
     latency_ms: float = 0.0
@@ -135,7 +137,8 @@ class Player:
     async def reply(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
         """Return the user's message in a turn, or the user's departure.
 
-        The events of refused attempts are emitted first. Raises UserError and ConditionError."""
+        A message that breaks a rule is recorded as refused, and the model is asked again. Raises UserError if every
+        attempt is refused or the model fails, and ConditionError."""
         table = self._table
         if turn == 1 and table.opening is not None and not _in_turn(trajectory, turn):
             return UserSaid(turn, table.opening, "opening")
@@ -238,7 +241,7 @@ def _read(text: object, left: object, given: Mapping[str, object]) -> PlayerAnsw
 def player_prompt(
     table: UserTable, released: Mapping[str, str], trajectory: Trajectory, refused: Sequence[UserRefused]
 ) -> str:
-    """Return the player's prompt: the goal, style, facts, conversation and refused messages."""
+    """Return the player's prompt: goal, style, `released` facts, conversation and refused messages."""
     parts = [f"Your goal:\n{(table.goal or '').strip()}"]
     if table.style is not None:
         parts.append(f"How you speak: {table.style}")
@@ -294,9 +297,9 @@ def plain_text(text: str) -> str:
 def find_fault(
     answer: PlayerAnswer, table: UserTable, released: Mapping[str, str], trajectory: Trajectory
 ) -> tuple[UserFault | None, str]:
-    """Return the rule that the player's message breaks, and the offending text.
+    """Return the rule that the player's message breaks, and the text that breaks it.
 
-    The rule is `None` for a message that may be sent."""
+    The rule is `None` for a message that may be sent. `released` are the facts that the player may mention."""
     text = answer.text
     if text is None:
         return None, ""
@@ -336,7 +339,7 @@ _TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
 def broken_rules(refused: Sequence[UserRefused]) -> str:
-    """Return the error message for a user that broke its rules in every attempt of a turn."""
+    """Return the error message for a simulated user that broke its rules in every attempt of a turn."""
     last = refused[-1]
     times = _TIMES.get(len(refused), f"{len(refused)} times")
     detail = f' "{last.detail}"' if last.detail else ""

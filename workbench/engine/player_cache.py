@@ -1,4 +1,4 @@
-"""Keeps the answers of models that play users in a file. A rerun pays only from its first difference on."""
+"""Keeps the answers of models that play users in a file, so that an identical rerun need not pay for them again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PlayerCache:
     def key(self, spec: ModelSpec, version: int, system: str, question: str, repeat: int | None) -> str:
         """Return a digest of everything that determines an answer.
 
-        `repeat` is `None` for a user that never varies."""
+        `repeat` is `None` if all repeats of a case share the user's answers."""
         # The user may give another model the same name, so the key includes the address and the parameters.
         model = [spec.provider, spec.model, spec.endpoint, dict(sorted(spec.params.items()))]
         asked = json_text([model, version, system, question, repeat])

@@ -43,9 +43,9 @@ class TimeLimit:
         return self._suspension
 
     def before(self, context: AbstractAsyncContextManager[object]) -> Unlimited:
-        """Return a context that enters another one.
+        """Return a context that enters and leaves `context`.
 
-        The time until the other one is entered does not count."""
+        The time that entering takes does not count."""
         return Unlimited(self._suspension, context)
 
     def suspend(self) -> None:
@@ -63,7 +63,7 @@ class TimeLimit:
                 self._check_deadline()
 
     def _check_deadline(self) -> None:
-        """Expire if the deadline has passed; otherwise check again at the deadline."""
+        """Raise TimeoutError in the limited task if the deadline has passed; otherwise check again at the deadline."""
         # The timer keeps running while the time is suspended, because most suspensions end long before the deadline.
         self._timer = None
         if self._suspensions == 0:
@@ -76,7 +76,7 @@ class TimeLimit:
 class Suspension:
     """The context of `TimeLimit.suspended`.
 
-    This is a class because a generator takes several times as long."""
+    This is a class because a context manager made from a generator is several times slower."""
 
     def __init__(self, limit: TimeLimit) -> None:
         self._limit = limit
@@ -114,8 +114,8 @@ EventListener = Callable[[Event], None]
 class Recorder:
     """Makes the events of a run.
 
-    Each event gets a number and a time, is added to the trajectory, and is passed to the listener. The trajectory is
-    the fold of exactly these events, so the events that are shown are also graded."""
+    Each event gets a number and a time, is added to the trajectory, and is passed to the listener. The listener gets
+    exactly the events that make up the trajectory, so a run is graded as it was shown."""
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock

@@ -1,4 +1,4 @@
-"""Recordings of runs, with their results. A file is written during a batch, or saved when a run has ended or is held.
+"""Writes recordings of runs with their results: during a batch, or on request for a run that has ended or is held.
 
 docs/recordings.md describes the file format, and `workbench.trajectory.recording` reads it."""
 
@@ -135,8 +135,8 @@ class RecordingLines:
 class Recordings:
     """Records the runs of a batch into a folder while they are in progress, on one thread.
 
-    With `only_failed`, recordings of other runs are removed after the run. File errors stop no run, and `problem` is
-    the first error. `clock` returns monotonic seconds."""
+    With `only_failed`, the recordings of runs that did not fail are removed. A file error does not stop a run;
+    `problem` is the first error. `clock` returns monotonic seconds."""
 
     def __init__(
         self,

@@ -1,4 +1,6 @@
-"""An agent that speaks the Agent Client Protocol (ACP) and is asked like a model. Each of its calls ends an answer."""
+"""Runs an agent in place of a model, over the Agent Client Protocol (ACP).
+
+Each tool call of the agent ends one model answer."""
 
 from __future__ import annotations
 
@@ -153,13 +155,13 @@ class AgentModel:
         """Do nothing. `begin` starts the agent together with its tools."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return a context that lets every request begin at once."""
+        """Return a context without effect, because requests to an agent need not wait for other runs."""
         return nullcontext()
 
     def accepts_media(self, media: Media) -> bool:
         """Return whether the agent accepts an image in messages.
 
-        Tool results may contain images even if it does not."""
+        This does not limit tool results, which may always contain images."""
         return media.is_image and self._accepts_images
 
     def output(self) -> ServerOutput | None:
@@ -366,7 +368,7 @@ class AgentModel:
             getting.cancel()
 
     def _events_so_far(self, number: int) -> Iterator[ModelEvent]:
-        """Yield the events of all messages received so far. Calls that arrive later keep their order."""
+        """Yield the events of all messages received so far, and queue the received calls in their order."""
         while not self._queue.empty():
             incoming = self._queue.get_nowait()
             if isinstance(incoming, ForwardedCall):
@@ -428,9 +430,9 @@ class AgentModel:
                 yield from self._once(number, f"an unknown update: {kind}")
 
     def _own_tool_calls(self, number: int, *, at_end: bool) -> Iterator[ModelEvent]:
-        """Yield the calls of the agent's own tools.
+        """Yield the agent's calls of its built-in tools.
 
-        They are graded only if the suite allows these tools."""
+        The calls are graded only if the suite allows built-in tools."""
         for call in self._reported.own_calls(at_end=at_end):
             self._own_calls += 1
             call_id = f"own-{self._own_calls}"
@@ -441,9 +443,9 @@ class AgentModel:
                 yield ResultReceived(call_id, call.output, call.failed, "provider", 0.0)
 
     def _answer_permission_request(self, number: int, asked: IncomingRequest) -> Iterator[ModelEvent]:
-        """Answer a permission request of the agent.
+        """Answer the agent's request for permission to call a tool, and yield a note if the answer is no.
 
-        The suite's tools are allowed. For the agent's own tools, the suite decides."""
+        Tools of the suite are allowed. The suite decides about the agent's built-in tools."""
         call = self._reported.merge(_object(asked.params.get("toolCall")))
         offered = None if call is None else self._reported.offered_tool(call)
         allowed = offered is not None or self._subject.builtin == "allow"
@@ -475,7 +477,8 @@ class AgentModel:
     def _ended(self, prompt: asyncio.Future[Any]) -> StopReason:
         """Return why a prompt ended.
 
-        Raises AgentError if the prompt got no answer, or if the agent had no tools."""
+        Raises AgentError if the agent did not answer the prompt, or answered it without having listed the suite's
+        tools."""
         try:
             result = _object(prompt.result())
         except JsonRpcError as error:
@@ -549,7 +552,7 @@ class AgentModel:
 
 
 def _offered_servers(tools: Toolbox) -> tuple[OfferedServer, ...]:
-    """Return the servers that the agent sees: the suite's servers, and one for the tools without a server."""
+    """Return the MCP servers that the agent sees: the suite's servers, and one more for the tools without a server."""
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools.definitions:
         # Agents do not receive the tools that model providers run.

@@ -58,7 +58,7 @@ class JsonRpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AgentLost:
-    """The agent ended, or sent a message beyond the limit."""
+    """Ends the messages of an agent: its process ended, or sent a message beyond the size limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class IncomingRequest:
 
 @dataclass(frozen=True, slots=True)
 class MalformedLine:
-    """A line that is not a message; `text` is the beginning of the line."""
+    """A line of the agent's output that is not a JSON-RPC message. `text` is the beginning of the line."""
 
     text: str
 
@@ -155,7 +155,7 @@ class AgentConnection:
         self._send({"id": asked.number, "result": result})
 
     def refuse(self, asked: IncomingRequest) -> None:
-        """Answer an unknown request with an error."""
+        """Answer a request of the agent with the error "method not found"."""
         error = {"code": _NO_METHOD, "message": f"{asked.method} is not offered by this client"}
         self._send({"id": asked.number, "error": error})
 
@@ -271,10 +271,10 @@ class AgentConnection:
         self._ignores_messages = True
 
     async def end(self, cancelled: asyncio.Future[Any] | None = None) -> None:
-        """Ask the agent to end, and wait a few seconds until it has.
+        """Close the agent's standard input, and wait a few seconds for its exit.
 
-        If a prompt was `cancelled`, the agent answers that prompt first. `kill` ends an agent that does not end by
-        itself."""
+        `cancelled` is the future of a cancelled prompt, which the agent may answer first. An agent that does not exit
+        must be ended with `kill`."""
         process = self._process
         if process is None:
             return

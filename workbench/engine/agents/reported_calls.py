@@ -31,9 +31,9 @@ _PREFIX = re.compile(r"(?:Tool|MCP|mcp): ")
 
 @dataclass
 class ReportedCall:
-    """A call as far as the agent has reported it.
+    """A tool call, with the values that the agent has reported so far.
 
-    Later messages of the agent add values or replace them."""
+    Later messages of the agent add or replace values."""
 
     id: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class ReportedCalls:
         return call
 
     def offered_tool(self, call: ReportedCall) -> OfferedTool | None:
-        """Return the offered tool that a call names; `None` for one of the agent's own tools."""
+        """Return the offered tool that a call names; `None` for a tool that is built into the agent."""
         for name in call.names():
             name = _PREFIX.sub("", name, count=1)
             if (found := self._offered.get(name)) is not None:
@@ -141,10 +141,10 @@ class ReportedCalls:
         return None
 
     def own_calls(self, *, at_end: bool) -> Iterator[ReportedCall]:
-        """Yield each new call of the agent's own tools that has ended.
+        """Yield the ended calls of the agent's built-in tools that were not yielded before.
 
-        At the end of a prompt, calls that have not ended are included. Calls that were refused permission are left out,
-        because a note names them."""
+        `at_end`, at the end of a prompt, includes calls that have not ended. Calls that were refused permission are
+        left out, because the run has a note for each of them."""
         for call in self._calls.values():
             if call.is_refused or call.id in self._shown:
                 continue
@@ -153,10 +153,10 @@ class ReportedCalls:
                 yield call
 
     def not_forwarded(self, forwarded: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, ReportedCall]]:
-        """Yield the reported calls of offered tools that were not forwarded, each with the tool's name.
+        """Yield the calls that the agent reports but never sent to Workbench, each with the tool's name.
 
-        Calls are matched by tool and arguments first, then by tool alone, because agents may report fewer arguments
-        than they send."""
+        `forwarded` has the tool and the arguments of each call that arrived. Calls are matched by tool and arguments
+        first, then by tool alone, because agents may report fewer arguments than they send."""
         left = [(tool, dict(arguments)) for tool, arguments in forwarded]
         reported = []
         for call in self._calls.values():

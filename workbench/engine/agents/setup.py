@@ -69,7 +69,7 @@ def create_folders(copied: Path | None) -> RunFolders:
 
 @dataclass(frozen=True, slots=True)
 class SetupRequest:
-    """The facts about a run from which an agent is set up.
+    """The properties of a run that determine its agent's setup.
 
     `servers` are the names of the servers, and `folder` is the suite's folder."""
 
@@ -100,7 +100,8 @@ def set_up(
 ) -> Setup:
     """Write the configuration files of an agent into its home, and return its setup.
 
-    Raises AgentError if the agent does not support a need of the run. Also raises OSError."""
+    `passed` names the variables that the agent inherits from `environment`. Raises OSError, and AgentError if the agent
+    does not support a feature that the run needs."""
     subject = wanted.subject
     who = f"the agent {subject.called}"
     variables = inherited_variables(environment, passed, secrets)
@@ -129,9 +130,9 @@ def set_up(
 
 
 def _learn(variable: str, value: str, secrets: Secrets) -> None:
-    """Register the secrets in the value of an agent's variable.
+    """Register the secrets in the value of an environment variable of the agent, so that they are redacted.
 
-    These are a key, passwords in addresses, and keys in JSON settings."""
+    A secret is the whole value of a variable such as `API_KEY`, a password in a URL, or a key in JSON settings."""
     if names_a_secret(variable):
         secrets.add(variable, value)
     secrets.add_passwords(variable, value)
@@ -170,7 +171,7 @@ def _places(home: Path) -> dict[str, str]:
 
 
 def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return a command with full paths for files beside the suite, because the agent has another working folder."""
+    """Replace file names beside the suite by full paths, because the agent has another working folder."""
     words = []
     for place, word in enumerate(command):
         # A program without a folder is searched on the path, as in a shell.
@@ -298,7 +299,7 @@ def _set_up_opencode(wanted: SetupRequest, home: Path, setup: Setup) -> None:
 
 
 def _mark_as_repository(folder: Path) -> None:
-    """Make a folder the root of an empty Git repository, unless it is one already."""
+    """Make a folder the root of an empty Git repository, unless it already is a repository."""
     git = folder / ".git"
     if git.exists():
         return

@@ -1,4 +1,6 @@
-"""Offers the suite's tools to an agent as MCP servers. The agent starts relays, which connect to this program."""
+"""Offers the suite's tools to an agent as MCP servers.
+
+The agent starts relay processes as its servers, and these connect to this program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tokens and the cost of an agent's prompts, as far as the agent reports them."""
+"""The tokens and the cost that an agent reports for its prompts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class PromptUsage:
     """The tokens and the cost of the prompts since the last `pop`.
 
     Most agents report tokens in `usage` of the answer to a prompt, Gemini in `_meta`. Qwen reports the tokens of each
-    model request beside a piece of text. Agents report the cost as the total of the session so far."""
+    model request in a message with a part of the answer's text. Agents report the cost as a running total of the
+    session."""
 
     def __init__(self, agent: str | None) -> None:
         self._tells_tokens = agent not in _USAGE_OF_LAST_REQUEST
