@@ -1,6 +1,6 @@
-"""Variants that a batch adds to suites: from a file, as a system prompt, or from the library of hosts.
+"""Variants that a batch adds to a suite: from a file, from a system prompt, or from the built-in MCP hosts.
 
-They are added to the suite's text in memory, so the suite stored with a run describes the run."""
+They are added to the suite's text in memory. A run stores this text, so the stored suite includes the variants."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ HOST_NAMES = frozenset({"no prompt", "concise assistant", "coding agent", "forty
 
 
 def host_variants() -> tuple[Mapping[str, object], ...]:
-    """Return the `[[variants]]` tables of the library."""
+    """Return the built-in variants that imitate MCP hosts, as `[[variants]]` tables."""
     # Lazy import: the module is slow to import, and few batches need the library.
     from importlib.resources import files
 

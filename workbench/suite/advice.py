@@ -41,7 +41,9 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
 
 
 def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
-    """Find `setup` and `final` calls to tools whose state all runs share, or whose mock has a fixed answer."""
+    """Find `setup` and `final` calls that cannot see the state of a single run.
+
+    All runs share the state of the called tool, or the tool's mock always gives the same answer."""
     cases: dict[Place, list[str]] = {}
     for index, case in zip(case_indices, suite.cases, strict=True):
         for at, call in case.own_calls():
@@ -289,7 +291,7 @@ def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
 
 
 def _known_tags(suite: Suite) -> frozenset[str]:
-    """Return the tags of the suite's cases, or an empty set if neither an aggregate nor the gate names a tag."""
+    """Return the tags of the suite's cases. The set is empty if no aggregate and no gate needs them."""
     if not suite.aggregates and not suite.gate.quarantine:
         return frozenset()
     return frozenset(suite.tags).union(*(case.tags for case in suite.cases))
@@ -340,7 +342,7 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
 def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
     """Find checks that `arcade_compatible` cannot express.
 
-    It has one critic for each argument name of a case."""
+    With this option, a case has one critic for each argument name, so all its calls must check the argument alike."""
     first: dict[str, tuple[Place, tuple[object, ...]]] = {}
     for at, call in calls:
         for name, check in (call.args or {}).items():

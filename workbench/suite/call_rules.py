@@ -1,4 +1,4 @@
-"""Rules of the keys of expected calls. They read parsed TOML, like `workbench.suite.rules`."""
+"""Validation rules for the keys of expected calls. The rules read parsed TOML, as `workbench.suite.rules` does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ARGUMENT_KEYS: Final = ("args", "forbidden_args", "only_args", "unlisted")
 
 
 def call_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Find problems in the keys of an expected call. The checks of its arguments have other rules."""
+    """Find problems in the keys of an expected call. `check_rules` finds those in the checks of its arguments."""
     if "any_of" in place[-2:-1]:
         yield from _alternative_rules(call, place)
     elif place[-1] in ("before", "after"):
@@ -81,9 +81,9 @@ def _has_tool(call: dict[str, object], place: Place, needed: str) -> Iterator[Fi
 
 
 def nothing_scored(check: object, options: Iterable[str], place: Place, where: str) -> Iterator[Finding]:
-    """Find options of a check that would affect only a score, where nothing is scored.
+    """Find options that affect only the score of a check, in a place where checks have no score.
 
-    `where` describes the place of the check in messages."""
+    `where` describes the place in messages."""
     for option in options:
         if option in table(check) and is_check(check):
             message = f"`{option}` has no meaning {where}: the check decides, and counts in no score"

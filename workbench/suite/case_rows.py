@@ -1,7 +1,7 @@
-"""Expands each case with `each` into one case for each row, before other code reads the cases.
+"""Expands a case that has `each` into one case for each row, before other code reads the cases.
 
-Each text of the case that may name columns is split once into words and columns. A row then only joins them. Parts that
-name no column are the same objects in all cases."""
+Texts of such a case have placeholders for columns. Each text is parsed once, and each row only fills in its values.
+Parts without placeholders are the same objects in all rows."""
 
 from __future__ import annotations
 
@@ -67,17 +67,19 @@ _OUTSIDE: Final = ("python", "judged")
 
 @dataclass(frozen=True)
 class CaseRows:
-    """A suite's parsed text with a case for each row.
+    """A suite's parsed TOML, in which a case with `each` is replaced by one case for each row.
 
-    For each case, `templates` has the index of the case's table in the text. It is empty without `each`. `labels` names
-    the row of each case."""
+    `templates` has, for each case, the index of its `[[cases]]` table in the file. It is empty if the suite has no
+    `each`. `labels` has, for each case, the words for its row in messages."""
 
     raw: Table
     templates: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
 
     def as_written(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Yield the findings of the cases at their places in the text, once for all rows of a case."""
+        """Yield findings about the expanded cases as findings about the cases in the file.
+
+        A finding that concerns all rows of a case is yielded once."""
         if not self.templates:
             yield from findings
             return
@@ -114,9 +116,9 @@ def _case_of(place: Place) -> int | None:
 
 
 def place_in_text(place: Place, templates: Sequence[int]) -> Place:
-    """Return the place in the text for a place in the suite.
+    """Translate a place in the expanded suite to the place in the file.
 
-    `templates` has the index of each case's table in the text."""
+    `templates` has, for each expanded case, the index of its `[[cases]]` table in the file."""
     at = _case_of(place)
     if at is None or at >= len(templates):
         return place
@@ -124,9 +126,9 @@ def place_in_text(place: Place, templates: Sequence[int]) -> Place:
 
 
 def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
-    """Return a suite with a case for each row, and the findings on rows and columns.
+    """Expand the cases of a suite that have `each`. Return the expanded suite and the findings about rows and columns.
 
-    A case is omitted if its rows cannot be read, or if it names a column that they lack. Its findings are errors."""
+    A case is left out if its rows cannot be read or if it names a missing column. Its findings are errors."""
     if not any("each" in case for _, case in tables(raw.get("cases"))):
         return CaseRows(raw), []
     cases: list[object] = []
@@ -157,7 +159,7 @@ def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
 
 
 def is_one_row(case: object) -> bool:
-    """Return whether a case is one case only: it has no `each`, or a single row with the case's id."""
+    """Return whether a case stays a single case: it has no `each`, or its `each` has one row with an id."""
     each = table(case).get("each", [{ID_COLUMN: ""}])
     return isinstance(each, list) and len(each) == 1 and ID_COLUMN in table(each[0])
 
@@ -255,7 +257,7 @@ def _outside_check(value: JsonValue) -> str | None:
 
 
 class _Template:
-    """A case with texts split into words and columns. `used` are the columns that the case names."""
+    """A case whose texts are parsed into words and placeholders. `used` are the columns of the placeholders."""
 
     def __init__(self, case: Table, place: Place, columns: Sequence[str]) -> None:
         self.findings: list[Finding] = []
@@ -275,7 +277,7 @@ class _Template:
         self._names_rows = any(match[1] is not None for match in _BRACES.finditer(name))
 
     def filled(self, row: Row, row_id: str) -> Table:
-        """Return the case of a row. Its `each` holds only this row."""
+        """Return the case with the values of a row. The `each` of the returned case holds only this row."""
         made = {key: fill(row) for key, fill in self._fills.items()}
         if not self._names_rows:
             made["name"] = f"{made.get('name', self._case['name'])}: {row_id}"
@@ -299,7 +301,9 @@ class _Template:
         return None
 
     def _of_calls(self, value: object, place: Place, *, checks: bool) -> Fill | None:
-        """Read a part of the case in which only some keys may name columns. For example, `tool` may not."""
+        """Parse a part of the case that describes calls. Only some of its keys may name columns.
+
+        For example, `args` may name columns, and `tool` may not."""
         if isinstance(value, list):
             return _joined_list(
                 value, [self._of_calls(item, (*place, at), checks=checks) for at, item in enumerate(value)]
@@ -324,7 +328,7 @@ class _Template:
         return self._of_words if key in _TEXTS else self._of_text
 
     def _of_value(self, value: object, place: Place, read: _ReadText, *, checks: bool = False) -> Fill | None:
-        """Read a value. All its texts may name columns, except in checks that import code or need a judge."""
+        """Parse a value. All its texts may name columns, except in checks that import code or need a judge."""
         if isinstance(value, str):
             return read(value, place, checks)
         if isinstance(value, list):
@@ -346,9 +350,10 @@ class _Template:
         return _joined_table(value, parts_of)
 
     def _of_names(self, value: object, place: Place, read: _ReadText, *, checks: bool) -> Fill | None:
-        """Read values by the names of arguments, fields or checks.
+        """Parse a table whose keys are names of arguments, fields or checks.
 
-        A value with the name `python` is not special here."""
+        An argument may have the name of a check, such as `python`. The table itself is therefore never read as a
+        check."""
         if not isinstance(value, dict):
             return self._of_value(value, place, read, checks=checks)
         parts = {key: self._of_value(inner, (*place, key), read, checks=checks) for key, inner in value.items()}
@@ -407,7 +412,9 @@ class _Template:
         return False
 
     def _of_mocks(self, mocks: object, place: Place) -> Fill | None:
-        """Read the conditions of mocks. Answers are filled later, with the row and a call's arguments together."""
+        """Parse the `when` of mocks, and check the columns in their answers.
+
+        Answers are filled in during the run, when the call's arguments are known too."""
         if not isinstance(mocks, list):
             return None
         parts: list[Fill | None] = []
@@ -489,9 +496,10 @@ def text_of(value: JsonValue) -> str:
 
 
 def with_columns(value: Any, row: Row) -> Any:
-    """Return a value of a mock with its columns filled in.
+    """Return a value of a mock in which placeholders are replaced by the values of a row.
 
-    A text that is a single column becomes the column's value."""
+    A text that consists of one placeholder becomes the column's value with its type. In a longer text, the value
+    becomes text."""
     if isinstance(value, list):
         return [with_columns(item, row) for item in value]
     if isinstance(value, dict):
@@ -505,7 +513,7 @@ def with_columns(value: Any, row: Row) -> Any:
 
 
 def filled_table(case: Case) -> Table:
-    """Return the case of a row as a person would have written it, without `each`.
+    """Return the case of a row as a table without `each`, as if it had been written by hand.
 
     Raises ValueError if a value has a null, which TOML lacks."""
     written = to_toml_data(case)

@@ -22,9 +22,13 @@ class NamedCase(Protocol):
 def matching_ids(word: str, cases: Collection[NamedCase]) -> list[str]:
     """Return the distinct ids of the cases that a word selects, or an empty list.
 
-    A word is read in these ways, and the first way that finds a case decides: an id; a name; an id or a name in other
-    letter case (`Oslo` for `oslo`); the id of a template (`refund` for its rows `refund/1`, `refund/2`); a pattern with
-    `*`, `?` or `[…]` for ids and names."""
+    The word is tried in this order, and the first reading that finds a case decides:
+
+    1. an id
+    2. a name
+    3. an id or a name in other letter case (`Oslo` for `oslo`)
+    4. the id of a case with `each` (`refund` for its rows `refund/1` and `refund/2`)
+    5. a pattern with `*`, `?` or `[…]` for ids and names"""
     folded = word.casefold()
 
     def fits(case: NamedCase, test: Callable[[str], bool]) -> bool:

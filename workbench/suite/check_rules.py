@@ -1,4 +1,6 @@
-"""Rules of the checks of arguments, results and answers. They read parsed TOML, like `workbench.suite.rules`."""
+"""Validation rules for the checks of arguments, results and answers.
+
+They read parsed TOML, as `workbench.suite.rules` does."""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
 
 
 def _absence_rules(check: dict[str, object], place: Place, is_graded: bool) -> Iterator[Finding]:
-    """Find problems in the options beside `present = false`, a check that forbids the argument and is never scored."""
+    """Find options that have no meaning beside `present = false`. This check forbids an argument and has no score."""
     if check.get("present") is False:
         options = ("optional", "weight", "required") if is_graded else ("optional",)
         for option in options:
@@ -41,9 +43,10 @@ def is_check(value: object) -> bool:
 def check_rules(
     value: dict[str, object], place: Place, *, of_answer: bool = False, in_fields: bool = False
 ) -> Iterator[Finding]:
-    """Find problems in a table that is a check, or is probably meant as one.
+    """Find problems in a table that is a check, or that looks like a check with a mistake.
 
-    `in_fields` is true for a table inside `has_fields`, where a plain table names fields."""
+    `of_answer` is true for a check of an answer, which is always text. `in_fields` is true inside `has_fields`, where a
+    table without a check's name is a table of fields."""
     names = check_names_in(value)
     if not names and in_fields:
         yield from _plain_fields_rules(value, place, of_answer)
@@ -111,9 +114,9 @@ TEXT_CHECKS: Final = tuple(name for name, kind in CHECK_CLASSES.items() if "stri
 
 
 def unknown_text_check(words: Collection[str], place: Place, message: str) -> Iterator[Finding]:
-    """Find a check of a text whose name is unknown. `words` may hold the misspelt name.
+    """Report a table that should be a check of a text but names no known check. `words` may hold the misspelt name.
 
-    The hint names the most similar check that a text can meet."""
+    The hint names the most similar check of texts."""
     hints = []
     for word in words:
         kind = near_check(word) or check_of_alias(word)
@@ -125,7 +128,7 @@ def unknown_text_check(words: Collection[str], place: Place, message: str) -> It
 
 
 def answer_rules(name: str, place: Place) -> Iterator[Finding]:
-    """Find a check that no answer can meet."""
+    """Find a check that never holds for an answer, because an answer is always text. `name` is the check's name."""
     if CHECK_CLASSES[name].is_newer and "string" not in CHECK_CLASSES[name].types:
         hint = 'check the text, such as { contains = "text" }, or the `result` of a call'
         yield Finding(place, f"`{name}` never holds here: the final answer is text", hint)
@@ -201,7 +204,7 @@ def mixed_rules(name: str, others: Iterable[str], place: Place) -> Iterator[Find
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:
-    """Check that either all arguments of a call have a weight or none has. `weight = 0` is a weight."""
+    """Check that either all arguments of a call have a weight or none has. `weight = 0` counts as a weight."""
     graded = {name: value for name, value in table(args).items() if table(value).get("present") is not False}
     without = [name for name, value in graded.items() if not _has_weight(value)]
     if without and len(without) < len(graded):

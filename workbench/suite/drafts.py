@@ -1,6 +1,6 @@
-"""Keeps drafts on the disk while the user types, to recover them after a crash.
+"""Backs up the unsaved changes of suites while the user types, to recover them after a crash.
 
-A draft holds unsaved changes of a suite."""
+The unsaved changes of one suite are a draft."""
 
 from __future__ import annotations
 
@@ -68,15 +68,17 @@ SYNC_INTERVAL_S = 0.5
 
 
 class DraftError(Exception):
-    """A change could not be backed up. The next change tries again. The message gives the reason and advice."""
+    """A change could not be backed up, or drafts could not be read. The message gives the reason and advice.
+
+    After a failed backup, the next change of the text tries again."""
 
 
 @dataclass(frozen=True)
 class RecoveredDraft:
-    """Unsaved changes of an ended program that turned `base_text` into `text`.
+    """Unsaved changes of a suite from an earlier session. They turned `base_text` into `text`.
 
-    `base_state` is the state of the file with the base text, or `None` for a suite that was never saved. `changed_at`
-    is the time of the last change in seconds since 1970."""
+    `base_state` is the state of the file when it contained `base_text`, or `None` if the suite was never saved.
+    `changed_at` is the time of the last change in seconds since 1970."""
 
     path: Path
     base_text: str
@@ -88,7 +90,7 @@ class RecoveredDraft:
 
 @dataclass(frozen=True)
 class RecoverableDrafts:
-    """The drafts of ended programs, latest first, and damaged journals."""
+    """The drafts of earlier sessions, latest first, and the journals that could not be read."""
 
     drafts: tuple[RecoveredDraft, ...] = ()
     damaged: tuple[Path, ...] = ()
@@ -118,7 +120,7 @@ class _Flushing:
 
 
 class Drafts:
-    """The drafts of this program and of ended programs, as journals in one folder.
+    """The drafts of this session and of earlier sessions. Each draft is a journal file in one folder.
 
     A text given to `keep` can be recovered if the program is killed. Half a second later, it can also be recovered
     after a power failure.
@@ -137,16 +139,19 @@ class Drafts:
         self._thread: threading.Thread | None = None
 
     def draft_path(self, path: Path) -> Path:
-        """Return the path under which drafts know a file.
+        """Return the absolute path by which drafts identify a suite file.
 
-        Links of its folder are resolved, but a link of the file is not."""
+        Symbolic links in the path of its folder are resolved. If the file itself is a link, the link is not
+        followed."""
         path = self._here / path
         if path.name in ("", ".."):
             return resolved(path)
         return resolved(path.parent) / path.name
 
     def places(self, root: Path) -> tuple[Path, ...]:
-        """Return the folders of suites at or below a path, with links to folders resolved."""
+        """Return the paths that contain the drafts of a file or folder, with symbolic links resolved.
+
+        A folder that is a link has two such paths: the link itself and its target."""
         known = self.draft_path(root)
         if known.is_dir():
             return (known, resolved(known))
@@ -178,9 +183,10 @@ class Drafts:
             self._end(journal)
 
     def recoverable(self, roots: Iterable[Path]) -> RecoverableDrafts:
-        """Return the drafts of ended programs for suites at or below some paths. They stay locked until `close`.
+        """Return the drafts of earlier sessions for suites at or below some paths. They stay locked until `close`.
 
-        Drafts that equal the file on the disk are removed. Raises DraftError if the folder cannot be read."""
+        A draft that equals the file on the disk is deleted. Raises DraftError if the folder of drafts cannot be
+        read."""
         places: tuple[Path, ...] = ()
         for root in roots:
             places += self.places(root)
@@ -198,7 +204,7 @@ class Drafts:
         return RecoverableDrafts(tuple(sorted(drafts, key=lambda draft: -draft.changed_at)), tuple(damaged))
 
     def adopt(self, draft: RecoveredDraft) -> None:
-        """Continue a draft of an ended program. The draft's journal then belongs to this program."""
+        """Continue a draft of an earlier session. The draft's journal then belongs to this session."""
         descriptor = self._offered.pop(draft.journal)
         # The last line may be cut off. The next change must begin a new line.
         size = _end_of_lines(_content(descriptor))
@@ -214,7 +220,9 @@ class Drafts:
         os.close(descriptor)
 
     def close(self) -> None:
-        """Flush all journals and release them. Drafts that were not forgotten stay for the next program."""
+        """Flush all journals and unlock them.
+
+        The next session can recover the drafts that were not passed to `forget`."""
         with self._flushing.changed:
             self._flushing.closed = True
             self._flushing.changed.notify()
@@ -306,8 +314,8 @@ class Drafts:
     def _found(self, file: Path, places: tuple[Path, ...]) -> RecoveredDraft | None:
         """Lock a journal and return its draft.
 
-        Returns `None` if a program holds the journal, if it belongs to another suite, or if its text equals the file on
-        the disk."""
+        Returns `None` if a running program has locked the journal, if the draft belongs to another suite, or if its
+        text equals the file on the disk."""
         if file in self._offered or any(journal.file == file for journal in self._journals.values()):
             return None
         try:
@@ -334,7 +342,7 @@ class Drafts:
 
 
 class _DamagedError(Exception):
-    """A journal has content that this program never writes."""
+    """A journal has content that Workbench never writes."""
 
 
 def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
@@ -368,7 +376,7 @@ def _end_of_lines(content: bytes) -> int:
 def _read(file: Path, content: bytes, changed_at: float) -> RecoveredDraft | None:
     """Return the draft in a journal, or `None` if its first line is incomplete or of another version.
 
-    Raises _DamagedError for content that this program never writes."""
+    Raises _DamagedError for content that Workbench never writes."""
     # Text after the last line end is a line that the program's end cut off.
     lines = content[: _end_of_lines(content)].split(b"\n")[:-1]
     if not lines:

@@ -89,7 +89,7 @@ class SplitSuiteText:
 
     @property
     def without_cases(self) -> str:
-        """The text without the block of any case."""
+        """The text without its cases."""
         return self._between
 
     def of(self, case_id: str, block: str | None = None) -> str:

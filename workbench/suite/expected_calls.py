@@ -98,14 +98,14 @@ class ExpectedCall(Frozen):
 
     @property
     def fewest(self) -> int:
-        """The number of calls that must be made."""
+        """The least number of calls that must be made."""
         if self.times is not None:
             return self.times[0]
         return 0 if self.optional else 1
 
     @property
     def most(self) -> float:
-        """The number of calls that may fit, possibly infinite. Further calls are surplus."""
+        """The greatest number of calls that match, possibly infinite. Further calls are extra calls."""
         if self.times is not None:
             return self.times[1]
         return 1
@@ -116,7 +116,9 @@ class ExpectedCall(Frozen):
 
     @property
     def needs_resolving(self) -> bool:
-        """Whether the run decides which calls the graders expect, and how many."""
+        """Whether the number or the kind of expected calls depends on the calls that a run made.
+
+        This holds for a call with `any_of`, `optional`, `times` or a check of its result."""
         if self.any_of or self.optional or self.times is not None:
             return True
         return self.checks_result
@@ -189,17 +191,17 @@ def with_forbidden(call: ExpectedCall) -> ExpectedCall:
 
 
 class DisallowedCall(ExpectedCall):
-    """A call that must not happen at all, `before` another call, or `after` another call.
+    """A call that must not happen at all, or not `before` another call, or not `after` another call.
 
-    If the other call has a check of its result, an earlier answer of the model must have made the other call. The calls
-    of one answer cannot depend on each other's results."""
+    If the call of `before` or `after` has a check of its result, only a call in an earlier answer of the model counts.
+    Calls in one answer cannot depend on each other's results."""
 
     before: ExpectedCall | None = None
     after: ExpectedCall | None = None
 
     @property
     def conditions(self) -> tuple[tuple[str, ExpectedCall], ...]:
-        """The calls of `before` and `after`, by these keys."""
+        """The keys `before` and `after` that are set, each with its call."""
         found = []
         for key, call in (("before", self.before), ("after", self.after)):
             if call is not None:

@@ -1,4 +1,4 @@
-"""Models of the settings that decide about runs: limits, options of graders, gates and aggregates."""
+"""Models of the settings for grading: limits, options of graders, gates and aggregates."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WrittenExtraCalls = Annotated[
 
 
 class LimitsTable(Frozen):
-    """Limits as written in a suite or a case. `None` means that the text sets no limit."""
+    """The limits that the text of a suite or a case sets, without defaults. `None` means that a limit is not set."""
 
     max_rounds: Annotated[int, Field(ge=1)] | None = None
     max_tool_calls: Annotated[int, Field(ge=0)] | None = None
@@ -56,13 +56,13 @@ class LimitsTable(Frozen):
 
 
 class SuiteLimitsTable(LimitsTable):
-    """Limits of a suite: the limits of each run, and the cost of a batch in US dollars."""
+    """The limits that a suite sets for each run, and its limit for the cost of a batch in US dollars."""
 
     batch_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
 class CriticsTable(Frozen):
-    """Options of the `critics` grader as written."""
+    """The options of the `critics` grader that the text sets, without defaults."""
 
     tool_selection_weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     fail_on_tool_selection: bool | None = None
@@ -72,7 +72,7 @@ class CriticsTable(Frozen):
 
 
 class AccuracyTable(Frozen):
-    """Options of the `accuracy` grader as written."""
+    """The options of the `accuracy` grader that the text sets, without defaults."""
 
     mode: Literal["exact", "flexible"] | None = None
     name_only: Finite | None = None
@@ -82,14 +82,14 @@ class AccuracyTable(Frozen):
 
 
 class DimensionsTable(Frozen):
-    """Options of the `dimensions` grader as written."""
+    """The options of the `dimensions` grader that the text sets, without defaults."""
 
     latency: Literal["wall", "model"] | None = None
     repeated_calls: Literal["as expected", "as published"] | None = None
 
 
 class GradingTable(Frozen):
-    """Grading options as written."""
+    """The grading options that the text sets, without defaults."""
 
     by: GraderName | None = None
     fail_threshold: Unit | None = None

@@ -65,9 +65,9 @@ Without a fixed time, each run has the time of its start."""
 
 
 def _subject_name(others: dict[str, Any]) -> str:
-    """Return the default name of a subject.
+    """Return the default name of a subject, from its other values.
 
-    An agent's name is kept, so that `--model agent:codex` selects the subject."""
+    An agent is named like a model, such as `agent:codex`, so that `--model` can select it."""
     agent = others.get("agent")
     return "subject" if agent is None else f"{AGENT}{agent}"
 
@@ -95,7 +95,7 @@ class Subject(Frozen):
     def is_agent(self) -> bool:
         """Whether the subject is an agent that Workbench communicates with.
 
-        Runs of such an agent can be stepped and held."""
+        The user can pause a run of such an agent and execute it step by step."""
         return self.agent is not None or self.acp is not None
 
     @property
@@ -117,7 +117,7 @@ class Subject(Frozen):
 
     @property
     def as_server(self) -> Server:
-        """The subject as a server. A suite starts both, and both need the same trust."""
+        """The subject in the form of a server, for code that decides which commands of a suite need trust."""
         return Server.model_construct(name=self.name, command=self.started_command, env=self.env)
 
 
@@ -168,10 +168,11 @@ class Tool(Frozen):
 
 
 class ProviderTool(Frozen):
-    """A tool that providers of models run themselves, such as a web search.
+    """A tool that a model's provider runs itself, such as a web search.
 
-    `chat`, `messages` and `responses` are its forms in requests to these APIs and are sent as written. Models behind
-    other APIs are not offered the tool. Without these three keys, endpoints offer the tool by themselves."""
+    `chat`, `messages` and `responses` describe the tool in requests to these APIs, and are sent unchanged. A model
+    behind any other API is not offered the tool. If none of the three is set, the endpoint offers the tool on its
+    own."""
 
     name: NonEmpty
     chat: dict[str, JsonValue] | None = None
@@ -190,8 +191,8 @@ API_NAMES: tuple[str, ...] = ("chat", "messages", "responses")
 class Mock(Frozen):
     """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
-    It answers the first `times` matching calls of a run, or all of them. With `state = "batch"`, all runs share the
-    module of the function. `unlisted` means that the tool intentionally does not exist."""
+    It answers the first `times` matching calls of a run, or all of them. With `state = "batch"`, a Python function's
+    module is imported once for all runs. `unlisted` means that the tool intentionally does not exist."""
 
     tool: NonEmpty
     when: Checks | None = None
@@ -231,7 +232,7 @@ class PriorMessage(Frozen):
 
 
 class AtMost(Frozen):
-    """The most that a run may take. Beyond it, the run fails. Tokens are the sum of input and output tokens."""
+    """Upper limits for a run. A run that exceeds one of them fails. `tokens` is for input and output together."""
 
     calls: Annotated[int, Field(ge=0)] | None = None
     rounds: Annotated[int, Field(ge=1)] | None = None
@@ -268,9 +269,9 @@ class FinalState(Frozen):
 class FinalTable(Frozen):
     """The conditions at the end of a run: on the changes that it made, on its answers, and on the state of tools.
 
-    `changes` must be exactly the successful calls of tools that are not read-only and match no pattern in `readers`.
-    Empty `changes` demand that there was no such call. Each text in `says` must be in some answer. `goal` is a judged
-    check of the whole conversation."""
+    `changes` lists every call that may change something. The run must make exactly these calls with success, except for
+    read-only tools and for tools that match a pattern in `readers`. An empty list means that no such call may be made.
+    Each text in `says` must be in some answer. `goal` is a check of the whole conversation by a judge."""
 
     changes: Items[ExpectedCall] | None = None
     readers: Items[NonEmpty] = ()
@@ -331,7 +332,7 @@ TEMPLATE_REQUEST: Final = "…"
 
 
 def derived_id(name: str) -> str:
-    """Return the id of a case without one, derived from its name.
+    """Derive an id from the name of a case that has no id.
 
     >>> derived_id("Refund: Order 7")
     'refund-order-7'"""
@@ -428,7 +429,9 @@ class Case(Frozen):
 
     @property
     def opening_text(self) -> str | None:
-        """The request or, for a conversation, the beginning or the goal of its user."""
+        """The text that represents the request in lists.
+
+        For a conversation, this is the user's opening, first scripted message, or goal."""
         if isinstance(self.user, UserTable):
             return self.user.opening_text
         return self.user
@@ -469,7 +472,8 @@ class Case(Frozen):
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Return the expected calls: first the ordered list, then the unordered list.
 
-        For a chain, these are the calls of its steps. Groups are flattened. The same case returns the same objects."""
+        For a chain, these are the calls of its steps. Groups are flattened. Repeated calls of this method return the
+        same objects."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
@@ -551,7 +555,7 @@ class Case(Frozen):
 
     @property
     def needs_resolving(self) -> bool:
-        """Whether the run decides which calls the graders expect, and how many."""
+        """Whether the number or the kind of expected calls depends on the calls that a run made."""
         return _needs_resolving(self)
 
     @property
@@ -571,7 +575,7 @@ class Case(Frozen):
 
     @property
     def expects_nothing_yet(self) -> bool:
-        """Whether runs are not graded because the case has `expect_nothing_yet` and no expectation.
+        """Whether runs stay ungraded, because the case has `expect_nothing_yet` and expects nothing else.
 
         In a chain, a step without a tool is not an expectation."""
         if not self.expect_nothing_yet or self.expects_in_turns or any(getattr(self, key) for key in EXPECTATIONS):
@@ -580,12 +584,12 @@ class Case(Frozen):
 
     @property
     def expects_in_turns(self) -> bool:
-        """Whether a message of a scripted user has expectations for its turn."""
+        """Whether a message of a scripted user has expectations for the model's answer to it."""
         return self.conversation is not None and any(message.expects for message in self.conversation.messages)
 
     @property
     def expects_nothing(self) -> bool:
-        """Whether the case lacks both an expectation and `expect_nothing_yet`. Every run then passes."""
+        """Whether the case expects nothing and does not say so by `expect_nothing_yet`. Every run of it then passes."""
         if self.expect_nothing_yet or self.steps or self.variants or self.extra_calls not in (None, "allow"):
             return False
         if self.expects_in_turns:
@@ -680,12 +684,12 @@ class ToolChange(Frozen):
 
 
 class Variant(Frozen):
-    """A variant of a suite: changes that are compared with the suite as written and with other variants.
+    """Changes to a suite whose results are compared with those of the unchanged suite and of other variants.
 
     `servers` and `tools` replace those of the same name and add the others. `mocks` take precedence over all other
     mocks. `offer` replaces the `offer` of each case. `names` maps the tools of expectations to replacements. With
-    `host`, the variant represents a host of the suite's tools: each case also offers the variant's tools. Agents are
-    hosts themselves and do not run such a variant."""
+    `host`, the variant imitates an MCP host: each case also offers the variant's tools. An agent is itself a host, so
+    it does not run such a variant."""
 
     name: NonEmpty
     description: str = ""

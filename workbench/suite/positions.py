@@ -185,7 +185,7 @@ class _Scanner:
         return place
 
     def _entered(self, place: Place, line: int) -> Place:
-        """Return the place that a key inside a header names. For an array of tables, this is the last element."""
+        """Return the place to which keys after a header belong. For an array of tables, this is its last element."""
         self._lines.setdefault(place, line)
         length = self._lengths.get(place)
         if length is None:

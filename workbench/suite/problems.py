@@ -163,7 +163,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def message_with_line(problem: Problem, word: str) -> str:
     """Return a problem's message with its line: `line 1: the file is empty`, `line 13 is not TOML`.
 
-    `word` is the word before the number."""
+    `word` stands before the number, such as `line`."""
     if not problem.line:
         return problem.message
     if problem.message.startswith("is "):

@@ -100,7 +100,7 @@ class Search:
 
 
 def is_installed(name: str, files: Container[str]) -> bool:
-    """Return whether a folder's name or the marker of a virtual environment shows that it holds installed packages."""
+    """Return whether a folder holds installed packages, by its name or by the marker of a virtual environment in it."""
     return name in INSTALLED_NAMES or _MARKS_ENVIRONMENT in files
 
 
@@ -144,7 +144,7 @@ def is_suite(path: Path) -> bool:
 
 
 def _by_its_lines(path: Path) -> bool | None:
-    """Return whether a file is a suite by its lines, or `None` if only parsing can decide."""
+    """Decide from the lines of a file whether it is a suite. Return `None` if the file has to be parsed."""
     # A suite usually begins with `format`, and other TOML files have no such line. Most files are therefore not parsed
     # here, and memory never holds a whole big file.
     tail = b""

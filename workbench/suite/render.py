@@ -125,7 +125,7 @@ def key_text(key: str) -> str:
 
 
 def is_under_header(keys: Keys, value: object) -> bool:
-    """Return whether a value is written as tables with headers and not after its key."""
+    """Return whether a value is written as tables with headers, in place of `key = value`."""
     if isinstance(value, list):
         return keys in ARRAYS_OF_TABLES - _IN_BRACKETS and is_list_of_tables(value)
     if not isinstance(value, dict) or not value:
@@ -143,7 +143,7 @@ def is_list_of_tables(value: object) -> TypeGuard[list[Table]]:
 
 
 def elements_of(value: object) -> list[Table]:
-    """Return the tables that a value under headers consists of: the tables of a list, or the value itself."""
+    """Return the tables of a value: the elements of a list of tables, or the value itself if it is a table."""
     if is_list_of_tables(value):
         return value
     if isinstance(value, dict):
@@ -159,9 +159,9 @@ def has_blank_line_before(keys: Keys) -> bool:
 
 
 def field_rank(keys: Keys) -> int:
-    """Return the position of the last of `keys` in its table: its field's position in the model.
+    """Return the position at which a table's key is written: the position of its field in the model.
 
-    Unknown keys are last."""
+    The key is the last of `keys`. Unknown keys are last."""
     known = TABLES.get(keys[:-1])
     if known is None:
         return 0

@@ -32,7 +32,7 @@ _DEEPEST = 64
 class RowsError(Exception):
     """Rows cannot be read. The message has the place, and `hint` is advice.
 
-    `index` is the index of the wrong table in the suite. It is `None` if a file or all rows are wrong."""
+    `index` is the index of the faulty row among the suite's tables. It is `None` if a file or all rows are faulty."""
 
     def __init__(self, message: str, hint: str = "", index: int | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Rules of suites that types of single values cannot express, such as mutually exclusive keys.
+"""Validation rules of suites that the types of single values cannot express, such as mutually exclusive keys.
 
 They read the parsed TOML and not the models, so they find problems even if some value has a wrong type. Rules of checks
 and of servers are in separate modules."""
@@ -95,17 +95,17 @@ _SHARES: Final = (
 
 
 def is_score(of: str) -> bool:
-    """Return whether a measure is a score.
+    """Return whether the name of a measure means a score.
 
-    A lower limit of a score replaces the statuses of cases in the exit code. A limit of any other measure is a budget,
-    which applies in addition to the statuses."""
+    If a suite has a lower limit for a score, that limit decides the exit code, and the statuses of single cases do not.
+    For any other measure, both count."""
     return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
 
 
 def replaces_statuses(suite: Suite) -> bool:
-    """Return whether the suite limits the scores of all runs together.
+    """Return whether a limit for the scores of all runs decides the exit code.
 
-    Then a single failed case does not fail the batch."""
+    A single failed case then does not fail the batch."""
     gate = suite.gate
     if gate.min_score is not None or gate.min_pass_rate is not None:
         return True
@@ -214,7 +214,7 @@ def _variants_rules(variants: object) -> Iterator[Finding]:
 
 
 def _named_variants_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check that the suite has the variants that its cases name. A file of variants may add variants later."""
+    """Warn about variants that a case names and the suite lacks. The user may add them with `--variant`."""
     known = [str(variant.get("name")) for _, variant in tables(raw.get("variants"))]
     for number, case in tables(raw.get("cases")):
         for index, own in tables(case.get("variants")):
@@ -368,7 +368,8 @@ _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
 def cases_rules(cases: object, templates: Sequence[int] = ()) -> Iterator[Finding]:
     """Find problems in the cases of a suite, such as duplicate ids and names.
 
-    `templates` has the index of each case's table in the text. It is empty if these equal the indices of the cases."""
+    `templates` has, for each case, the index of its `[[cases]]` table in the file. It may be empty if no case has
+    `each`."""
     yield from _ids(cases, templates)
     yield from _names(cases, templates)
     for index, case in tables(cases):

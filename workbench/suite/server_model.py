@@ -31,11 +31,11 @@ class Server(Frozen):
     `cwd` is the folder in which a command runs, relative to the suite's folder, which is the default. With the protocol
     `legacy`, `initialize` is the first message, and the protocol version is 2025-11-25 or earlier. `client_id` and
     `client_secret` belong to a client that was registered by hand at the authorization server `issuer`. Like headers,
-    they may hold variables. With `state = "run"`, each run that executes has its own process or session. The server's
-    `instructions` are part of the system prompt, or `off`.
+    they may hold variables. With `state = "run"`, each run starts its own process or session, and otherwise all runs of
+    a batch share one. `instructions` decides whether the server's instructions become part of the system prompt.
 
-    `answers` names the kinds of server requests that are answered, only with the protocol `legacy`. `roots` is answered
-    with these folders inside the suite's folder, and the others with `Answer`s."""
+    `answers` names the kinds of requests from the server that Workbench answers. It requires the protocol `legacy`. The
+    answer to `roots` is the list of folders in `roots`. Each of the other requests is answered by an `Answer`."""
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None
@@ -62,7 +62,7 @@ class Server(Frozen):
 
     @property
     def serializes_calls(self) -> bool:
-        """Whether calls run one at a time, so that it is clear to which call a request of the server belongs."""
+        """Whether calls run one at a time. Then it is clear during which call the server sends a request."""
         return "elicitation" in self.answers or "sampling" in self.answers
 
 

@@ -1,4 +1,4 @@
-"""Rules of servers, of answers to server requests, and of subjects. They read TOML, like `workbench.suite.rules`."""
+"""Validation rules of servers, of answers to server requests, and of subjects. They read parsed TOML."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _is_flat(value: object) -> bool:
 
 
 def unrequested_answer_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Find answers that no server requests."""
+    """Find answers to a kind of request that no server of the suite may send."""
     declared: set[object] = set()
     for owner in (raw, *(variant for _, variant in tables(raw.get("variants")))):
         for _, server in tables(owner.get("servers")):

@@ -91,12 +91,12 @@ class Grading:
 
     @property
     def shows_published(self) -> bool:
-        """Whether text reports show the lines of the published system by default."""
+        """Whether text reports show, by default, the output of the published system that the grader reproduces."""
         return self.published_report or self.is_compatible
 
     @property
     def is_compatible(self) -> bool:
-        """Whether a published system is reproduced exactly, with its defaults in place of Workbench's defaults."""
+        """Whether the grader reproduces a published system exactly, including the defaults of that system."""
         return self.critics.arcade_compatible or self.dimensions.repeated_calls == "as published"
 
 
@@ -199,7 +199,7 @@ def surplus_calls_cost(grading: Grading) -> bool:
 
 
 def models_of(suite: Suite, case: Case | None = None) -> tuple[str, ...]:
-    """Return the default targets of a suite or of one of its cases: the subject, else the models."""
+    """Return what a suite or one of its cases evaluates by default: the subject, or else the models."""
     if suite.subject is not None:
         return (suite.subject.name,)
     if case is not None and case.models is not None:
@@ -317,7 +317,7 @@ _judged_in_conditions: CachedByIdentity[Suite | Case, tuple[Judged, ...]] = Cach
 
 
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
-    """Yield the judged checks that a run of a case may need.
+    """Yield the checks that a judge model may have to decide in a run of a case.
 
     These are the checks of the case and, unless `mocks` is false, the checks in the conditions of mocks and answers."""
     yield from _judged_of(case)

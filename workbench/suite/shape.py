@@ -391,7 +391,9 @@ def _missing(place: Place) -> Finding:
 
 
 def _table_keys(place: Place) -> tuple[str, ...]:
-    """Return the keys that lead to a table, in the form of `TABLES`. The name of a withheld fact is left out."""
+    """Return the keys that lead to a table, as a key of `TABLES`.
+
+    `TABLES` has no names that users choose, so the name of a user's fact is left out."""
     keys = keys_of(place)
     if keys[:3] == ("cases", "user", "facts"):
         return (*keys[:3], *keys[4:])

@@ -69,9 +69,10 @@ class SuiteFile:
 
     @cached_property
     def standalone(self) -> SuiteFile:
-        """The suite with a table for each row of a case. Its text can be read without other files.
+        """The suite with a separate `[[cases]]` table for each row of a case, so that reading it needs no file of rows.
 
-        The suite and its cases remain the same objects. A text that already has such tables is unchanged."""
+        Only the text changes: the suite and its cases are the same objects. A suite without `each` is returned
+        unchanged."""
         if not self.templates or self.suite is None:
             return self
         text = text_with_rows(self.text, self.suite.cases, self.templates)
@@ -102,9 +103,7 @@ class SuiteFile:
             return None
 
     def place_in_text(self, place: Place) -> Place:
-        """Return the place in the text on disk for a place in the suite.
-
-        In the text, all rows of a case share one table."""
+        """Translate a place in the suite to the place in the file, where all rows of a case share one table."""
         return place_in_text(place, (self.written or self).templates)
 
     def line_of(self, place: Place) -> int:
@@ -112,16 +111,16 @@ class SuiteFile:
         return (self.written or self).positions.line(self.place_in_text(place))
 
     def case_of(self, index: int, case_id: str) -> Case:
-        """Return a case of a valid suite by the index of its table in the text.
+        """Return a case by the index of its `[[cases]]` table in the file.
 
-        The id selects among the rows of a case. If no row has the id, the first row is returned. Raises IndexError if
-        there is no such table."""
+        If the table has rows, `case_id` selects the row. If no row has the id, the first row is returned. Raises
+        IndexError if there is no such table or if the suite has errors."""
         if self.suite is None:
             raise IndexError(f"{self.path} has no case {index}")
         return self.suite.cases[self.number_of(index, case_id)]
 
     def number_of(self, index: int, case_id: str) -> int:
-        """Return the index, in the suite, of the case that `case_of` returns."""
+        """Return the index in `suite.cases` of the case that `case_of` returns."""
         if not self.templates:
             return index
         number = self._numbers.get(case_id)
@@ -158,7 +157,7 @@ class SuiteFile:
 def load_suite(path: Path) -> SuiteFile:
     """Read a suite file.
 
-    Every error of the file or in it becomes a problem. An unreadable file is also a problem."""
+    If the file cannot be read or is not valid, the result has problems. No error is raised."""
     try:
         if path.is_dir():
             return _refused(path, "is a folder, not a suite file", "name a file in it")
@@ -337,7 +336,7 @@ def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Find
 
 
 def _share_names(models: Iterable[object]) -> None:
-    """Let models share equal sets of field names."""
+    """Replace equal sets of field names in pydantic models by one shared set, to save memory."""
     # pydantic keeps such a set for each model. A large suite has few distinct sets, and all sets take a fifth of a
     # case's memory. Sharing them is safe, because a copy of a model gets a new set.
     known: dict[frozenset[str], set[str]] = {}
@@ -464,7 +463,9 @@ _CASE = late_pattern(r"cases\[(\d+)\]")
 
 @dataclass(frozen=True)
 class _Reused:
-    """For each case of an edited text: the index of the equal case in the text before, or `None` if it changed."""
+    """The reuse of parsed cases after an edit.
+
+    `cases` has, for each case of the new text, the index of the equal case in the old text, or `None` if it changed."""
 
     cases: tuple[int | None, ...]
 
@@ -558,7 +559,7 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
 
 
 def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
-    """Return whether the ids of all cases are unique. The ids of reused cases must already be."""
+    """Return whether the ids of all cases are unique. The old text must have unique ids."""
     fresh = [_id(now.cases[at]) for at in reused.fresh]
     if not fresh:
         return True
@@ -597,9 +598,10 @@ def _id(case: Table) -> object:
 def _read_alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
 ) -> tuple[tuple[Case, ...] | None, tuple[int, ...], tuple[Problem, ...]]:
-    """Read some cases of a text, together with everything outside the cases. Return cases, templates and problems.
+    """Read some cases of a text, together with everything outside the cases.
 
-    The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text."""
+    Returns the cases, the index of each case's table, and the problems. The cases are `None` if a problem is an error.
+    Lines and indices in problems are those of the whole text."""
     if not fresh:
         return (), (), ()
     # The text to read lacks the other cases. `shifts` has the number of lines by which each case has moved up in it.
@@ -700,7 +702,9 @@ def cases_by_id(suite: Suite | None) -> dict[str, Case]:
 
 
 def unknown_line(suite: str, case_id: str) -> None:
-    """Return `None` for every case. This is the `LineOf` of suites without a file."""
+    """Return `None`, which means that the line of the case is unknown.
+
+    Pass this function where lines of cases are requested for suites without a file."""
 
 
 def lines_of(files: Iterable[SuiteFile]) -> LineOf:

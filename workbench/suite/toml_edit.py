@@ -1,7 +1,7 @@
-"""Edits a TOML text so that it holds another document. Everything that did not change stays as written.
+"""Edits a TOML text to contain changed data. Everything that did not change keeps its formatting and comments.
 
 Tables under headers are kept, removed and added as sections. tomlkit edits the keys and values of a changed section and
-keeps their comments. The result is parsed and compared with the wanted document."""
+keeps their comments. The result is parsed and compared with the changed data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from workbench.suite.toml_equality import matching_elements, toml_equal
 
 
 def edit_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
-    """Edit the text of key-value pairs so that it holds the values `new` instead of `old`.
+    """Change the text of key-value pairs from the values `old` to the values `new`.
 
     `keys` lead to the table of the pairs. Lines end with a line feed, except the last line. Raises tomlkit's errors:
     TOMLKitError, LookupError, TypeError, AttributeError. The caller must parse and compare the result."""
@@ -125,7 +125,7 @@ def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
 
 
 def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) -> None:
-    """Insert a key with its value where the order of the format puts it: after the keys that precede it."""
+    """Insert a key and its value at the position that the model's order of fields gives them."""
     item = tomlkit.value(value)
     item.trivia.trail = "\n"
     # tomlkit can only append. It writes its body in order, so the pair is inserted into the body.
@@ -152,11 +152,11 @@ Step = tuple[str, int | None]
 
 
 class CannotEditError(Exception):
-    """The text cannot be edited to hold the wanted document without losing formatting."""
+    """The text cannot be changed to the new data without losing formatting."""
 
 
 def edit_toml(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
-    """Edit a TOML text so that it holds the document `new` instead of `old`. `line_end` ends new lines.
+    """Change a TOML text that contains the data `old` to contain the data `new`. `line_end` ends new lines.
 
     Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks."""
     root = _tree(text)
@@ -172,7 +172,7 @@ def edit_toml(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
 
 @dataclass
 class _Unit:
-    """A table and the tables below it, in the order of the text. The table has a section if it has a header."""
+    """A table with the tables below it, in the order of the text. `own` is `None` for a table without a header."""
 
     place: Place
     own: Section | None = None
@@ -205,7 +205,10 @@ def _tree(text: str) -> _Unit:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A section of the new text: kept, changed, `dropped` (only its gap stays) or `added` (it has no gap)."""
+    """A section of the new text.
+
+    If `dropped`, its table was removed, and only the comments and blank lines after it remain. If `added`, it is new
+    and has no gap yet."""
 
     section: Section
     dropped: bool = False
@@ -359,10 +362,10 @@ def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) 
 
 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
-    """Distribute the elements of an array, in their new order, over the places of the old elements.
+    """Place the elements of an edited array of tables in the text.
 
-    The flag of each element is true if the element is old. New elements go to the place of the old element before them.
-    """
+    `sequence` has the elements in their new order, each with a flag that is true if the element existed before. Each
+    existing element takes the next place of an old element. A new element follows the element before it."""
     # The gap after a place stays there, whichever element comes to the place. Comments between elements do not move.
     slots: list[list[_Piece]] = []
     leading: list[_Piece] = []

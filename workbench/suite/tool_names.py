@@ -119,7 +119,9 @@ def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]
 
 
 def unknown_answers(answers: Iterable[Answer], known: KnownNames) -> Iterator[Finding]:
-    """Find answers to servers in calls of tools that do not exist. Places begin with `answers`."""
+    """Find answers to server requests that are limited to calls of a tool that does not exist.
+
+    Places begin with `answers`."""
     for index, answer in enumerate(answers):
         if answer.tool is not None and not known.has(answer.tool):
             message = f"answers in calls of {answer.tool!r}, but there is no such tool"
@@ -168,7 +170,9 @@ def unknown_in_suite(
 
 
 def _new_names(suite: Suite, case_indices: Iterable[int], known: KnownNames) -> Iterator[Finding]:
-    """Find tools that only the subject can have, each at the first call that names it."""
+    """Find tools that the suite does not define, so that only the subject can have them.
+
+    Each tool is reported once, at the first call that names it."""
     found: set[str] = set()
     for index, case in zip(case_indices, suite.cases, strict=True):
         for at, call in case.written_calls():

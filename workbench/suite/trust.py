@@ -36,7 +36,7 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class AgentSetup:
-    """The setup of an agent beside its command, including what it gets from the user.
+    """How an agent is set up, apart from its command: preset, mode, tools, folder and environment variables.
 
     The agent works in a copy of `folder`, a resolved path. If the path is empty, its working folder is empty.
     `variables` are the variables of the user's environment that the agent's preset passes on."""
@@ -347,7 +347,7 @@ def _grouped_by_endpoint(models: Sequence[ModelNeed], more: str) -> str:
 
 @dataclass(frozen=True)
 class TypedServer:
-    """A server that the user typed.
+    """A server that the user typed into the app.
 
     `now` is its present form. `before` is its earlier form, or `None` if the user added it."""
 
@@ -363,10 +363,10 @@ class TypedServer:
 
 
 def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServer]) -> tuple[SuiteNeeds, SuiteNeeds]:
-    """Split the needs of a suite after the user typed servers.
+    """Split the needs of a suite in which the user typed servers.
 
-    Returns the needs before servers were typed, and the present needs without the added servers. Both include the calls
-    of `setup` and `final` and the answers to servers, because they come from the suite's file."""
+    Returns two needs: those before the user typed, and the present needs without the servers that the user added. Both
+    include the calls of `setup` and `final` and the answers to servers, because the user did not type these."""
     before: list[Server] = []
     others: list[Server] = []
     for server in suite.servers:
