@@ -1,7 +1,7 @@
-"""Blocks as CSV (RFC 4180).
+"""Tables and records as CSV (RFC 4180).
 
 A spreadsheet reads a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break as a formula, even if it is
-quoted. Such a text gets an apostrophe in front."""
+quoted. An apostrophe before the text prevents this."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CUT = " … (cut)"
 
 
 def table_rows(shown: Table[Row]) -> Iterator[str]:
-    """Yield the lines of a table as CSV: the raw value of each cell under the name of its column."""
+    """Yield a table as lines of CSV, with the raw values of its cells. The first line has the names of the columns."""
     columns = shown.lasting_columns
     return csv_rows(_record(columns, row) for row in shown.rows)
 
@@ -39,7 +39,9 @@ def _record(columns: Iterable[Column[Row]], row: Row) -> dict[str, Any]:
 
 
 def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield records as lines of CSV, after a line with the names of the columns. Without records, yield nothing."""
+    """Yield records as lines of CSV, after a line with the names of the columns.
+
+    If there are no records, yield nothing."""
     text = StringIO()
     writer = csv.writer(text)
     for number, record in enumerate(records):

@@ -22,7 +22,7 @@ from workbench.suite.files import relative_to_cwd
 
 
 class ShownRuns(Protocol):
-    """Runs without secrets. Iterating reads one run at a time."""
+    """A report that yields its runs one at a time, with secrets removed."""
 
     def shown_runs(self) -> Iterator[ShownRun]: ...
 
@@ -37,7 +37,7 @@ def records_of_runs(report: ShownRuns) -> Iterator[dict[str, Any]]:
 
 
 def rows_of_comparison(report: ComparisonReport) -> Iterator[str]:
-    """Yield a row for each case with each model."""
+    """Yield a CSV row for each pair of a case and a model."""
     return csv_rows(cells_of(report))
 
 
@@ -46,7 +46,7 @@ def rows_of_diff(report: DiffReport) -> Iterator[str]:
 
 
 def record_of_run(run: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the CSV record of a run that no longer holds secrets."""
+    """Return the CSV record of a run. The caller must have removed secrets from the run."""
     trajectory, usage, arguments = run.trajectory, run.trajectory.usage, valid_arguments_of(run)
     user = trajectory.user_usage
     calls = []
@@ -88,7 +88,7 @@ def record_of_run(run: RunResult, line: int | None) -> dict[str, Any]:
 
 
 def record_of_row(row: RunRow, facts: RunFacts, line: int | None) -> dict[str, Any]:
-    """Return the CSV record of a stored run, from its figures and facts. Secrets are not removed."""
+    """Return the CSV record of a finished run in the history. The record may hold secrets."""
     figures = row.figures
     assert figures is not None
     user = NO_USER if facts.report is None or facts.report.user is None else facts.report.user
@@ -128,9 +128,7 @@ def record_of_row(row: RunRow, facts: RunFacts, line: int | None) -> dict[str, A
 
 
 def texts_of_record(record: Mapping[str, Any]) -> str:
-    """Return the cells of a record as one text, in which the caller searches for secrets.
-
-    Cells are on separate lines."""
+    """Return the cells of a record as text, one cell on each line. The caller searches this text for secrets."""
     cells: list[object] = []
     for value in record.values():
         cells += value if isinstance(value, list) else (value,)

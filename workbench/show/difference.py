@@ -31,7 +31,7 @@ _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "co
 class Difference:
     """A line-by-line difference of two texts: removed (`-`), added (`+`) and context lines.
 
-    Each group of lines begins with its position (`@`)."""
+    As in `diff -u`, each group of lines begins with its line numbers (`@`)."""
 
     lines: tuple[tuple[Sign, str], ...]
 

@@ -1,17 +1,17 @@
 """Blocks of a document: values, cells of tables, and tables.
 
-A view (`show.views`) turns the facts of one subject into blocks, once. A renderer turns blocks into one surface:
-`show.text` for terminals, `show.markdown`, `show.csv`, and `show.rows` for tables in the app, row by row. So a column,
-a word or a role is defined in one view, and appears on all surfaces.
+A view (a function in `show.views`) turns a subject, such as a batch, into blocks. A renderer writes blocks in one
+format: `show.text` for terminals, `show.markdown`, `show.csv`, and `show.rows` for tables in the app. A column or a
+word is therefore defined once, in the view, and all formats show it.
 
-- Numbers become text in `workbench.numerals` alone. A `Value` keeps the number beside its text: files for programs
-  (CSV) take `raw`, people see `spans`.
-- A role is the meaning of a text. `show.text` has its ANSI code, and a theme of the app has its style.
-- A `Column` declares where it gives way: `from_cells` is the width of the table from which it is shown, `least` the
-  width to which its texts may be cut, `short` its cell in a narrow table.
-- Text of models, tools and files passes `show.visible` in the view, before it becomes a value.
+- `workbench.numerals` formats all numbers. A `Value` has both the number (`raw`, for CSV) and its text (`spans`, for
+  people).
+- A role is the meaning of a text, such as "failed". `show.text` maps roles to ANSI codes, and the themes of the app map
+  them to styles.
+- A `Column` says how it shrinks in a narrow table.
+- Views make text from models, tools and files safe to show (`show.visible`) before it becomes a value.
 
-To add a column of a subject, add one `Column` to its view. To show a subject on another surface, call its view there.
+To add a column, add a `Column` to the view of its subject.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Row = TypeVar("Row")
 
 
 class Value(NamedTuple):
-    """A text in one or more roles, with its raw value for programs.
+    """A text for people, in one or more colour roles, and the raw value behind it for programs.
 
-    If `raw` is a mapping, it holds several values by name."""
+    If `raw` is a mapping, it holds several raw values by name."""
 
     spans: Line
     raw: Raw | Mapping[str, Raw] = None
@@ -53,7 +53,7 @@ def words(text: str, role: Role = "text") -> Value:
 
 
 def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
-    """Return names as one value. The value shows the first `most` names and counts the others: `Weather, Files +3`.
+    """Return names as one value: the first `most` names and the number of others, such as `Weather, Files +3`.
 
     The names must already be safe to show."""
     known = list(dict.fromkeys(each))
@@ -70,7 +70,7 @@ def share(of_all: float | None, role: Role = "text") -> Value:
 
 
 def rate(good: int, of: int) -> Value:
-    """Return a pass rate as a value. Its colour is that of success if all runs passed."""
+    """Return the pass rate of `good` out of `of` runs as a value, in the colour of success if all runs passed."""
     if not of:
         return share(None, "muted")
     return share(good / of, "passed" if good == of else "text")
@@ -88,7 +88,7 @@ def short_when(at: str, role: Role = "muted") -> Value:
 
 
 def age(at: str, now: datetime, role: Role = "muted") -> Value:
-    """Return the age of an ISO 8601 time as a value. Any other text gives an empty value."""
+    """Return the age of an ISO 8601 time as a value. If `at` is not such a time, return an empty value."""
     at_ms = epoch_ms(at)
     if at_ms is None:
         return NONE
@@ -130,10 +130,10 @@ class Column(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row]):
-    """A table with rows of one kind.
+    """A table. `note` returns a remark on a row.
 
-    `note` is a remark on a row. A terminal shows it below the row, and a document in the last column. The app omits it,
-    because it shows the selected row in full beside the table."""
+    A terminal shows the remark below the row, and a document shows it in the last column. The app omits it, because
+    it shows the selected row in full beside the table."""
 
     columns: Sequence[Column[Row]]
     rows: Sequence[Row]
@@ -141,7 +141,7 @@ class Table(Generic[Row]):
 
     @property
     def lasting_columns(self) -> list[Column[Row]]:
-        """The columns for a document. It omits columns whose values are valid only for a moment."""
+        """The columns for a document, without those whose values soon become wrong, such as an age."""
         return [column for column in self.columns if not column.passing]
 
 
@@ -149,7 +149,7 @@ class Table(Generic[Row]):
 class Matrix(Generic[Row]):
     """A table with a column for each model.
 
-    A terminal prints columns that do not fit below the others. The app scrolls sideways."""
+    If not all columns fit, a terminal prints the rest as another table below, and the app scrolls sideways."""
 
     first: Column[Row]
     heads: Sequence[str]
@@ -177,7 +177,7 @@ class Paragraph:
 class Items:
     """A list of lines.
 
-    A terminal shows the first `most` lines. It counts the others and calls them by `noun`."""
+    A terminal shows the first `most` lines, then the number of further lines with `noun`: `and 3 others`."""
 
     lines: Sequence[Line]
     noun: str = "other"
@@ -190,14 +190,14 @@ Fact = tuple[Line, Span]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names with their texts, in two columns."""
+    """Pairs of a name and a value, in two columns."""
 
     facts: Sequence[Fact]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title with some blocks below it. Less space separates these blocks than other blocks."""
+    """A title and the blocks below it. The blocks stand closer together than blocks outside a section."""
 
     title: Line
     blocks: Sequence[Block]

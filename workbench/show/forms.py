@@ -1,7 +1,7 @@
-"""Forms of results: their names, file endings, commands and writers.
+"""Forms, which are the output formats of commands: their names, file endings and writers.
 
-A writer is a function. It takes the subject of a command (`evaluation.report.Report` for runs) and yields the text in
-pieces without secrets, one run at a time."""
+A writer is a function. It takes the result of a command, such as an `evaluation.report.Report`, and yields its text in
+pieces, one run at a time. The text holds no secrets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ALL: tuple[Command, ...] = (*_OF_RUNS, "compare", "history diff")
 
 
 class Form(NamedTuple):
-    """A form of results. Each command that offers the form has a writer, given as `module:function`."""
+    """An output format. `writers` names, for each command that offers the format, a function as `module:function`."""
 
     name: str
     endings: tuple[str, ...]
@@ -162,14 +162,16 @@ _ONE_DOCUMENT = ("json", "html")
 
 
 def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str | None:
-    """Return `None` if a report of `form` can hold the runs, otherwise the reason and the alternative `instead`."""
+    """Return a message if there are too many runs for a report of `form`, otherwise `None`.
+
+    `instead` is the advice at the end of the message."""
     if form not in _ONE_DOCUMENT or runs <= MAX_DOCUMENT_RUNS:
         return None
     return MAX_DOCUMENT_RUNS.reached(form=form, runs=runs, instead=instead)
 
 
 def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
-    """Return the names of a command's forms. With `beside`, return only forms that `--report` can write."""
+    """Return the names of the forms that a command offers. With `beside`, omit forms that `--report` cannot write."""
     names = []
     for form in FORMS:
         # With `--report`, the usual report is printed too. Some forms can only replace that report.
@@ -179,9 +181,9 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
 
 
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
-    """Return the form of a command's report that the ending of a file's name selects, or `None`.
+    """Return the name of the command's form whose ending the file has, or `None` if no form has that ending.
 
-    If several forms match, `asked` takes precedence over the form with the longest ending."""
+    If several forms match, return `asked` if it is one of them, otherwise the form with the longest ending."""
     known = forms_of(command, beside=beside)
     endings = {}
     for form in FORMS:
@@ -195,7 +197,7 @@ def form_of_file(file: Path, command: Command, asked: str | None = None, *, besi
 
 
 def any_form_of_file(file: Path) -> str | None:
-    """Return the form, of any command, that the ending of a file's name selects, or `None`."""
+    """Return the name of a form of any command whose ending the file has, or `None` if no form has that ending."""
     for form in FORMS:
         if form.longest_ending(file):
             return form.name
@@ -208,7 +210,7 @@ def is_json(name: str | None) -> bool:
 
 
 def endings_of(command: Command, *, beside: bool = False) -> str:
-    """Return the file endings of a command's reports as text: `.txt, .json`."""
+    """Return the file endings of a command's reports as text, such as `.txt, .json`."""
     known = forms_of(command, beside=beside)
     endings: dict[str, None] = {}
     for form in FORMS:
@@ -218,7 +220,7 @@ def endings_of(command: Command, *, beside: bool = False) -> str:
 
 
 def pieces_of(form: str, command: Command, subject: Any) -> Iterator[str]:
-    """Yield the pieces of a command's report, written by the form's writer."""
+    """Yield the text of a command's report in pieces. `subject` is the result that the form's writer takes."""
     writer = next(each.writers[command] for each in FORMS if each.name == form)
     module, _, function = writer.partition(":")
     # Lazy import: few commands write more than one form.

@@ -1,4 +1,4 @@
-"""Annotations of GitHub at the lines of cases."""
+"""GitHub Actions annotations at the lines of cases in suite files."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from workbench.show.spans import Role
 class Sign(str):
     """A sign on the screen, with its meaning for the help.
 
-    In the help, `role` is its colour. `action` is the id of the action that shows more."""
+    `role` is its colour in the help. `action` is the id of the action that opens the details, or empty."""
 
     meaning: str
     role: Role
@@ -26,7 +26,7 @@ class Sign(str):
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The signs of the app, named by meaning. Each sign is recognisable without colour."""
+    """The signs of the app, named by meaning. Users can tell them apart without colours."""
 
     passed: str = Status.PASSED.sign
     warned: str = Status.WARNED.sign

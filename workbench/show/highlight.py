@@ -1,6 +1,6 @@
 """Highlighting of TOML and JSON, line by line.
 
-A text with syntax errors is coloured as far as it can be parsed. The spans of a line always cover the whole line."""
+Text with syntax errors is coloured as far as it can be parsed. The spans of a line always cover the whole line."""
 
 from __future__ import annotations
 
@@ -209,10 +209,10 @@ def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
 
 
 class ShownLine(NamedTuple):
-    """A line as it is drawn.
+    """`text` is a line as drawn on the screen. `at` and `cells` have an item for each character of the original line.
 
-    For each character of the line, `at` holds its index in `text`, and `cells` holds its first cell. Both have one
-    extra item for the end."""
+    `at` is the character's index in `text`, and `cells` is its column on the screen. Both have an extra last item for
+    the end of the line."""
 
     text: str
     at: Sequence[int]

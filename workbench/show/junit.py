@@ -1,7 +1,7 @@
 """JUnit XML for GitLab, Jenkins and GitHub Actions. `docs/reports.md` has the mapping.
 
-A suite with a model becomes a test suite, and a case with that model becomes a test case. Memory holds only the
-positions of all cases and the names of one suite."""
+Each pair of a suite and a model becomes a JUnit test suite, and each of its cases a test case. Memory holds only the
+indices of all cases and the names in one suite."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
 
 class _Group(NamedTuple):
-    """A suite with a model. Its cases are stored as positions in the list of all cases."""
+    """A suite with a model. `cases` has indices in the list of all cases."""
 
     suite: str
     model: str
@@ -124,7 +124,8 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 def _shown_status(case: CaseResult) -> Status:
     """Return the status of a test case in the report, which must agree with the exit code of the command.
 
-    A failed case in quarantine counts as skipped. In any other case, a run with an error makes the case an error."""
+    A test case is an error if one of its runs ended in an error, unless the case failed. A failed case in quarantine
+    counts as skipped."""
     in_quarantine = case.runs[0].grading.quarantined
     if case.status == Status.FAILED and not in_quarantine:
         return Status.FAILED
@@ -242,8 +243,8 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
     """Yield the XML elements for the outcome of a test case.
 
-    `since` is the sentence on the change since the baseline. A case is flaky if it passed by its rule for repeats and
-    some of its runs failed."""
+    `since` has sentences on the change since the baseline. A case that passed although some of its runs failed is
+    reported as flaky."""
     shown = _shown_status(result)
     if shown == "error":
         # The type must not be a word such as `symbol` or `file`. GitLab uses Rails, which reads these words as its own
@@ -296,7 +297,9 @@ def _lines_of(run: RunResult) -> list[str]:
 
 
 def _element(name: str, kind: str, lines: Sequence[str], *, child: str = "") -> str:
-    """Return an XML element. The first line is its message. Its text has all lines, because GitLab shows no message."""
+    """Return an XML element with the first line as its message and all lines as its text.
+
+    The text repeats the first line, because GitLab does not show messages."""
     message = _attribute(cut(next(iter(lines), ""), _MESSAGE_MAX))
     text = _text(cut("\n".join(lines), _TEXT_MAX))
     if child:

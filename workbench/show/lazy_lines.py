@@ -1,4 +1,4 @@
-"""Lines that are built on demand: growing text, JSON values of any size, items of any height."""
+"""Lines that are built when they are read: of growing text, of large JSON values, and of items of any height."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ _ROLES: dict[str, Role] = {
 
 
 class LazyLines(Sequence[Line]):
-    """A sequence of lines that are built when they are read.
-
-    `texts` yields them without colours."""
+    """A sequence of lines that are built when they are read. `texts` yields them as plain text."""
 
     def line(self, index: int) -> Line:
         """Return the line at an index that is not negative."""
@@ -152,7 +150,9 @@ def _key_and_role(written: str) -> tuple[int, Role]:
 
 
 def parsed_json(content: str, longest: int) -> JsonValue:
-    """Return the JSON object or list in a text, or `None` for any other text or one above `longest` characters."""
+    """Parse a text as a JSON object or array.
+
+    Return `None` if the text is anything else, or has more than `longest` characters."""
     if content[:1] not in ("{", "[") or len(content) > longest:
         return None
     try:
@@ -174,9 +174,7 @@ def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
 
 
 class GrowingText:
-    """A text that grows piece by piece, and its rows at the width that was last asked for.
-
-    Characters beyond `limit` have no rows."""
+    """A text that grows piece by piece, and its wrapped rows. Only the first `limit` characters are wrapped."""
 
     def __init__(self, text: str = "", limit: int = DISPLAY_LIMIT) -> None:
         self._limit = limit
@@ -216,7 +214,7 @@ class GrowingText:
         self._logical.extend(others)
 
     def rows(self, width: int) -> list[str]:
-        """Return the rows at a width. Only the last known line and the lines added since are wrapped."""
+        """Return the text wrapped at a width. If the width is unchanged, only new lines are wrapped."""
         # A stream has thousands of pieces. Wrapping the whole text for every piece would take quadratic time.
         if width != self._width:
             self._width, self._rows, self._wrapped_lines, self._tail_start = width, [], 0, 0
@@ -235,9 +233,7 @@ _BLOCK = 256
 
 
 class Heights:
-    """The heights of items, in rows. Sums over blocks of items make it fast to find the item in a row.
-
-    A height may be 0."""
+    """The heights of items in rows, 0 or more. Finding the item at a row is fast even among many items."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -276,7 +272,7 @@ class Heights:
         return sum(self._sums[:block]) + sum(self._heights[block * _BLOCK : item])
 
     def item_at(self, row: int) -> int:
-        """Return the item in a row. Raise IndexError if no item has the row."""
+        """Return the item at a row. Raise IndexError if the row is beyond the last item."""
         if not 0 <= row < self.total:
             raise IndexError(f"row {row} is not one of the {self.total} rows")
         # Find the block, then the item in it. This takes a few hundred steps for a hundred thousand items.
@@ -291,7 +287,7 @@ class Heights:
         return item
 
     def shown_from(self, first: int) -> int:
-        """Return how many of the items from index `first` on have a height above 0."""
+        """Return how many items from index `first` on are visible, which means that their height is above 0."""
         return sum(height > 0 for height in self._heights[first:])
 
     def _sum_up_from(self, block: int) -> None:
@@ -305,7 +301,7 @@ KEPT_LAYOUTS = 512
 
 
 class LazyLayout:
-    """The lines of items at a width. An item is laid out only when it comes near the screen."""
+    """The lines of items at a width. An item is laid out only when it is scrolled near the visible part."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -321,7 +317,7 @@ class LazyLayout:
         raise NotImplementedError
 
     def _begin(self, rough: Iterable[int]) -> None:
-        """Replace all items with new items, whose heights are estimated."""
+        """Replace all items. `rough` has the estimated height of each new item."""
         # Exact heights would need the lines of all items. An item's height is therefore an estimate until the item
         # nears the screen.
         self._heights = Heights(rough)
@@ -345,7 +341,7 @@ class LazyLayout:
         return lines[at]
 
     def item_at(self, index: int) -> int | None:
-        """Return the item of a line, or `None` if there is none."""
+        """Return the item that a line belongs to, or `None` if the line does not exist."""
         if 0 <= index < self.count:
             return self._heights.item_at(index)
         return None
@@ -442,7 +438,7 @@ IN_APP = ActionNames("Enter", "; y copies all of them", ": =")
 def text_rows(
     text: GrowingText, width: int, limit: int | None, role: Role, indent: int, ways: ActionNames = IN_APP
 ) -> Sequence[Line]:
-    """Return at most `limit` wrapped and indented rows of a text. If rows are left out, the last row counts them."""
+    """Return at most `limit` wrapped and indented rows of a text. If rows are omitted, a further row counts them."""
     rows = text.rows(width - indent)
     lead = Span(" " * indent)
     # Two lines joined into one row show more of the text than the first line alone.

@@ -1,4 +1,4 @@
-"""Blocks as GitHub Markdown. Characters of foreign texts have no effect as markup."""
+"""Blocks as GitHub Markdown. Markup in text from models, tools and files is escaped."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield the lines of a table whose cells are Markdown.
 
-    A bar in a cell is escaped, because it would end the cell."""
+    A `|` in a cell is escaped, because it would end the cell."""
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
@@ -112,7 +112,7 @@ def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[st
 
 
 def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
-    """Yield the lines of a matrix, without the blanks that align the parts of cells in a terminal."""
+    """Yield the lines of a matrix. The blanks that align cells in a terminal are removed."""
     titles = [matrix.first.name, *(shown((Span(head),)) for head in matrix.heads)]
     rows = []
     for row in matrix.rows:
@@ -124,7 +124,7 @@ def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
 
 
 def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str:
-    """Return a table whose cells may be any texts. The notes of rows become the last column."""
+    """Return a table in Markdown, with its texts escaped. The remarks on rows become the last column."""
     columns = shown.lasting_columns
     titles = [column.name for column in columns]
     notes: list[str] = []
@@ -142,5 +142,5 @@ def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str
 
 
 def text_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table whose cells may be any texts."""
+    """Return a table in Markdown from plain texts, which are escaped."""
     return "\n".join(table(titles, (map(text, row) for row in rows)))

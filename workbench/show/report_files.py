@@ -15,7 +15,8 @@ from workbench.suite.files import resolved
 def write_report(file: Path, pieces: Iterable[str]) -> None:
     """Write the pieces of a report into a file. The pieces must not hold secrets.
 
-    The file is replaced once all pieces are written. A link stays a link. Raises OSError."""
+    An existing file is replaced only when all pieces are written. If it is a symbolic link, its target is replaced.
+    Raise OSError if writing fails."""
     if _is_written_in_place(file):
         with file.open("w", encoding="utf-8", newline="") as opened:
             # `newline=""` keeps the line breaks of the report: CSV has `\r\n` on all systems.

@@ -1,4 +1,4 @@
-"""Blocks laid out in rows of a given width: tables for lists and terminals, other blocks for panes of the app."""
+"""Blocks as rows of a given width: tables for lists and terminals, and other blocks for panes of the app."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _blank(width: int) -> Span:
 class TableLayout(Generic[Row]):
     """A table whose rows are drawn as lines of a given width.
 
-    For each width, columns are measured once over the first rows, and over the titles if these are shown."""
+    The first `measured` rows, and the titles if they are shown, determine the widths of columns."""
 
     def __init__(self, table: Table[Row], *, titled: bool = False, measured: int = MEASURED_ROWS) -> None:
         self.table = table
@@ -68,9 +68,9 @@ class TableLayout(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns to show at a width. Each has a flag for its short form, and its width.
+        """Return the columns to show in a table of a width, each with whether its short form is used, and its width.
 
-        If the columns do not fit, the widest column that may be cut loses one cell at a time."""
+        While the columns do not fit, the widest column that may be cut loses one cell."""
         if (known := self._laid.get(width)) is not None:
             return known
         measured = self.table.rows[: self._measured]
@@ -120,9 +120,9 @@ def matrix_rooms(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the width of a matrix's first column, and the widths of its other columns.
 
-    The first column needs `names` cells, and at least `least`. `lengths` and `heads` are the widths of the other
-    columns' cells and heads. If not all columns fit, the first column shrinks until two other columns fit and `more`
-    cells remain for the number of hidden columns."""
+    The first column needs `names` cells, and may shrink to `least` cells. `lengths` are the widths of the other
+    columns' cells, and `heads` the widths of their titles. If not all columns fit, the first column shrinks until two
+    others fit. Then `more` cells stay free for the number of hidden columns."""
     # A model's long name must not make its column much wider than the cells need, so heads count only up to a limit.
     needed = []
     for length, head in zip(lengths, heads, strict=True):
@@ -140,7 +140,7 @@ def matrix_rooms(
 
 
 def columns_from(first: int, widths: Sequence[int], room: int) -> range:
-    """Return the columns of a matrix from `first` on that fit into `room` cells. At least one column is returned."""
+    """Return the columns of a matrix, from `first` on, that fit into `room` cells, but at least one column."""
     end, used = first, 0
     while end < len(widths) and (end == first or used + GAP + widths[end] <= room):
         used += GAP + widths[end]
@@ -158,7 +158,7 @@ def _names_room(widths: Sequence[int], width: int) -> int:
 
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
-    """Return the widths of columns after the `spare` cells were spent on long heads."""
+    """Return the widths of columns, widened by up to `spare` cells in all, so that more of long titles is visible."""
     # Every head may take up to `at_most` cells. This limit is lowered until the widening fits into the spare cells.
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
@@ -167,7 +167,7 @@ def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[i
 
 
 def _widening(widths: Sequence[int], heads: Sequence[int], at_most: int) -> Iterator[int]:
-    """Yield the number of cells that each column gains if its head may have up to `at_most` cells."""
+    """Yield by how many cells each column must be widened to show its title, cut to `at_most` cells."""
     for width, head in zip(widths, heads, strict=True):
         yield max(min(head, at_most) - width, 0)
 
@@ -188,7 +188,9 @@ _MIN_TEXT_CELLS = 10
 
 
 def is_apart(block: Block, before: Block | None) -> bool:
-    """Return whether an empty line comes before a block. None separates two paragraphs, and none follows a title."""
+    """Return whether an empty line separates a block from the block before it.
+
+    Two paragraphs are not separated, and neither are a heading and the block after it."""
     together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
     return not (before is None or isinstance(before, Heading) or together)
 

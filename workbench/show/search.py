@@ -18,7 +18,7 @@ _BROKEN_ROW = r"(?:\n *)?"
 
 @dataclass(frozen=True)
 class Found:
-    """The place of a match in lines. `pieces` has its characters from `start` to `end` for each line."""
+    """The place of a match, which may continue over several lines. `pieces` has a line, a start and an end for each."""
 
     pieces: tuple[tuple[int, int, int], ...]
 
@@ -99,8 +99,8 @@ NO_QUERY = FuzzyMatch(0, frozenset())
 def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
     """Return the match of a query's words in a title, in any order, or `None` if a word does not match.
 
-    A word may match in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word or
-    continues the word of the piece before it. Scattered letters are therefore no match."""
+    A word of the query may match in pieces: `rs` and `runsu` find "Run the whole suite". A piece must begin at the
+    start of a word of the title, or later in the word that the previous piece matched."""
     text = title.lower()
     score, positions = 0, set[int]()
     for word in query.lower().split():
@@ -134,7 +134,9 @@ _Known = dict[tuple[int, int | None], tuple[int, ...] | None]
 
 
 def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) -> tuple[int, ...] | None:
-    """Return the first possible positions of a word's letters from index `done` on, after position `last`."""
+    """Match the letters of `word` from index `done` on with `text` after position `last`.
+
+    Return the leftmost positions of these letters in `text`, or `None` if they do not match."""
     if done == len(word):
         return ()
     # Many paths reach the same state. Without the results in `known`, the search would take exponential time.

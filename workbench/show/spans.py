@@ -1,4 +1,4 @@
-"""Lines of text with roles. All panes are built from them, without knowledge of colours and terminals.
+"""Lines of text with roles in place of colours. All panes of the app are built from such lines.
 
 Widths are terminal cells, never characters. Text from models, tools or files passes `visible` or `one_line` of
 `workbench.show.visible` before it becomes a span."""
@@ -130,7 +130,7 @@ def padded(text: str, width: int) -> str:
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
-    """Return one line of two parts, the second flush right. The first part is cut if necessary."""
+    """Return a line with `left` at its left end and `right` at its right end. `left` is cut if necessary."""
     room = width - cells(right)
     if room <= 0:
         return cut_line(right, width)
@@ -142,9 +142,9 @@ def spread(left: Line, right: Line, width: int) -> Line:
 
 
 def natural_cells(line: Line) -> int:
-    """Return the width in cells that a row needs without the blanks before its right part.
+    """Return the least width at which a line made by `spread` shows both its parts.
 
-    Numbers in the right part may begin with blanks, which do count."""
+    Blanks that align a number in the right part count as part of the number."""
     text = plain(line).rstrip()
     # Five or more blanks separate the parts of a row. Fewer blanks may be part of a number.
     gap = max((len(blanks) for blanks in re.findall(" {5,}", text.lstrip())), default=4)
@@ -213,9 +213,7 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 
 
 def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
-    """Return the parts of a line that end at each index in `ends`, in ascending order.
-
-    Text after the last is omitted."""
+    """Split a line at the ascending indices `ends`. Text after the last index is omitted."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
@@ -311,7 +309,7 @@ def indented(lines: Sequence[Line], indent: int) -> list[Line]:
 
 
 def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
-    """Return a text behind a head. Its rows of `room` cells all begin in the column after the head."""
+    """Return `head` followed by a text wrapped at `room` cells. All rows of the text begin in the same column."""
     first, *others = wrap(one_line(text), room)
     blank = Span(" " * cells(head))
     rows: list[Line] = [(*head, Span(first, role))]
@@ -348,7 +346,7 @@ def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
 
 
 def title_line(left: Line, ends: Sequence[Line], width: int) -> Line:
-    """Return a title followed by the longest of `ends` that fits beside it. `ends` begins with the longest."""
+    """Return a title with the first of `ends` that fits beside it at the right. `ends` has the longest line first."""
     for end in ends:
         if cells(left) + cells(end) < width:
             return spread(left, end, width)

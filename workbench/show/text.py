@@ -111,7 +111,7 @@ _BOLD: Mapping[Role, Role] = {"text": "strong"}
 
 
 def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str]:
-    """Yield the lines of a matrix. Columns that do not fit are printed below, where all rows are repeated."""
+    """Yield the lines of a matrix. Columns that do not fit follow in another table below, with the same rows."""
     first = matrix.first
     names: list[Line] = []
     texts: list[list[Line]] = []
@@ -149,7 +149,9 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
 
 
 def table_lines(table: Table[Row], width: int, paint: Paint, *, titled: bool = False) -> Iterator[str]:
-    """Yield the lines of a table, each note below its row. With `titled`, a line of column titles comes first."""
+    """Yield the lines of a table, with each remark below its row.
+
+    With `titled`, the titles of the columns come first."""
     indent = Span("    ")
     # A command writes all rows at once, so it measures all of them. A list in the app measures only the first rows.
     laid = TableLayout(table, titled=titled, measured=len(table.rows))

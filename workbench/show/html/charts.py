@@ -28,10 +28,9 @@ def charts(
     on_same_cases: Sequence[ModelTotals],
     comparison: Comparison,
 ) -> list[Element]:
-    """Return the charts that have data: pass rates, latencies, and cost and latency against the score.
+    """Return charts of pass rates, of latencies, and of cost and latency against the score.
 
-    A chart against the score needs two models with both values. `on_same_cases` are the totals over the cases that all
-    models have. `comparison` has the runs."""
+    A chart without data is omitted. `on_same_cases` are the totals over the cases that all models have."""
     # The rows of every chart but the last are models, so long names have room at the left.
     times = _times_of(comparison)
     timed = [each for each in totals if each.latency is not None and times.get(each.model)]
@@ -230,7 +229,7 @@ def _marks(
     place: Callable[[ParetoPoint], tuple[float, float]],
     text: Callable[[float], str],
 ) -> Iterator[Element]:
-    """Yield the points of a chart with their names. A name moves down until it covers no other name."""
+    """Yield the points of a chart and their labels. A label moves down until it overlaps no other label."""
     taken: list[tuple[float, float, float]] = []
     # Names are placed from top to bottom. A name then moves into room that no higher point needs.
     for point in sorted(points, key=lambda each: (-each.score, each.amount)):
@@ -261,7 +260,7 @@ def _tick_text(tick: float, text: Callable[[float], str]) -> str:
 
 
 def _ticks(most: float) -> list[float]:
-    """Return about four round numbers from 0 to at least `most`."""
+    """Return about five round numbers for an axis, from 0 to at least `most`."""
     # Steps of 1, 2, 2.5 or 5 times a power of ten are read at a glance. The tolerances absorb binary fractions.
     raw = most / 4
     power = 10.0 ** math.floor(math.log10(raw))

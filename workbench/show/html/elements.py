@@ -39,8 +39,8 @@ class Element(NamedTuple):
 def el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element:
     """Return an HTML element with children and attributes.
 
-    Attribute names are written as in `class_` and `aria_label`. An attribute that is `None` or false is omitted. A true
-    attribute is empty."""
+    Write attribute names as Python names: `class_`, `aria_label`. An attribute that is `None` or `False` is omitted,
+    and `True` becomes an attribute without a value."""
     given = {}
     for key, value in attributes.items():
         if value is not None and value is not False:
@@ -143,9 +143,9 @@ def _row(cells: Iterable[Node]) -> Element:
 
 
 def spans(line: Line) -> Iterator[Node]:
-    """Yield the HTML of a line of text with roles.
+    """Yield a line as HTML, with a `span` for each part that has a role.
 
-    Blanks that align the line in a terminal have no effect in HTML."""
+    The blanks that align the line in a terminal stay, because HTML collapses them."""
     for text, role in line:
         if role == "text":
             yield text
@@ -214,7 +214,7 @@ def fold(kind: str, title: str, *children: Node, is_open: bool = False) -> Eleme
 
 
 def long_text(text: str) -> Element:
-    """Return a text with its line breaks. If it is long, the script of the page folds its end."""
+    """Return a text as an element that keeps line breaks. The page's script hides the end of a long text."""
     is_long = len(text) > MAX_UNFOLDED_CHARACTERS or text.count("\n") >= MAX_UNFOLDED_LINES
     more = None
     if is_long:

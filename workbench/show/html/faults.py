@@ -85,7 +85,7 @@ def _html_cell(name: str, tried: tuple[FaultTrial, ...]) -> str:
 
 
 def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
-    """Yield the faults that could not be injected into any tool of their cases, and so have no cell."""
+    """Yield a list of the runs into which no fault could be injected, with the reasons."""
     untried = [each for each in matrix.trials if not each.tool]
     if untried:
         yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'

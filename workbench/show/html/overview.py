@@ -45,8 +45,7 @@ _SUITES_MAX = 6
 class Overview(NamedTuple):
     """The facts that the overview shows.
 
-    `links` holds the address of a run for each suite, case and model. The first run that did not pass takes precedence.
-    """
+    `links` maps suite, case and model to the address of a run: the first that did not pass, otherwise the first."""
 
     kind: PageKind
     report: RunsReport
@@ -170,7 +169,9 @@ def _notes(report: RunsReport) -> Iterator[str]:
 
 
 def _demands(shown: Overview) -> Element | None:
-    """Return the gates and aggregates. Missed ones come first, and aggregates without a threshold come last."""
+    """Return the gates and aggregates, or `None` if there are none.
+
+    Missed gates come first, values without a gate last."""
     with_model = len(shown.comparison.models) > 1
     each = sorted(demands(shown.report.quality, shown.report.suite_names, with_model=with_model), key=_missed_first)
     if not each:

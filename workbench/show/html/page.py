@@ -58,7 +58,7 @@ def page_pieces(
 ) -> Iterator[str]:
     """Yield the pieces of the HTML page without secrets, reading cases, facts and runs one at a time.
 
-    `style` is added to the style of all pages."""
+    `style` is CSS for this kind of page, which follows the CSS of all pages."""
     yield from begin_page(redactor.redact(title), part("page.css") + style, _script(), version)
     yield '<main class="page">\n'
     for each in flat(overview):
@@ -108,7 +108,7 @@ def line(text: str) -> str:
 
 
 def _blocks(kind: Kind, records: Iterable[str], most: int) -> Iterator[str]:
-    """Yield the page's data blocks, each with at most `most` records and the number of its first record."""
+    """Yield data blocks with at most `most` records each. A block also holds the index of its first record."""
     waiting, first = iter(records), 0
     while block := [*_of_a_block(waiting, most)]:
         yield from _block(kind, _listed(block), first)
@@ -164,5 +164,5 @@ def _script() -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the hash of a text as a content security policy writes it."""
+    """Return the hash of a text in the notation of a content security policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

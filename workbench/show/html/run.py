@@ -1,7 +1,7 @@
 """A run in the HTML report: request, expectations, conversation and grades.
 
-Parts that depend on the grader are written once for each distinct view. `data-grade` holds the numbers of the graders
-with this view. The script shows the view of the selected grader."""
+Some parts look different for each grader. They are written once for all graders for which they look alike, and
+`data-grade` has the indices of these graders. The page's script shows the part for the selected grader."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ _ENDINGS = ("answered", "steps done", "decided", "user done", "user gave up", "s
 def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
     """Return a run as JSON for the page's script.
 
-    `view` is the whole run. `head` and `steps` are for two runs side by side. Corresponding steps of both runs have
-    equal keys."""
+    `view` is the whole run. `head` and `steps` serve to show two runs side by side: the script aligns steps with equal
+    keys."""
     expected = Expectations()
     if run.case is not None:
         expected = expectations_of(run.case, run.result.grading)
@@ -391,7 +391,7 @@ def _round_head(each: Round) -> Element:
 
 
 def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
-    """Yield the elements of a round of the conversation. `at` is the number of its first call in the run."""
+    """Yield the elements of a round of the conversation. `at` is the index of the round's first call in the run."""
     if each.step is not None:
         yield _said("user", "user", each.step.user)
     for text in each.added:
@@ -473,7 +473,7 @@ def _returned(call: CallRecord) -> Element | None:
 
 
 def _call_with_verdict(call: CallRecord, pairing: CallPairing | None, expected: Expectations) -> Element:
-    """Return the tool and the arguments of a call, with the verdict of one grade."""
+    """Return the tool and the arguments of a call. `pairing` has one grader's verdict on the call."""
     status, role, note = None, "", ""
     if pairing is not None:
         # An unchecked argument (`None`) is not wrong.
@@ -580,7 +580,7 @@ def _side_head(run: RunResult) -> Iterator[Node]:
 
 
 def _steps(run: RunResult) -> Iterator[tuple[str, Element]]:
-    """Yield the steps of the conversation. Each has a key that the corresponding step of another run shares."""
+    """Yield the key and the element of each step of the conversation. Steps with equal keys in two runs are aligned."""
     for each in run.trajectory.rounds:
         if each.step is not None and each.step.user:
             yield "user", _words("user", "user", each.step.user)
@@ -615,17 +615,17 @@ def _bare_argument(name: str, value: str) -> Element:
 
 
 class _Numeral(str):
-    """A number as written in a result: `1.0` and `1e3` keep their form."""
+    """A number of a JSON result in its original notation, such as `1.0` or `1e3`."""
 
 
 class _Members(tuple[tuple[str, Any], ...]):
-    """The members of an object in the order of the text. Duplicate names are kept."""
+    """The members of a JSON object in their original order, including duplicate names."""
 
 
 def laid_out(value: Any, pad: str = "") -> str:
     """Return a value as JSON, on one line if it is short and indented otherwise.
 
-    `pad` is the indentation of the last line."""
+    `pad` is the indentation of the line on which the value begins."""
     inner = f"{pad}  "
     if isinstance(value, _Numeral):
         return str(value)
@@ -650,7 +650,7 @@ def laid_out(value: Any, pad: str = "") -> str:
 
 
 def _pretty(text: str) -> str:
-    """Return the text of a result. JSON on one line is indented, and only its blanks change."""
+    """Return a tool result for display. JSON on one line is indented, and nothing but its white space changes."""
     if text[:1] not in ("{", "[") or "\n" in text or len(text) > _LAID_OUT_MAX:
         return text
     try:

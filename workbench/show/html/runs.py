@@ -89,9 +89,9 @@ def _suites_text(report: RunsReport) -> str:
 
 
 def _summaries(report: RunsReport) -> list[RunSummary]:
-    """Return the summaries of the runs with new repeat numbers.
+    """Return summaries of the runs, in which the repeats of each case and model are numbered anew.
 
-    Two batches have the same repeat numbers for a case, so the second batch continues the count."""
+    The runs may come from two batches, which both number their repeats from 0."""
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []
     for result in report.results:
@@ -112,10 +112,10 @@ def _counting_runs(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
 def _links(
     summaries: Sequence[RunSummary], models: Sequence[str], *, beside: bool
 ) -> Mapping[tuple[str, str, str], str]:
-    """Return the address of the run to show first, by suite, case and model.
+    """Return the address of the run that a cell of the matrix opens, by suite, case and model.
 
-    This is the first run that did not pass, or else the first run. With `beside`, the run of the earlier batch is shown
-    next to it."""
+    It opens the first run that did not pass, otherwise the first run. With `beside`, it also opens the case's run of
+    the earlier batch."""
     first: dict[tuple[str, str, str], int] = {}
     chosen: dict[tuple[str, str, str], int] = {}
     for number, run in enumerate(summaries, 1):
@@ -134,7 +134,7 @@ def _links(
 
 
 def _earlier(model: str, models: Sequence[str]) -> str:
-    """Return the earlier batch's column that belongs to a model of the later batch, such as `careful (#12)`."""
+    """Return the column of a model in the earlier batch, such as `careful (#12)`, for its column in the later batch."""
     others = [each for each in models if each != model]
     # If the earlier batch had another model, no name matches. With only two columns, the other column belongs to it.
     if len(models) == 2:

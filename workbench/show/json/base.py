@@ -16,7 +16,9 @@ from workbench.suite.grading_model import Statistic
 
 
 def bounded(score: object) -> object:
-    """Return a float within the range that JSON can express, or any other object unchanged."""
+    """Return a float with infinity replaced by the largest float, because JSON has no infinity.
+
+    Any other object is returned unchanged."""
     if isinstance(score, float):
         return max(min(score, sys.float_info.max), -sys.float_info.max)
     return score
@@ -44,9 +46,9 @@ def _open(schema: dict[str, JsonValue]) -> None:
 
 
 class ReportModel(BaseModel):
-    """Base class of the models of reports. Models are immutable and read the program's own objects by attribute.
+    """Base class of the Pydantic models of reports. They are immutable and read the attributes of other objects.
 
-    The schema allows further keys, because later versions may add some."""
+    Their schemas allow additional keys, because later versions may add some."""
 
     model_config = ConfigDict(
         # Schemas of many nested models are slow to build, and a command needs few of them.
@@ -59,7 +61,7 @@ class ReportModel(BaseModel):
 
     @classmethod
     def made(cls, source: object, **others: object) -> Self:
-        """Return a report whose fields are the attributes of `source`, except for those given in `others`."""
+        """Return a report with the attributes of `source` as fields. Fields given in `others` take precedence."""
         named = {}
         for name in cls.model_fields:
             if name not in others and hasattr(source, name):
@@ -68,7 +70,7 @@ class ReportModel(BaseModel):
 
 
 class EndedReport(ReportModel):
-    """Numbers of runs or cases by status, without errors. Each report has a separate key for errors."""
+    """Numbers of runs or cases by status. Subclasses add the number of errors, under different keys."""
 
     passed: int
     warned: int
@@ -118,7 +120,7 @@ class UsageReport(ReportModel):
 
 
 class ToolArgumentsReport(ReportModel):
-    """Calls of one tool with arguments that were checked against the tool's schema."""
+    """Numbers of calls of one tool: with valid arguments, with checked arguments, and without a usable schema."""
 
     tool: str
     valid: int
@@ -127,7 +129,7 @@ class ToolArgumentsReport(ReportModel):
 
 
 class ValidArgumentsReport(ReportModel):
-    """Numbers of calls in graded runs whose arguments the tool's own schema accepts."""
+    """How many calls in graded runs have arguments that match the schema of their tool."""
 
     valid: int
     checked: int = Field(description="number of calls that a schema could check")
@@ -139,7 +141,7 @@ class ValidArgumentsReport(ReportModel):
 
 
 class JudgeUseReport(ReportModel):
-    """The cost of asking judges. No other number includes this cost."""
+    """The requests, tokens and cost of judges. The cost of a run does not include them."""
 
     asked: int = Field(description="number of requests to judges; reused judgements do not count")
     usage: UsageReport | None
@@ -147,7 +149,7 @@ class JudgeUseReport(ReportModel):
 
 
 class DifferenceReport(ReportModel):
-    """A run or score for which the source of imported runs and Workbench have different verdicts."""
+    """An imported run on which its source and Workbench have different verdicts."""
 
     about: str
     value: float = Field(description="the source's score, 0..1")
@@ -155,7 +157,7 @@ class DifferenceReport(ReportModel):
 
 
 class AgreementReport(ReportModel):
-    """How often Workbench agrees with the source of imported runs, whose verdicts follow from one of its scores."""
+    """How often Workbench agrees with the source of imported runs. `name` is the source's score that is compared."""
 
     name: str
     agree: int = Field(description="number of runs with the same verdict in the source and here")
@@ -165,7 +167,7 @@ class AgreementReport(ReportModel):
 
 
 class GateWatchedReport(ReportModel):
-    """The state of a required pass rate when its runs stopped early, or after all runs."""
+    """The result of the sequential test of a pass rate gate, which can end a batch early."""
 
     verdict: Literal["reached", "missed"] | None = Field(
         description="whether the sequential test decided that the gate is met; null if all runs left it undecided"
@@ -182,7 +184,7 @@ class GateWatchedReport(ReportModel):
 
 
 class GateReport(ReportModel):
-    """A gate for the runs of a model, and the value that was reached.
+    """A gate for the runs of a model, and the value that the runs reached.
 
     `suite` is null for a gate from the command line."""
 
@@ -213,9 +215,9 @@ class AggregateGateReport(ReportModel):
 
 
 class AggregateReport(ReportModel):
-    """Statistics of a measure over the graded runs of a suite with a model.
+    """Statistics of a measure over the graded runs of a suite with a model. Runs without a value do not count.
 
-    Only runs that have a value count. A statistic that does not exist for these values is null."""
+    A statistic that the values do not define is null, such as the mean of no values."""
 
     suite: SuitePath
     model: str | None = Field(description="null for the runs of all models together")

@@ -20,7 +20,7 @@ from workbench.suite.grading_model import ComparedBy
 
 
 class WatchedReport(ReportModel):
-    """The state of the comparison of two columns when its runs stopped early, or after all runs."""
+    """The result of the sequential test of two models, which can end a batch early."""
 
     rule: Literal["e-value", "looks"] = Field(description="the rule: an e-value after each case, or a few looks")
     decided: bool
@@ -152,7 +152,7 @@ def paired_fields(found: PairedComparison, first: str, second: str) -> dict[str,
 
 
 class ChangedCellReport(ReportModel):
-    """The result of a case, by the rule for its repeats."""
+    """The result of a case with a model. The case's rule for repeats combines several runs."""
 
     model: str
     status: Status
@@ -222,7 +222,9 @@ class ConfirmedReport(ReportModel):
 
 
 class GoodRunsReport(ReportModel):
-    """The test of all cases of a model by their shares of good runs. It takes precedence over single cases."""
+    """The test whether a model has fewer good runs over all cases.
+
+    Its result decides before that of any single case."""
 
     model: str
     cases: int

@@ -34,7 +34,7 @@ from workbench.suite.grading_model import RepeatRule
 
 
 class CellReport(ReportModel):
-    """The result of a case with a model by the case's rule for repeats."""
+    """The result of a case with a model. `repeat_rule` combines several runs."""
 
     model: str
     status: Status
@@ -65,9 +65,9 @@ class ComparedCaseReport(ReportModel):
 
 
 class PassingReport(ReportModel):
-    """The chances that one of `k` runs, or all of them, are good.
+    """The chance that at least one of `k` runs is good, and the chance that all `k` runs are good.
 
-    They are means over the cases with at least `k` graded runs."""
+    Both are means over the cases with at least `k` graded runs."""
 
     k: int
     cases: int
@@ -254,7 +254,7 @@ def pair_report(pair: ModelPair) -> PairReport:
 
 
 def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
-    """Yield an object for each cell of a comparison, which is a case with a model."""
+    """Yield an object for each cell of a comparison. A cell is a case with a model."""
     for case in dumped(report.cases):
         cells = case.pop("cells")
         for cell in cells:
@@ -263,5 +263,5 @@ def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
 
 
 def lines_of_comparison(report: ComparisonReport) -> Iterator[str]:
-    """Yield a line of JSON for each cell of a comparison, which is a case with a model."""
+    """Yield a line of JSON for each cell of a comparison. A cell is a case with a model."""
     return json_lines(cells_of(report))

@@ -32,7 +32,7 @@ from workbench.show.views.batch_diff import DiffSide, names_of
 
 
 class StoredSuite(ReportModel):
-    """A suite as it was in a batch. Histories identify suites by their path in the project."""
+    """A suite as it was in a batch. `path` identifies the suite in the history."""
 
     suite: SuitePath
     project: str = Field(description="the folder of the suite's project")
@@ -45,7 +45,7 @@ class StoredSuite(ReportModel):
 class StoredPart(EndedReport):
     """The runs of one suite with one model in a batch.
 
-    Planned runs that are in none of the counts never finished."""
+    A planned run that never finished is in none of the counts."""
 
     suite: StoredSuite
     model: str
@@ -185,7 +185,7 @@ class ShownRun(HistoryRun, _Shown):
 
 
 class RunOfCase(HistoryRun):
-    """A run of the case, in any batch."""
+    """A run of a case, with its batch."""
 
     batch: int
     suite_hash: str = Field(description="hash of the suite's text at the time of the run")

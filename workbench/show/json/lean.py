@@ -22,7 +22,7 @@ from workbench.show.views.runs_report import Redactor
 
 
 class CheckedReport(ReportModel):
-    """An argument of an expected or an actual call that graders checked."""
+    """An argument that graders checked, with its expected and its actual value."""
 
     expected_call: int | None = Field(description="index of the expected call, from 0")
     call: int | None = Field(description="index of the actual call, from 0")
@@ -114,7 +114,7 @@ _OF_GRADER = tuple(name for name in LeanArgumentReport.model_fields if name != "
 
 
 def lean_run(run: Any) -> dict[str, Any]:
-    """Return the fields of a `LeanRunReport` for the fields of a `RunReport`."""
+    """Convert the fields of a `RunReport` to the fields of a `LeanRunReport`."""
     fields = dict(run)
     checked: list[dict[str, Any]] = []
     places: dict[tuple[Any, ...], int] = {}

@@ -81,7 +81,7 @@ class TotalsReport(CountsReport):
 
 
 class ArgumentStatisticsReport(ReportModel):
-    """Statistics of an argument's score in the graded runs of a case. Deviations are of the population."""
+    """Statistics of an argument's score in the graded runs of a case. Deviations are population standard deviations."""
 
     argument: str
     scores: tuple[Finite, ...] = Field(description="for each run, the mean score over its pairs; 0 without a pair")
@@ -94,7 +94,7 @@ class ArgumentStatisticsReport(ReportModel):
 
 
 class CaseReport(ReportModel):
-    """The result of a case with one model by the case's rule for repeats."""
+    """The result of a case with one model. `rule` combines several runs."""
 
     suite: SuitePath
     case_id: str
@@ -110,7 +110,7 @@ class CaseReport(ReportModel):
 
 
 class SubjectReport(ReportModel):
-    """A tool, or one of its parameters, that a cause of failures concerns."""
+    """A tool or a parameter that a cause of failures concerns, with the number of failures."""
 
     tool: str
     argument: str | None
@@ -119,7 +119,7 @@ class SubjectReport(ReportModel):
 
 
 class CauseReport(ReportModel):
-    """The failed runs that have a cause. A run may have several causes, and one of them is the main cause."""
+    """A cause of failures, and the runs that it explains. A run has one main cause, and may have other causes."""
 
     cause: Cause
     runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
@@ -131,7 +131,7 @@ class CauseReport(ReportModel):
 
 
 class ConfusionReport(ReportModel):
-    """How often a tool (or none) was called where a tool (or none) was expected."""
+    """How often the model called one tool where another tool, or no tool, was expected."""
 
     expected: str | None = Field(description="null if no call was expected")
     called: str | None = Field(description="null if no call was made")
@@ -146,7 +146,7 @@ class FailuresReport(ReportModel):
 
 
 class PublishedSummary(ReportModel):
-    """A report on a suite in the form of the published system that its deciding grader reproduces."""
+    """The numbers that a published benchmark would report for a suite. The suite's grader reproduces the benchmark."""
 
     suite: SuitePath
     model: str | None = Field(description="null for the system's comparison of several models")
@@ -217,7 +217,7 @@ class RegradeReport(ReportDocument):
 class BatchFacts:
     """Facts about a batch that its runs do not contain.
 
-    `batch` is the batch's number if the history has the batch. `cases` maps runs to the cases that graded them."""
+    `batch` is the batch's number in the history, or `None`. `cases` maps the id of a run to its case."""
 
     program_version: str
     started_at: str
@@ -302,7 +302,7 @@ def report_records(
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Return the fields of a `CaseReport`. A value may be an object of the program that has the same attributes."""
+    """Return the fields of a `CaseReport` by name. A nested report may be any object with the report's attributes."""
     first = case.runs[0]
     return {
         "suite": first.suite,
@@ -339,7 +339,7 @@ def _cause(group: CauseNumbers) -> CauseReport:
 def published_summaries(
     results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
 ) -> tuple[PublishedSummary, ...]:
-    """Return the summaries that published systems would report. `cases` maps each run to its case."""
+    """Return the numbers that published benchmarks would report. `cases` maps the id of a run to its case."""
     found = []
     for report in published_reports(results, cases or {}):
         found.append(PublishedSummary.made(report, numbers=dict(report.summary.numbers)))

@@ -151,7 +151,7 @@ class RefusedReport(ReportModel):
 
 
 class UserTurnReport(ReportModel):
-    """The messages and the end of a conversation's user in one turn."""
+    """One turn of the simulated user: the message, or the end of the conversation."""
 
     turn: int = Field(description="from 1")
     text: str | None = Field(description="what the user said; null if it left without a word")
@@ -164,10 +164,10 @@ class UserTurnReport(ReportModel):
 
 
 class ForkReport(ReportModel):
-    """The run from which a fork was made, and the place in that run.
+    """The run that was forked, and the place in that run where the fork begins.
 
-    The place is before the request of a round. If `answered` is given, the place is after the round's answer and after
-    the results of its first `answered` calls."""
+    A fork begins with the request of the round `round`. If `answered` is given, it begins after the round's answer and
+    the results of the first `answered` calls."""
 
     run_id: str
     model: str
@@ -269,7 +269,7 @@ class OwnCallReport(ReportModel):
 
 
 class AskedReport(ReportModel):
-    """A request from a server during a call, with the reply."""
+    """A request that an MCP server sent to the client during a call, such as a sampling request, with the reply."""
 
     tool: str
     server: str
@@ -348,7 +348,7 @@ class RunReport(ReportModel):
 
 
 def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the fields of a `RunReport`. A value may be an object of the program that has the same attributes."""
+    """Return the fields of a `RunReport` by name. A nested report may be any object with the report's attributes."""
     trajectory = result.trajectory
     return {
         "suite": result.suite,

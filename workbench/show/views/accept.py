@@ -36,7 +36,7 @@ OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {
 class AcceptedCase:
     """A case, and the expectations that `workbench accept` proposes for it.
 
-    `runs` is the number of runs that counted. `left_out` has the reasons why other runs did not count. If there is a
+    `runs` is the number of runs behind the proposal. `left_out` says why other runs were not used. If there is a
     proposal, `table` is the case with its new expectations, and `block` is the text of the case in the suite."""
 
     case_id: str
@@ -99,7 +99,7 @@ def _left_out(case: AcceptedCase) -> Value:
 
 
 def toml_of_accept(suites: Sequence[AcceptedSuite]) -> Iterator[str]:
-    """Yield the cases with a proposal as TOML, in the form that a suite would have."""
+    """Yield the cases that have a proposal as the TOML of a suite."""
     for suite in suites:
         if suite.proposed:
             yield f"# {one_line(suite.path)}\n"

@@ -1,4 +1,4 @@
-"""Lines about the agents of runs: who they are, and what they did beside graded calls."""
+"""Lines about the agents that ran cases: name and version, and the actions that were not graded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOTES = {
 
 
 def agent_text(agent: AgentStarted) -> str:
-    """Return a line about a started agent: name and version, mode, own tools, and command."""
+    """Return a line about a started agent: name and version, mode, use of its built-in tools, and command."""
     parts = [agent.title]
     if agent.preset:
         parts.append(f"set up as {agent.preset}")
@@ -37,9 +37,9 @@ def agent_text(agent: AgentStarted) -> str:
 
 
 def settings_text(settings: Mapping[str, JsonValue]) -> str:
-    """Return the settings of an agent in a batch: command, setup, mode, own tools, folder, variables.
+    """Return the settings of an agent in a batch as a line. For the settings of a model, the line is empty.
 
-    For a model, the text is empty. A setting of an unexpected type is omitted."""
+    A setting of an unexpected type is omitted."""
     if not isinstance(builtin := settings.get("builtin"), str):
         return ""
     parts = []
@@ -64,7 +64,7 @@ def agents_of(runs: Iterable[RunSummary]) -> dict[str, tuple[str, ...]]:
 
 
 def version_lines(runs: Iterable[RunSummary]) -> Iterator[str]:
-    """Yield a line for each agent among runs, with its version and how many of its calls "valid arguments" covers."""
+    """Yield a line for each model that is an agent, with its versions and which of its calls are checked."""
     for model, agents in agents_of(runs).items():
         yield one_line(f"{model} is {' and '.join(agents)}; {FORWARDED_ALONE}")
 
@@ -75,7 +75,7 @@ def note_text(note: AgentNoted) -> str:
 
 
 def agent_lines(results: Sequence[RunResult]) -> Iterator[str]:
-    """Yield a line for each agent among runs, with its version and the number of things that were not graded."""
+    """Yield a line for each agent that made runs, with its version and the numbers of ungraded calls and refusals."""
     found: dict[tuple[str, str, str], list[AgentFacts]] = {}
     for result in results:
         if (agent := result.agent) is not None:
@@ -93,7 +93,7 @@ def agent_lines(results: Sequence[RunResult]) -> Iterator[str]:
 
 
 def tools_text(builtin: str) -> str:
-    """Return in words what happens to an agent's own tools."""
+    """Return a phrase on whether the agent may use its built-in tools."""
     return _TOOLS.get(builtin, "own tools allowed")
 
 

@@ -1,4 +1,4 @@
-"""Verdicts of the system that made imported runs, compared with the verdicts of Workbench cases."""
+"""Comparison of Workbench's verdicts on imported runs with the verdicts of their source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROWS_MAX = 50
 
 
 def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
-    """Yield a line for each score of a source, and a line for each verdict that differs from the source's verdict."""
+    """Yield, for each score of the source, how many verdicts agree, and a line for each verdict that differs."""
     for each in agreements:
         ungraded = ""
         if each.ungraded:

@@ -30,7 +30,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
 
 
 def coverage_texts(coverage: Coverage) -> Iterator[str]:
-    """Yield texts on the covered share of the tools, and on the parts that no case covers.
+    """Yield the share of the tools that cases cover, and the parts that no case covers.
 
     Without tools, yield nothing."""
     if coverage.tools.total:

@@ -37,8 +37,8 @@ BATCH_NAMES = "the baseline", "this batch"
 class AgainstBaseline:
     """The changes of a batch's selected cases since its baseline.
 
-    `suites` maps keys to suites. `grading` is the regrade of the baseline that was used. `fail_on` says which changes
-    fail the command."""
+    `batch` is the baseline, and `grading` the regrade of it that was compared, or `None` for its original grades.
+    `fail_on` says which changes make the command fail."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -57,7 +57,7 @@ class AgainstBaseline:
 
     @property
     def is_worse(self) -> bool:
-        """Whether all cases together have significantly fewer good runs. It is always false if `confirm` is "none"."""
+        """Whether a model has significantly fewer good runs over all cases. Always false if `confirm` is "none"."""
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
     def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
@@ -66,7 +66,7 @@ class AgainstBaseline:
 
     @property
     def broke(self) -> int:
-        """The number of cases that broke. With a confirmation, only cases that broke by more than chance count."""
+        """The number of cases that broke. If reruns confirmed them, only confirmed cases count."""
         # If all cases together are worse by more than chance, no single case needs to be confirmed.
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
@@ -128,7 +128,7 @@ class AgainstBaseline:
         return f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
-        """Return whether the case of a run broke. `confirm` says how failures by chance are excluded."""
+        """Return whether the case of a run broke. If reruns confirmed the cases, only confirmed cases count."""
         cases: Sequence[CaseChange | ConfirmedCase] = self.deciding("broke")
         if self.confirmed is not None and not self.is_worse:
             cases = self.confirmed.of("confirmed")
@@ -137,7 +137,7 @@ class AgainstBaseline:
 
     @property
     def _other_failures(self) -> Iterator[str]:
-        """Yield texts on the numbers of failed cases that are not regressions."""
+        """Yield how many cases failed without being a regression, and the number of reruns."""
         if self.confirmed is None:
             return
         if recovered := self.confirmed.of("recovered"):
@@ -153,9 +153,9 @@ def baseline_view(
 ) -> Iterator[Block]:
     """Yield the verdict on a batch and at most `most` changes since its baseline.
 
-    In a terminal, the verdict comes last, because a terminal shows the end of an output. In a document, the verdict
-    comes first, and fewer changes are listed. With `only_worse`, only cases that broke, are gone or missing, or ended
-    in an error are listed."""
+    In a terminal, the verdict comes last, because a terminal shows the end of an output. In a document, it comes first,
+    and `most` is smaller by default. With `only_worse`, only cases that broke, are gone or missing, or ended in an
+    error are listed."""
     if as_document:
         yield Heading(verdict_line(against), level=2)
     title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}"
@@ -205,14 +205,16 @@ def verdict_line(against: AgainstBaseline) -> Line:
 
 
 def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
-    """Yield whether the changes are significant, then notes on the comparison."""
+    """Yield the results of the significance tests, then notes on the comparison."""
     yield from test_lines(against.diff.tests, *BATCH_NAMES)
     yield from notes_of(against.diff, *BATCH_NAMES, against.suites)
     yield from against.notes
 
 
 def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation | None, str]]:
-    """Yield a sentence on each broken case with its outcome, then a sentence on all cases of each model."""
+    """Yield the outcome of the reruns and a sentence for each broken case, then a sentence for each model.
+
+    Sentences that are not about one case have the outcome `None`."""
     if against.confirm == "none":
         return
     if against.confirmed is not None:

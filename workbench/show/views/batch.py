@@ -47,8 +47,8 @@ def head_lines(
 ) -> Iterator[str]:
     """Yield the name of a batch, its state and its settings.
 
-    `shown` is the regrade that graded `runs`. `options` are the options for resuming the batch. `going` is true while a
-    program runs the batch."""
+    `shown` is the regrade whose grades `runs` have. `options` are appended to the printed `--resume` command. `going`
+    is true while a program runs the batch."""
     yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
     ways: list[str] = []
     # Reruns that confirm a batch cannot be resumed.
@@ -80,9 +80,9 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
-    """Yield a note on runs that lack the grades of the regrade in use, because they ended after it.
+    """Yield a note if some runs ended after the batch was regraded and therefore have no new grade.
 
-    `history` is the option with which commands find the batch."""
+    `history` is the option that selects the history in the printed command."""
     if grading is None or (at_ms := epoch_ms(grading.graded_at)) is None:
         return
     later = 0
@@ -122,8 +122,8 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
     """Yield the gates of a batch with the values that its runs reached.
 
-    `gates` maps keys of suites to gates. A gate from the command line replaces them. Forks do not count. A shard yields
-    nothing, because it has only some of the runs."""
+    `gates` maps keys of suites to gates. A gate from the command line replaces them. Forks do not count. Nothing is
+    yielded for a shard, because it has only some of the runs."""
     if batch.shard is not None:
         return
     if batch.min_score is not None:

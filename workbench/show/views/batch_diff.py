@@ -41,9 +41,7 @@ TONES: dict[ChangeKind, Role] = {
 
 
 class DiffSide(Protocol):
-    """One of two compared batches: its record, its runs and its regrade.
-
-    Without a regrade, it has its original grades."""
+    """One of two compared batches, with its runs. `grading` is its regrade, or `None` for its original grades."""
 
     @property
     def batch(self) -> BatchRow: ...
@@ -114,9 +112,9 @@ def changes_table(
 
 
 def counts_line(diff: BatchDiff) -> Line:
-    """Return how many changes of each kind there are, and how many unchanged cases:
+    """Return a line that counts the changes of each kind and the unchanged cases.
 
-    `2 broke · 1 fixed · 0 moved · 3 new`."""
+    Example: `2 broke · 1 fixed · 0 moved · 3 new · 40 as before`."""
     counts: list[Span] = []
     for kind in CHANGE_KINDS:
         number = len(diff.of(kind))
@@ -130,7 +128,7 @@ def counts_line(diff: BatchDiff) -> Line:
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yield notes on different models and graders, and on cases that could not be compared.
+    """Yield notes on differences of models and graders, and on cases that could not be compared.
 
     `before` and `after` are the names of the batches. `suites` maps keys to suites."""
     if diff.across is not None:
@@ -162,7 +160,7 @@ def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
 def _changed_graders(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield a note on each change of graders between the batches.
 
-    It names the affected cases unless all are affected."""
+    The note counts the affected cases by suite, unless all cases are affected."""
     compared: set[tuple[str, str]] = set()
     for each in diff.decided:
         compared.update(each.cases)
@@ -198,7 +196,8 @@ def _models_left(diff: BatchDiff) -> str:
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
     """Yield all notes on the comparison of two stored batches.
 
-    `same` is as in `batch_diff`. `history` is the option with which commands find the batches."""
+    `same` maps renamed suites as in `batch_diff`. `history` is the option that selects the history in printed
+    commands."""
     suites = {}
     for side in (before, after):
         for suite in side.batch.suites:
@@ -226,7 +225,7 @@ def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
 
 
 def title_of(before: DiffSide, after: DiffSide) -> str:
-    """Return a title with the name and start of both batches, and the regrade of each that uses one.
+    """Return a title with the name, start and regrade of both batches.
 
     Example: `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`."""
     titles = []
@@ -237,7 +236,7 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 
 def by_grading(grading: Regrade | None) -> str:
-    """Return the text about the regrade in use, to follow a batch's name. It is empty for the original grades."""
+    """Return a suffix for the name of a batch, such as `, grading 1`, or "" for its original grades."""
     if grading is None:
         return ""
     return f", grading {grading.number}"

@@ -48,8 +48,8 @@ _BETWEEN = " · "
 class BatchFacts:
     """A batch in the list, with facts that its record does not hold.
 
-    `parts` are the batch's counts by the grades of `grading`, or by the original grades. `regraded` says how often it
-    was regraded. `going` is true while a program runs the batch. `marked` is true if the user marked it for a
+    `grading` is the regrade whose grades `parts` counts, or `None` for the original grades. `regraded` is the number of
+    regrades. `going` is true while a program runs the batch. `marked` is true if the user marked it for a
     comparison."""
 
     batch: BatchRow
@@ -101,8 +101,8 @@ def facts_of(
 ) -> list[BatchFacts]:
     """Return the rows of batches with their original grades.
 
-    `regraded` says how often each batch was regraded, by number. `going` has the numbers of batches that a program is
-    running."""
+    `regraded` maps the number of a batch to the number of its regrades. `going` has the numbers of batches that a
+    program is running."""
     times = regraded or {}
     facts = []
     for batch in batches:
@@ -212,10 +212,10 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
 
 
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
-    """Return how many runs of a batch are missing, and why: `3 of 20 runs missing: stopped`.
+    """Return how many runs of a batch are missing, and why, such as `3 of 20 runs missing: stopped`.
 
-    The text is empty if no run is missing. `going` is true while a program runs the batch. `ways_on` are ways to
-    complete the missing runs, other than merging."""
+    Return "" if no run is missing. `going` is true while a program runs the batch. `ways_on` has suggestions for
+    completing the batch. A hint to merge shards is added if it applies."""
     if going:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
     if not batch.missing:
@@ -225,7 +225,7 @@ def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -
 
 
 def kind_text(batch: BatchRow) -> str:
-    """Return in words the kind of a batch of forks or reruns. The text is empty for any other batch."""
+    """Return a phrase that says that a batch is a fork or has reruns, or "" for any other batch."""
     if batch.kind == "fork":
         return "a fork of one run: an experiment that counts for no case"
     if not batch.confirms:
@@ -246,9 +246,9 @@ def why_missing(batch: BatchRow) -> str:
 
 
 def merge_hint(batch: BatchRow) -> str:
-    """Return a hint on how to complete a merged batch by merging its shards again.
+    """Return a hint on how to complete a merged batch by merging its shards again, or "" if this is impossible.
 
-    The hint is empty for any other batch, and for a batch whose shards come from different splits of the plan."""
+    It is impossible for a batch that was not merged, or whose shards come from different splits of the plan."""
     if batch.merged is None or batch.merged.of is None:
         return ""
     if batch.merged.missing:
