@@ -1,7 +1,7 @@
 """The kinds of checks.
 
 `from workbench.checks import contains, near` gives a function for each kind (`checks.functions`). Importing any module
-of this room registers all kinds, in the order in which the format lists them."""
+of this package registers all kinds, in the order in which the documentation lists them."""
 
 from typing import TYPE_CHECKING
 

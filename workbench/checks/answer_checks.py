@@ -18,8 +18,7 @@ def answer_check_names(table: Mapping[str, Any]) -> list[str]:
 def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
-    Every value of such a table is a table, and none of its keys is the name of a check. Names of checks are allowed as
-    keys only if every value is itself a check."""
+    Every value of such a table is a table. A key may be the name of a kind of check only if every value is a check."""
     if not isinstance(value, dict) or not value:
         return False
     tables = all(isinstance(inner, dict | CheckBase) for inner in value.values())

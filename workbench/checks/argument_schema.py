@@ -1,4 +1,4 @@
-"""The facts in an argument's schema that checks need: types and bounds, and the schemas of fields and elements."""
+"""What checks need from an argument's schema: types and bounds, and the schemas of fields and elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OtherValues = Callable[[Any, Schema], Iterator[JsonValue]]
 
 
 def accept_any_value(value: JsonValue) -> None:
-    """Accept every value: the default for `refused` if there is no schema."""
+    """Return `None`, which means that a value is accepted. Pass this function where there is no schema."""
 
 
 _IN_WORDS = {

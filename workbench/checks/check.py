@@ -1,4 +1,4 @@
-"""The base class of checks: written form, verdict on a value, and the data for audit, form and documentation.
+"""The base class of checks. It defines how a kind of check is written, evaluated, audited, edited and documented.
 
 The modules `*_kinds` have one class for each kind. Defining a class registers it, and all other code asks the
 registered classes. A new kind therefore needs only a new class."""
@@ -58,9 +58,9 @@ class UnknownSampleError(Exception):
 class CheckVerdict:
     """The verdict of one check on one value.
 
-    `score` lies in 0..1; only approximate checks give values in between. `note` is the reason without the expected and
-    the actual value. `measured` is false if there was nothing to measure: no number for `near`, a time beyond the
-    calendar, a value nested too deeply. A check without a measurement does not hold."""
+    `score` is in 0..1. Only approximate checks give a score between 0 and 1. `note` is the reason, without the expected
+    and the actual value. `measured` is false if the value could not be measured, such as a text for `near` or a time
+    beyond the calendar. The check then does not hold."""
 
     score: float
     holds: bool
@@ -90,13 +90,13 @@ VerdictCache = dict[tuple[int, int], "tuple[CheckBase, JsonValue, CheckVerdict]"
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """The services that some checks need besides the value. An unavailable service is `None`.
+    """What some checks need besides the value: services and settings. A missing service is `None`.
 
     `verdicts` is a cache that the graders of a run share. It holds no verdicts on plain values, because each grader
     compares plain values by its own rule. It holds no judgements either, because the judge has its own cache.
     `search_time` limits the time of each pattern over all its searches. `run` is the whole run, for functions that need
     it. With `only_fields`, a field of an object is wrong if the object's check does not name it. `clock` is the time of
-    the run; dates may be relative to it."""
+    the run, for checks with relative dates."""
 
     call_python: CallPython | None = None
     judge: Judge | None = None
@@ -132,7 +132,7 @@ def not_comparable(error: Exception) -> CheckVerdict:
 
 
 class ReplacedCheck(NamedTuple):
-    """The form's data when a check is replaced by a check of another kind.
+    """What the form keeps of a check when the user changes it to another kind.
 
     `values` are the values that the old check expects (at least one), and `text` is the first value as text. `ends` is
     the range of the old check's numbers with tolerance, or the bounds in the argument's schema. `parts` are the checks
@@ -154,9 +154,9 @@ Weakness = tuple[str, str, Literal["warning", "note"]]
 class CheckBase(BaseModel):
     """The base class of checks, with the fields that every check has.
 
-    `weight` is the check's share of the call's score. An `optional` argument may be left out. A `required` check fails
-    the run if it does not hold; `None` leaves the decision to the grader. `because` is the reason for the check, shown
-    with its issue."""
+    `weight` is the check's share of the call's score. An `optional` argument may be left out. If a `required` check
+    does not hold, the run fails. With `None`, the grader decides whether it fails. `because` is the reason for the
+    check, shown with its issue."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
@@ -249,7 +249,7 @@ class CheckBase(BaseModel):
         return ()
 
     def placed_parts(self) -> Iterator[tuple[tuple[str | int, ...], CheckBase]]:
-        """Yield each nested check with its path inside this check as written."""
+        """Yield each nested check with the keys and indices that lead to it in the text of this check."""
         for number, part in enumerate(self.parts):
             yield (self.kind, number) if self.nests == "list" else (self.kind,), part
 
@@ -273,7 +273,7 @@ class CheckBase(BaseModel):
 
     @property
     def bare_value(self) -> JsonValue:
-        """The expected value if the suite writes it alone, without the name of a check, or else `None`."""
+        """The expected value of a check that a suite writes as a plain value, without a check's name, or `None`."""
         return None
 
     @property
@@ -369,7 +369,7 @@ class CheckBase(BaseModel):
     def holds(self, value: JsonValue) -> bool:
         """Return whether a value meets the check, compared as JSON.
 
-        Dates are relative to a nominal time, as in samples. Raises UnknownSampleError if a search takes too long, and
+        Relative dates use the fixed time of the samples. Raises UnknownSampleError if a search takes too long, and
         CheckError for checks that need a judge or Python."""
         try:
             return evaluate(self, value, context=AUDIT_CONTEXT).holds
@@ -408,13 +408,13 @@ class CheckBase(BaseModel):
             return ()
 
     def assembled(self, schema: Schema, sample: InnerSample) -> JsonValue:
-        """Return a value for a check of fields or elements, assembled from samples of the nested checks.
+        """Build a value that meets a check of fields or elements, from samples of the nested checks.
 
         Raises NeverHoldsError and UnknownSampleError."""
         raise UnknownSampleError
 
     def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        """Yield values that probably miss the check: copies of `met` (which meets it) with one change inside."""
+        """Yield values that probably fail the check: copies of `met`, a value that meets it, with one change inside."""
         yield from ()
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
@@ -422,7 +422,7 @@ class CheckBase(BaseModel):
         yield from ()
 
     def advice(self) -> Iterator[Advice]:
-        """Yield the warnings about the check as written, for any tool."""
+        """Yield the warnings about the check that do not depend on a tool's schema."""
         yield from ()
 
     @property
@@ -503,21 +503,23 @@ class CheckBase(BaseModel):
 
     @classmethod
     def matches_table(cls, table: Mapping[str, object]) -> bool:
-        """Return whether a table with the check's name is this check and not a plain value."""
+        """Return whether a table with the check's name as a key is this check, and not a plain value."""
         if not cls.is_newer:
             return True
         return cls.has_shape(table[cls.kind]) and cls.model_fields.keys() - {"plain"} >= table.keys()
 
     @classmethod
     def has_shape(cls, expected: object) -> bool:
-        """Return whether a value has the shape that a newer check expects.
+        """Return whether an expected value has the shape that this kind of check expects.
 
-        If not, its table is compared as a plain value."""
+        Of a kind that was added to the format later, a table without this shape remains a plain value."""
         return True
 
     @classmethod
     def with_written_parts(cls, expected: object, convert: Callable[[object], object]) -> object:
-        """Return an expected value as written, with `convert` applied to its nested checks, except checks of fields."""
+        """Return an expected value in its TOML form, with `convert` applied to each nested check.
+
+        The nested checks of fields stay unchanged."""
         if cls.nests == "list" and isinstance(expected, list):
             return list(map(convert, expected))
         return convert(expected) if cls.nests == "check" else expected
@@ -605,9 +607,9 @@ class WrittenCheck(dict[str, object]):
 
 
 def check_names_in(table: Mapping[str, Any]) -> list[str]:
-    """Return the keys of a table that are names of checks, in the order written.
+    """Return the keys of a table that name its checks, in the order written.
 
-    A name counts only if its check claims the table: `{ type = "circle", radius = 3 }` is a value."""
+    A key such as `type` may also belong to a plain value: `{ type = "circle", radius = 3 }` names no check."""
     return [name for name in table if name in CHECK_CLASSES and CHECK_CLASSES[name].matches_table(table)]
 
 
@@ -708,9 +710,9 @@ def evaluate(
 ) -> CheckVerdict:
     """Return the verdict of a check on the value of an argument.
 
-    `given` is false if the argument was left out; then only an `optional` check holds. `equal` is the rule for plain
-    values and `equals`; the default is JSON's rule. Inside `any_of` and `all_of`, plain values and `equals` are
-    compared as in `one_of`.
+    `given` is false if the argument was left out. Then only an `optional` check holds. `equal` is the rule for plain
+    values and `equals`, by default JSON's rule. Inside `any_of` and `all_of`, plain values and `equals` are compared as
+    in `one_of`.
 
     Raises only CheckError: for `judged` without a judge in `context`, for `python` without `call_python` or if its
     function raises, and for `pattern` if the search takes too long."""

@@ -90,7 +90,8 @@ def clock_at(text: str, now: datetime) -> Clock:
 def wall_times(at: datetime, zone: tzinfo) -> list[datetime]:
     """Return the one or two times at which a zone's clocks show a date and time, each with its offset.
 
-    A time skipped by clocks put forward gets the offset before the change, as in PEP 495."""
+    When clocks are put forward, they skip some times. A skipped time gets the offset before the change, as in PEP
+    495."""
     first, second = (_with_own_offset(at.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
     if (first.utcoffset() or timedelta()) > (second.utcoffset() or timedelta()):
         return [first, second]
@@ -147,7 +148,9 @@ _DAYS = {"d": 1, "w": 7}
 
 @dataclass(frozen=True, slots=True)
 class RelativeTime:
-    """A time relative to a clock: `today` or `now`, amounts to add, and a time of day after `today`."""
+    """A time relative to a clock, such as `today+1d 15:00`.
+
+    `amounts` are numbers of units to add to `base`, and may be negative. `at` is a time of day, only with `today`."""
 
     base: Literal["today", "now"]
     amounts: tuple[tuple[int, Unit], ...] = ()

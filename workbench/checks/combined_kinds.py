@@ -65,9 +65,9 @@ class _Combined(CheckBase):
         return self.evaluate(value, context)
 
     def _found(self, value: JsonValue, context: CheckContext, decides: bool) -> list[tuple[CheckVerdict, CheckBase]]:
-        """Return the verdicts of the parts. Judges are not asked if another part already decides.
+        """Return the verdicts of the nested checks. If one of them decides the result, judges are not asked.
 
-        A part decides if its verdict is `decides`: false for `all_of`, true for `any_of` and `none_of`."""
+        A nested check decides by failing in `all_of` (`decides` is false), and by holding in `any_of` and `none_of`."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
         # Judges come last: they cost money and seconds.
         for part in sorted(self.parts, key=lambda part: has_kind(part, Judged)):
@@ -117,7 +117,7 @@ class AllOf(_Combined):
         return self._words(" and ", say)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        """Return the verdict of the worst part."""
+        """Return the verdict of the nested check with the worst result."""
         found = self._found(value, context, decides=False)
         verdict, part = min(found, key=lambda each: (each[0].holds, each[0].score))
         if verdict.holds:
@@ -159,7 +159,7 @@ class AnyOf(_Combined):
         return self._words(" or ", say)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        """Return the verdict of the best part."""
+        """Return the verdict of the nested check with the best result."""
         found = self._found(value, context, decides=True)
         verdict, _ = max(found, key=lambda each: (each[0].holds, each[0].score))
         if verdict.holds:
@@ -206,9 +206,9 @@ class NoneOf(_Combined):
         return f"not {self._words(' nor ', say)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        """Return a verdict that holds if the value meets no part.
+        """Return a verdict that holds if the value meets none of the nested checks.
 
-        Otherwise, the verdict names the first part that it meets."""
+        Otherwise, the verdict names the first check that the value meets."""
         for verdict, part in self._found(value, context, decides=True):
             if verdict.holds:
                 return CheckVerdict(0.0, False, with_because(f"excluded: {describe(part)}", part.because))
@@ -226,7 +226,8 @@ _COMMON: tuple[JsonValue, ...] = (ANY_TEXT, 0, "", 1, True, False, None, [], {})
 class Judged(CheckBase):
     """A value that meets written criteria in the judgement of a language model.
 
-    With a `scale` of two finite numbers, the judge rates the value on it, and the check holds from `at_least` on."""
+    With a `scale` of two finite numbers, the judge gives a number on the scale. The check holds if that number reaches
+    `at_least`."""
 
     kind = "judged"
     written = 'judged = "criteria"'

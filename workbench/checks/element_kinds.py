@@ -302,8 +302,8 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
 def _path_from(row: int, columns: Iterable[int], owners: Mapping[int, int], fits: Fits) -> list[tuple[int, int]]:
     """Search for a path from `row` to a free column. Return the new column of each row on the path.
 
-    The result is empty if there is no such path. `columns` are the free columns in search order, then the columns in
-    `owners`."""
+    Rows are checks and columns are elements. The result is empty if there is no such path. `columns` are the free
+    columns in search order, and then the columns in `owners`, which maps each taken column to its row."""
     reached_from: dict[int, int] = {}
     column_of: dict[int, int | None] = {row: None}
     waiting = deque([row])

@@ -101,7 +101,7 @@ def _expected(reads: str, given: Mapping[str, Any]) -> object:
 
 
 def as_written(value: object) -> object:
-    """Return an expected value as a suite writes it. TOML has no null, so a null at any depth becomes a check."""
+    """Return an expected value in its TOML form. TOML has no null, so a null at any depth is written as a check."""
     if value is None:
         return {"equals_null": True}
     if isinstance(value, Mapping):

@@ -1,4 +1,7 @@
-"""Validate values against JSON Schemas: plain schemas without jsonschema, others with jsonschema and a time limit."""
+"""Validates values against JSON Schemas.
+
+A schema with only common keywords is checked here, because importing jsonschema is slow. Any other schema is checked
+with jsonschema, with a time limit on pattern searches."""
 
 from __future__ import annotations
 
@@ -130,9 +133,9 @@ _MAX_LEVELS = 20
 
 
 def is_plainly_valid(schema: object) -> bool:
-    """Return whether a schema has only the commonest keywords, each valid by draft 2020-12.
+    """Return whether a schema is valid by draft 2020-12 and has only the common keywords that this module supports.
 
-    If False, the schema may still be valid; only jsonschema can tell."""
+    A schema for which this returns False may still be valid. jsonschema must decide."""
     return _is_schema(schema, _MAX_LEVELS)
 
 
@@ -221,15 +224,15 @@ _TABLES_OF_SCHEMAS = frozenset({"properties", "$defs"})
 
 
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
-    """Return whether a schema is plainly valid and its commonest keywords accept a value.
+    """Return whether a schema has only supported keywords, is valid, and accepts a value.
 
-    If False, the schema may still accept the value; only jsonschema can tell."""
+    If this returns False, the schema may still accept the value. jsonschema must decide."""
     plain = _without_dialect(schema)
     return is_plainly_valid(plain) and accepts(plain, value)
 
 
 def accepts(schema: object, value: object) -> bool:
-    """Return whether a schema that is plainly valid accepts a value, as `plainly_accepts` does."""
+    """Return whether a schema accepts a value. `is_plainly_valid` must hold for the schema."""
     if not isinstance(schema, Mapping):
         return schema is True
     if "additionalProperties" in schema and not _accepts_others(schema, value):
@@ -332,7 +335,7 @@ _EQUIVALENT_DIALECTS = (
 
 
 def _without_dialect(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema without `$schema` if the dialect does not change the meaning of the commonest keywords."""
+    """Remove `$schema` from a schema if its dialect gives the supported keywords the same meaning as draft 2020-12."""
     dialect = schema.get("$schema")
     if isinstance(dialect, str) and dialect.rstrip("#") in _EQUIVALENT_DIALECTS:
         return {name: value for name, value in schema.items() if name != "$schema"}

@@ -63,7 +63,7 @@ class _TextCheck(CheckBase):
 
 
 class Similar(_TextCheck):
-    """A text with a similarity of at least `threshold` to the expected one."""
+    """A text whose similarity to the expected text is at least `threshold`."""
 
     kind = "similar"
     written = 'similar = "text"'
@@ -417,7 +417,7 @@ class OfType(CheckBase):
 
 
 class EqualsText(CheckBase):
-    """A value equal to the expected one. Case, spaces and punctuation are ignored in all its texts."""
+    """A value equal to the expected value, if case, spaces and punctuation of its texts are ignored."""
 
     kind = "equals_text"
     written = "equals_text = v"
@@ -481,7 +481,7 @@ def _number_blind_weakness(check: CheckBase, text: str, hint: str) -> Iterator[W
 
 
 def _with_other_numbers(text: str) -> Iterator[str]:
-    """Yield a text with a digit changed, then with the sign and the decimal point of its number changed."""
+    """Yield two changed copies of a text: one with another digit, and one with another sign and decimal point."""
     digits = [index for index, character in enumerate(text) if character.isdigit()]
     for index in digits:
         yield text[:index] + ("2" if text[index] == "1" else "1") + text[index + 1 :]

@@ -71,7 +71,7 @@ _NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
 
 
 class Equals(CheckBase):
-    """A value equal to the expected one.
+    """A value equal to the expected value.
 
     `plain` is true if the suite writes the value alone instead of `{ equals = … }`."""
 
@@ -367,7 +367,7 @@ class Range(CheckBase):
 
 
 class Near(CheckBase):
-    """A number close to the expected one: within `tolerance`, or by Arcade's formula for a `value_range`."""
+    """A number close to the expected number: within `tolerance`, or by Arcade's formula for a `value_range`."""
 
     kind = "near"
     written = "near = n"
@@ -468,13 +468,11 @@ class Near(CheckBase):
     def closeness(self, actual: float) -> float:
         """Return how close a number is to `near`, at most 1.
 
-        - `value_range = [low, high]`: 1 - |e - a| with both numbers scaled to the range, as in Arcade's numeric critic;
-        negative for a distant number.
+        With `value_range = [low, high]`, this is 1 - |e - a| with both numbers scaled to the range, as in Arcade's
+        numeric critic. It is negative for a distant number. With `tolerance`, this is 1 within the tolerance, and falls
+        linearly to 0 at twice the tolerance. Integers are compared exactly.
 
-        - `tolerance`: 1 within the tolerance, then falling linearly to 0 at twice the tolerance; integers are compared
-        exactly.
-
-        Raises ValueError or OverflowError if there is nothing to compare."""
+        Raises ValueError or OverflowError if the closeness is not a finite number."""
         if self.value_range is not None:
             low, high = map(float, self.value_range)
             # The order of operations is Arcade's, so the last digits agree.

@@ -1,4 +1,4 @@
-"""JSON values: comparing, reading and showing them; and references to variables, modules and functions.
+"""Functions to compare, read and write JSON values, and to recognise the names of modules and functions.
 
 Values are compared for equality, as numbers, as similar texts, as times or as durations."""
 
@@ -396,9 +396,9 @@ def _is_iso_format(text: str) -> bool:
 
 
 def has_offset(text: str) -> bool:
-    """Return whether a time has an offset.
+    """Return whether a time has an offset from UTC.
 
-    An unreadable time counts as having one, because it is reported separately."""
+    Return True for a text that is not a time, because that fault is reported separately."""
     try:
         return read_timestamp(text).tzinfo is not None
     except (ValueError, OverflowError):

@@ -223,7 +223,9 @@ def _alone(calls: Iterable[int], outcome: str, credit: float) -> Iterator[CallPa
 
 
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
-    """Return the quantities in the formula of a mode. Exact mode omits missing calls, because they cost nothing."""
+    """Return the quantities in the formula of a mode.
+
+    They leave out missing calls in exact mode, where these cost nothing."""
     outcomes = [line.outcome for line in lines]
     matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
     if mode == "flexible":

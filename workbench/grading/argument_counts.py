@@ -9,9 +9,10 @@ from workbench.dataclasses import dataclass
 
 
 class ToolArguments(NamedTuple):
-    """The calls of one tool in numbers:
+    """The number of calls of one tool, by the validity of their arguments.
 
-    `checked` by its schema, `valid` by its schema, `unknown` if it has no schema."""
+    `checked` calls were validated against the tool's schema, and `valid` calls passed. `unknown` calls had no
+    schema."""
 
     tool: str
     valid: int

@@ -122,7 +122,7 @@ class CallCritics(NamedTuple):
     """The critics of an expected call.
 
     `weight` is the sum of the critics' weights. `pairing_arguments` are the arguments that influence the pairing.
-    `always_all` is true if no critic expects null or is optional."""
+    `always_all` is true if every critic applies to every call: none is optional, and none expects null."""
 
     critics: tuple[Critic, ...]
     weight: float
@@ -157,8 +157,9 @@ def _weighted(critics: Sequence[Critic]) -> CallCritics:
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
     """Return the critics of each expected call. A call without `args` has none, because any arguments are right.
 
-    An argument that has only a default in the tool's schema is recorded but not judged. Raises GradingError if
-    `arcade_compatible` is set and an argument name has different checks or weights within the case."""
+    An argument that the suite does not list, but that has a default in the tool's schema, gets a critic without weight.
+    Raises GradingError if `arcade_compatible` is set and an argument name has different checks or weights within the
+    case."""
     if arcade_compatible:
         return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
     return [_of_call(call, registry) for call in calls]
@@ -429,7 +430,7 @@ class CriticPairing:
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Pair each expected call with a call of its tool, then wildcards with any call, then the rest in order."""
+        """Pair expected calls with calls of their tool, then those of any tool (`"*"`), then the rest in order."""
         columns_of: dict[str, list[int]] = {}
         for column in columns:
             columns_of.setdefault(self._called_names[column], []).append(column)
@@ -667,7 +668,9 @@ def _decide(
     pairings: Sequence[CallPairing],
     grading: Grading,
 ) -> tuple[float, Verdict, str, Mapping[str, float]]:
-    """Return score, verdict, reason and the two sums, by the first rule of docs/graders.md that applies."""
+    """Return score, verdict, reason, and the earned and possible credit. The first rule that applies decides.
+
+    `docs/graders.md` lists the rules. The credit is missing if a rule decides before scoring."""
     # The order of the rules is Arcade's: quantity, both empty, selection, no critics, then the pairs.
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):

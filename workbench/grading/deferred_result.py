@@ -1,4 +1,6 @@
-"""Results whose non-deciding graders grade the run later, off the path of requests."""
+"""Results whose other grades are computed only when they are first read, so that they delay no model request.
+
+The other grades are those of the graders that do not decide the status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `dimensions` grader: the score adds up precision, recall, parameters and content; latency is only reported.
+"""The `dimensions` grader. The score adds up precision, recall, parameters and content. Latency is only reported.
 
 It is the published five-dimension tool evaluator, with the repairs listed in `docs/graders.md`."""
 
@@ -133,9 +133,9 @@ def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
 class _Compared:
     """The comparison of an expected call with an actual call.
 
-    `score` is the mean credit of the arguments. `entries` is the number of credits, and `halves` is their sum in
-    halves. `found` lists each argument with its check, its verdict and its credit in halves. The credit is `None` for
-    an argument without an entry."""
+    `score` is the mean credit of the arguments. `entries` is the number of credits in the mean. `halves` is their sum
+    times two, an integer, so sums are exact. `found` lists each argument with its check, its verdict and its credit
+    times two. The credit is `None` for an argument that is not in the mean."""
 
     halves: int
     entries: int
@@ -152,9 +152,9 @@ def _paired(
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
     """Pair the expected calls with actual calls.
 
-    Returns the pairings of all calls, the tools that were called too few times, and whether this is certainly the
-    pairing with the best parameter score. With `first_call_for_all`, all expected calls of a tool are compared with its
-    first call, as published."""
+    Returns the pairings of all calls, the tools that were called too few times, and whether no other pairing can have a
+    better parameter score. With `first_call_for_all`, all expected calls of a tool are compared with its first call, as
+    in the published system."""
     made: dict[str, list[int]] = {}
     for index, record in enumerate(calls):
         made.setdefault(record.tool, []).append(index)
@@ -298,9 +298,9 @@ argument."""
 
 
 def _published_parts(args: Checks) -> Iterator[tuple[str, Check]]:
-    """Yield the checks of arguments, with a required value and each of its validators as separate checks.
+    """Split the checks of arguments as the published system has them: a required value, and separate validators.
 
-    The published system allows both for one argument. A suite writes them as `all_of` with the value first."""
+    A suite writes the value and its validators as `all_of`, with the value first."""
     for name, check in args.items():
         if not isinstance(check, AllOf) or check.optional:
             yield name, check
@@ -316,8 +316,8 @@ def _compared(
 ) -> _Compared:
     """Compare an expected call with an actual call.
 
-    A right argument earns 1, a wrong value ½, and an absent argument 0. A forbidden argument that was given adds an
-    entry of 0. So does a validator that fails."""
+    A right argument earns 1, a wrong value ½, and an absent argument 0. A forbidden argument that was given and a
+    validator that fails each add a credit of 0 to the mean."""
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     halves = entries = 0

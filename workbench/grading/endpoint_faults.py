@@ -174,7 +174,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
-    """Return the calls at the end of a model's thoughts, if the thoughts end with a marked call."""
+    """Return the last call in a model's thoughts, if the thoughts end with a call in a chat template's notation."""
     # Earlier calls in the thoughts may be abandoned plans.
     if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
         return ()
@@ -408,7 +408,7 @@ def _literal(text: str) -> list[JsonValue]:
 
 
 def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
-    """Return the name and arguments of each value, or `None` twice for a value that is not a call."""
+    """Return the name and the arguments of each value that is a call. Both are `None` for any other value."""
     found: list[tuple[object, object]] = []
     for value in values:
         inner = value
@@ -422,7 +422,7 @@ def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
 
 
 def _with_arguments(value: JsonValue) -> JsonValue:
-    """Give a call without arguments empty arguments. After a template's mark, a name alone is a call."""
+    """Add empty arguments to a call that has only a name. After a template's mark, such a call is complete."""
     if isinstance(value, list):
         return list(map(_with_arguments, value))
     if isinstance(value, dict) and value.keys().isdisjoint((*_ARGUMENT_KEYS, *_LIST_KEYS, "function", "function_call")):
@@ -657,7 +657,7 @@ def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
 
 
 def _objects_in(raw: str) -> str:
-    """Describe arguments that were sent several times. Return an empty text for any other arguments."""
+    """Describe arguments that an endpoint sent several times. Return an empty text for any other arguments."""
     decoder, at, objects = json.JSONDecoder(), 0, list[JsonValue]()
     try:
         while at < len(raw):

@@ -1,6 +1,7 @@
 """Explanations of grades: the formula of the published system, with the numbers of a run filled in.
 
-Scores come from the graders; nothing is graded again here. Tests check that the filled formula yields the score."""
+The scores come from the graders and are not computed again here. Tests check that the filled formula yields the
+score."""
 
 from __future__ import annotations
 
@@ -157,10 +158,10 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
 class Contribution:
     """The contribution of one pairing to the score of a grade.
 
-    `formula` shows how the pairing's credit was computed. `share` is the contribution to the score, `most` the largest
-    possible contribution. Both are 0 for an extra call that costs nothing. Both are `None` under `dimensions`, which
-    does not add up pairings; there `formula` is that of the parameter score. `arguments` is the credit of the arguments
-    if some of them were unexpected, otherwise `None`."""
+    `formula` shows how the pairing's credit was computed. `share` is the contribution to the score, and `most` the
+    largest possible contribution. Both are 0 for an extra call that costs nothing. Under `dimensions`, which does not
+    add up pairings, both are `None`, and `formula` is the formula of the parameter score. `arguments` is the credit of
+    the arguments if some of them were unexpected, otherwise `None`."""
 
     formula: Term | None
     share: float | None
@@ -172,7 +173,8 @@ class Contribution:
 class GraderExplanation:
     """The parts of an `Explanation` that depend on the grader.
 
-    `shortcut` is empty if the formula decided. `rule` is empty if the formula in words is complete."""
+    `shortcut` describes the rule that decided before scoring, and is empty if the formula decided. `rule` describes the
+    formula if its own words do not suffice, and is otherwise empty."""
 
     formula: Term
     shortcut: str
@@ -318,7 +320,7 @@ def _decision_account(line: CallPairing, items: float) -> Contribution | None:
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
-    """Return the credit of a pairing's arguments if some of them are unexpected, otherwise `None`."""
+    """Return the formula of the arguments' credit with unexpected arguments, or `None` if none is unexpected."""
     listed = [verdict for verdict in line.arguments if verdict.listed]
     unlisted = len(line.arguments) - len(listed)
     if not listed or not unlisted:
@@ -577,7 +579,7 @@ class DimensionTerm(NamedTuple):
 def dimension_terms(grade: Grade, keywords: int) -> tuple[DimensionTerm, ...]:
     """Return the dimensions of a grade's score. `keywords` is the number of keywords that the case requires.
 
-    The result is empty for other graders, and for a run with calls if the case forbids all calls."""
+    The result is empty for the grade of another grader, and for a run with calls if the case forbids all calls."""
     numbers = grade.numbers
     if grade.grader != "dimensions" or "content" not in numbers:
         return ()

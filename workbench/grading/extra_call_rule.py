@@ -1,4 +1,4 @@
-"""The rule of a case about surplus calls, applied to one run."""
+"""The rule of a case about extra calls, applied to one run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ExtraCallRule:
         return frozenset([index for index, record in enumerate(calls) if self.is_free(index, record.tool)])
 
     def is_free_tool(self, tool: str) -> bool:
-        """Return whether extra calls of a tool cost nothing, because the rule names the tool or it only reads."""
+        """Return whether the rule frees extra calls of a tool, by its name or because the tool only reads."""
         match self.written:
             case "allow_read_only":
                 return tool in self.read_only

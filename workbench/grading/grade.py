@@ -60,7 +60,9 @@ class Judgement:
         return CheckVerdict((self.number - low) / (high - low), self.holds, rated, number=self.number)
 
     def by(self, check: Judged) -> Judgement:
-        """Return the judgement for a check. If the check rates a value, its `at_least` decides `holds`."""
+        """Return the judgement under the conditions of a check.
+
+        If the check rates a value, its `at_least` decides `holds`."""
         # Checks with the same scale share one rating, but each check has its own minimum.
         if self.number is None or check.at_least is None:
             return self
@@ -69,7 +71,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeUsage:
-    """The use of judges: questions, tokens and US dollars. The run's own use does not include it.
+    """The use of judges: questions, tokens and US dollars. The usage of the run itself does not include it.
 
     `usage` and `cost_usd` are `None` if they are unknown."""
 
@@ -113,7 +115,8 @@ class KnownJudgements:
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
         """Return the judgement of a value, or `None` if there is none. `value` is the text from `judged_value`.
 
-        The judging model must be the model in the check, otherwise `chosen`. Without either, any model fits."""
+        The judgement must come from the model that the check names, or else from the model `chosen`. If both are
+        `None`, any model's judgement is returned."""
         found = self._by_value.get((check.judged, check.scale, value), {})
         model = check.model or chosen
         judgement = found.get(model) if model is not None else next(iter(found.values()), None)
@@ -232,10 +235,10 @@ class Issue(NamedTuple):
 class ArgumentVerdict(NamedTuple):
     """The result of one check for one argument of a paired call.
 
-    `holds` is `None` if the argument was recorded and not judged. `score` is in 0..`weight` (unclamped with
-    `arcade_compatible`). `counted` is false if the weight is left out of the denominator. `listed` is false for an
-    argument that was given although the expected call does not list it. The weight of such an argument is 0, and its
-    score is 0 or below. The run fails if a `required` argument does not hold, regardless of the score."""
+    `holds` is `None` if the argument was recorded and not judged. `score` is in 0..`weight`, or unclamped with
+    `arcade_compatible`. `counted` is false if the weight does not count in the score's denominator. `listed` is false
+    for an argument that was given although the expected call does not list it. The weight of such an argument is 0, and
+    its score is 0 or below. The run fails if a `required` argument does not hold, regardless of the score."""
 
     argument: str
     holds: bool | None
@@ -271,7 +274,7 @@ class CallPairing(NamedTuple):
 
 
 class PublishedGrade(NamedTuple):
-    """The grade that the published rule gives a run whose extra calls are free only by the suite's `extra_calls`.
+    """The grade that the published system gives a run, kept if the suite's `extra_calls` make the run's grade differ.
 
     The fields are the first fields of `Grade`."""
 

@@ -568,8 +568,8 @@ class TrustError(Exception):
 class _Entry:
     """The trust in one suite: the fingerprint of its needs, and its code files.
 
-    `files` is `None` in an entry of an earlier version, which did not compare the content of files. `passed` are the
-    shell variables that the suite's commands may get."""
+    `files` is `None` in an entry that an earlier version of Workbench wrote, because it did not compare the content of
+    files. `passed` are the shell variables that the suite's commands may get."""
 
     fingerprint: str
     files: tuple[CodeFile, ...] | None = None
@@ -606,9 +606,9 @@ class TrustStore:
         return entry.files is None or entry.files == needs.files
 
     def changed_files(self, suite_path: Path, needs: SuiteNeeds) -> tuple[str, ...]:
-        """Return the paths of code files that have changed since the suite was trusted.
+        """Return the paths of the code files that changed since the suite was trusted.
 
-        The result is empty if something else has changed too."""
+        The result is empty if the suite was never trusted or if its other needs changed."""
         entry = self._read().get(str(_known_as(suite_path)))
         if entry is None or entry.files is None or entry.fingerprint != needs.fingerprint:
             return ()
@@ -621,7 +621,7 @@ class TrustStore:
         self._update(str(_known_as(suite_path)), needs, lambda _entry: True)
 
     def add_files(self, suite_path: Path, needs: SuiteNeeds) -> None:
-        """Add the present code files to an entry of an earlier version, which has none.
+        """Complete an entry that an earlier version of Workbench wrote without code files: store the present files.
 
         Raises TrustError if the file cannot be written."""
         known_as = str(_known_as(suite_path))

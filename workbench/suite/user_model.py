@@ -1,4 +1,4 @@
-"""The user of a conversation as a suite writes it: a script of messages, or a goal for a model to play."""
+"""The user of a conversation: a script of messages, or a goal for a model that plays the user."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class UserTable(Frozen):
     """The user of a conversation: scripted with `messages`, or played by a model with `goal`.
 
     If no message of the script fits, the user sends `otherwise`, up to `patience` times. A played user begins with
-    `opening`. A message that breaks the user's rules is tried again up to `tries` times. With `vary`, each repeat asks
-    the model anew. The run ends after `max_turns` messages, or once `stop` holds."""
+    `opening`. A message that breaks the user's rules is tried again up to `tries` times. With `vary`, repeats of a run
+    do not share cached messages of the played user. The run ends after `max_turns` messages, or once `stop` holds."""
 
     messages: Items[ScriptedMessage] = ()
     otherwise: NonEmpty = OTHERWISE
@@ -147,7 +147,7 @@ WrittenUser = Annotated[
 class SaidText(Frozen):
     """A text that some answer must contain.
 
-    With `after_tool`, it must be an answer after the last call of that tool."""
+    With `after_tool`, only answers after the last call of that tool count."""
 
     text: NonEmpty
     after_tool: NonEmpty | None = None

@@ -1,6 +1,6 @@
-"""Rules of a conversation's user and of the checks after the conversation.
+"""Validation rules for the user of a conversation, and for the checks after the conversation.
 
-They read parsed TOML, like `suite.rules`."""
+They read parsed TOML, as `workbench.suite.rules` does."""
 
 from __future__ import annotations
 

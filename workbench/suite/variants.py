@@ -84,7 +84,9 @@ def variant_of(suite: Suite, target: str) -> Variant | None:
 
 
 def has_variant_of(suite: Suite, target: str) -> bool:
-    """Return whether the suite has the variant of a run's target. True if the target has none."""
+    """Return whether the suite has the variant that a run's target names.
+
+    Return True if the target names no variant."""
     name = variant_name_of(target)
     return name is None or any(variant.name == name for variant in suite.variants)
 
