@@ -1,4 +1,4 @@
-"""The needs of runs, gradings and servers on this machine, and the user's approval of them.
+"""What suites need on this machine (programs, code, models, variables), and the user's approval of it.
 
 `Needs` reads everything outside the suites: settings, environment, the code to import. Then the command line or the app
 asks the user. The `Approval` keeps everything that was read. Nothing is read again, so runs use exactly the approved
@@ -48,10 +48,10 @@ _NOTHING_TYPED: TypedServers = {}
 
 @dataclass(frozen=True)
 class TypedPart:
-    """A request for approval in which the user typed some of the servers.
+    """The needs of an approval request that do not come from servers typed by the user.
 
-    `before` holds the needs of the request before the user typed servers, and `all_before` those of the whole suite.
-    `others` holds the needs of the request without the typed servers."""
+    `before` are the needs of the request before the user typed the first server, and `all_before` those of the whole
+    suite. `others` are the present needs without the typed servers."""
 
     before: SuiteNeeds
     all_before: SuiteNeeds
@@ -60,12 +60,12 @@ class TypedPart:
 
 @dataclass(frozen=True)
 class ApprovalRequest:
-    """The needs of one suite that the user is asked to approve.
+    """The needs of one suite, for the user to approve.
 
-    `all_needs` are all needs of the suite, and `needs` are those to approve now. `asked` are the models that would be
-    called now. Unless `must_ask` is set, the suite can be used without trust. `can_run_on_mocks` means that mocks alone
-    are enough to run the suite. `from_history` means that some needs come from the history instead of the suite's file.
-    `typed` is set if the user typed some servers."""
+    `needs` are the needs to approve now, and `all_needs` those of the whole suite. `asked` are the models that would be
+    called now. If `must_ask` is false, the suite can be used without approval. `can_run_on_mocks` means that the suite
+    can run without its servers. `from_history` means that some needs come from the history instead of the suite's file.
+    `typed` is set if the user typed some of the suite's servers."""
 
     file: SuiteFile
     needs: SuiteNeeds
@@ -79,7 +79,7 @@ class ApprovalRequest:
 
     @property
     def needs_to_ask(self) -> SuiteNeeds:
-        """The needs that the user is asked about: all except those of servers that the user typed."""
+        """The needs that the user is asked about. Servers that the user typed are left out."""
         if self.typed is None:
             return self.needs
         return self.typed.others
@@ -87,9 +87,9 @@ class ApprovalRequest:
 
 @dataclass(frozen=True)
 class Approval:
-    """The approved access to models, and the approved needs (`grants`) of suites by path.
+    """What the user approved: the needs of suites by path (`grants`), with the models as they were resolved (`specs`).
 
-    A suite without a grant starts nothing, imports nothing, and calls only the user's own models."""
+    A suite without a grant starts nothing, imports nothing, and calls only models from the user's own settings."""
 
     specs: ModelSpecs = field(repr=False)
     grants: Mapping[Path, Grant]
@@ -126,7 +126,7 @@ class Needs:
         *,
         typed: TypedServers = _NOTHING_TYPED,
     ) -> Needs:
-        """Read the needs of runs. Models in `known` are not resolved again."""
+        """Read the needs of runs. Models that `known` has resolved are not resolved again."""
         runs = tuple(runs)
         specs = _specs(program, known)
         specs.load(runs)
@@ -159,7 +159,7 @@ class Needs:
 
     @classmethod
     def of_servers(cls, files: Iterable[SuiteFile], program: Program, *, typed: TypedServers = _NOTHING_TYPED) -> Needs:
-        """Read the needs of starting the servers of valid suites by hand."""
+        """Read what valid suites need to start their servers outside a run, for example to list tools."""
         specs = _specs(program)
         requests = []
         for file in files:
@@ -174,9 +174,10 @@ class Needs:
 
     @classmethod
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
-        """Read the needs of grading cases of valid suites.
+        """Read what grading needs for cases of valid suites.
 
-        `judges` adds the requests to judges. Suites that need nothing for grading get no request."""
+        With `judges`, the models that judge answers are included. Suites that need nothing for grading get no
+        request."""
         specs = _specs(program)
         by_suite: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
         for file, case in cases:
@@ -198,7 +199,7 @@ class Needs:
         return cls(tuple(requests), specs)
 
     def approved(self, suites: Collection[Path] | None = None) -> Approval:
-        """Return the approval of some suites, or of all suites."""
+        """Return an approval of all needs of `suites`, or of every suite if `suites` is `None`."""
         grants = {}
         for request in self.requests:
             if suites is None or request.file.path in suites:
@@ -255,9 +256,9 @@ class PendingApproval:
         self.questions = tuple(ApprovalQuestion(tuple(group), trust.lines(group[0])) for group in alike.values())
 
     def answer(self, question: ApprovalQuestion, answer: ApprovalAnswer) -> tuple[str, ...]:
-        """Apply an answer to a question. Returns messages if the answer cannot be stored.
+        """Apply an answer to a question. Returns a message for each grant that cannot be stored.
 
-        Even then, the request is granted until the program ends."""
+        A grant that cannot be stored still holds until the program ends."""
         problems = []
         for request in question.requests:
             if answer == "no":
@@ -276,20 +277,20 @@ class PendingApproval:
 
 
 def needs(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
-    """Return the needs of a plan's runs: programs, imports, and endpoints with their keys.
+    """Return what a plan's runs need: programs, imports, and endpoints with their keys.
 
     Settings, environment and the code to import are read here, and not again by the runs."""
     return Needs.of_runs(plan.runs, plan.program, plan.specs, typed=typed)
 
 
 def all_typed(file: SuiteFile) -> TypedServers:
-    """Return all servers of a valid suite in the form of servers that the user typed."""
+    """Return all servers of a valid suite, as if the user had typed them."""
     assert file.suite is not None
     return {file.path: tuple(map(TypedServer, file.suite.servers))}
 
 
 class Trust:
-    """The requests that the user has granted, which need no further question.
+    """The needs that the user has already granted, so that no question is necessary.
 
     With `all_of_them`, the user trusts every suite until the program ends."""
 
@@ -306,7 +307,7 @@ class Trust:
         return self._all_of_them or self._covers(request, request.all_needs)
 
     def covers_model(self, need: ModelNeed) -> bool:
-        """Return whether the user has allowed requests to a model until the program ends."""
+        """Return whether the user has approved requests to a model since the program started."""
         return self._all_of_them or any(need in needs.models for _, needs in self._once)
 
     def _covers(self, request: ApprovalRequest, needs: SuiteNeeds) -> bool:
@@ -321,10 +322,10 @@ class Trust:
         return True
 
     def grant_typed(self, needs: Needs) -> tuple[str, ...]:
-        """Grant permanently each request that lacks only a grant for servers that the user typed.
+        """Grant each request permanently if only its typed servers are not yet granted.
 
-        Returns messages about grants that cannot be stored. A grant covers exactly the typed servers. It ends when a
-        command, its folder, a variable or the imported code changes."""
+        Typing a server counts as approving it. The grant covers exactly the typed servers, and ends when a command, its
+        folder, a variable or the imported code changes. Returns a message for each grant that cannot be stored."""
         problems = []
         for request in needs.requests:
             if not request.must_ask or (granted := self._granted_by_typing(request)) is None:
@@ -418,11 +419,11 @@ def _passed(needs: SuiteNeeds, specs: ModelSpecs) -> tuple[str, ...]:
 
 
 def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
-    """Return all needs of a valid suite, without the files of its code.
+    """Return all needs of a valid suite, without hashes of its code files.
 
     The needs are programs, modules, files and functions of the suite, and the models defined by the suite and by the
-    `workbench.toml` beside it. The user's own models need no trust. Models that cannot be resolved are omitted because
-    they cannot be asked. Raises ValueError for a suite with errors."""
+    `workbench.toml` beside it. Models from the user's own settings need no approval. Models that cannot be resolved are
+    omitted because they cannot be called. Raises ValueError for a suite with errors."""
     if file.suite is None:
         raise ValueError(f"{file.path} has problems and cannot be run")
     try:
@@ -440,7 +441,7 @@ def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
 
 
 def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
-    """Add the models that a suite's runs would call to the needs of the suite.
+    """Add the models that a suite's runs would call to the suite's needs.
 
     In a resumed batch, the history may name models that the suite does not name."""
     if set(asked) <= set(needs.models):
@@ -449,9 +450,10 @@ def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
 
 
 def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
-    """Add the agents that a suite's runs would start to the needs of the suite.
+    """Add the agents that a suite's runs would start to the suite's needs.
 
-    Agents that the user chose are left out. A history from elsewhere may name agents that the suite does not name."""
+    Agents that the user chose need no approval. A history from another machine may name agents that the suite does not
+    name."""
     commands = {*needs.commands}
     for run in runs:
         if run.model_of_suite and run.subject is not None and run.subject.is_agent:
@@ -462,7 +464,7 @@ def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
 
 
 def models_asked(runs: Iterable[PlannedRun], specs: ModelSpecs) -> frozenset[ModelNeed]:
-    """Return the models and judges that some runs would call and that need trust."""
+    """Return the models and judges that the runs would call and that the user must approve."""
     found: set[ModelNeed] = set()
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
     for run in runs:
@@ -488,7 +490,9 @@ def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], spe
 def judges_asked(
     file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs, *, mocks: bool = True
 ) -> frozenset[ModelNeed]:
-    """Return the judges that the checks of cases or mocks in a valid suite would need."""
+    """Return the judges that the user must approve before the cases can be graded.
+
+    With `mocks`, judges that decide which mock answers are included."""
     assert file.suite is not None
     by_model: dict[str | None, Judged] = {}
     for case in cases:
@@ -506,7 +510,7 @@ def judges_asked(
 
 
 def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> frozenset[ModelNeed]:
-    """Return the models that would play the users of cases in a valid suite and that need trust."""
+    """Return the models that would play the cases' users and that the user must approve."""
     found = set()
     for case in cases:
         try:
@@ -519,9 +523,10 @@ def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> 
 
 
 def can_run_on_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: StoredListings) -> bool:
-    """Return whether an untrusted suite can run without its servers, because their tools are stored.
+    """Return whether an untrusted suite can run on mocks, without its servers.
 
-    `asked` holds the models that the runs would call and that need trust."""
+    The model needs definitions of tools, so the list of tools of each server must be stored from an earlier start.
+    `asked` are the models that the runs would call and that need approval. If there are any, the suite cannot run."""
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
         return False
@@ -530,7 +535,7 @@ def can_run_on_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: St
 
 
 def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[ModelNeed]) -> SuiteNeeds:
-    """Return what the grading of cases of a valid suite needs: the functions of checks, and `judges`."""
+    """Return what grading needs for cases of a valid suite: Python functions that checks call, and `judges`."""
     assert file.suite is not None
     needs = needs_trust(_graded_by(file.suite, tuple(cases)), file.path)
     return SuiteNeeds(needs.folder, python=needs.python, models=tuple(sorted(judges, key=str)))
@@ -544,12 +549,14 @@ def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
 def needs_asking(spec: ModelSpec) -> bool:
     """Return whether the user must approve a model.
 
-    This holds if its address comes from the suite or the project instead of the user."""
+    Approval is needed if the model's address comes from the suite or the project instead of the user's settings."""
     return spec.origin in ("suite", "project")
 
 
 def spec_of(name: str, suite: Path, specs: ModelSpecs, *, by_suite: bool) -> ModelSpec | None:
-    """Return the address and settings of a model; `None` if it needs no endpoint or cannot be resolved."""
+    """Return the address and settings of a model; `None` if it needs no endpoint or cannot be resolved.
+
+    `by_suite` means that the suite names the model, instead of the user."""
     try:
         return specs.of_model(name, suite, by_suite=by_suite)
     except ConfigError:

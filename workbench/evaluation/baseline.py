@@ -1,4 +1,4 @@
-"""The baseline of a batch: an earlier batch to compare with."""
+"""A baseline: an earlier batch with which a batch is compared."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _MAX_NAMED = 5
 def changed_suites(
     history: History, baseline: BatchRow, suites: Iterable[SuiteRef], same: SameSuites
 ) -> dict[SuiteRef, Suite | None]:
-    """Return the suites whose text differs from that in the baseline, each with its earlier version.
+    """Return the suites whose text has changed since the baseline, each with its earlier version.
 
-    The value is `None` if the earlier text cannot be read."""
+    The earlier version is `None` if its text cannot be read."""
     now = {suite.key: suite for suite in suites}
     found: dict[SuiteRef, Suite | None] = {}
     for then in baseline.suites:
@@ -64,9 +64,9 @@ def changed_suites(
 
 
 def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
-    """Yield the ids of the cases that had expectations before and have none now.
+    """Yield the ids of cases that had expectations before and have none now.
 
-    If the earlier text cannot be read, every case without expectations counts."""
+    If `before` is `None`, the earlier text cannot be read, and every case without expectations is yielded."""
     expected = set()
     if before is not None:
         for case in before.cases:
@@ -80,7 +80,7 @@ def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
 def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collection[str]) -> str | None:
     """Return a sentence on the changes to a suite; `None` if only comments or layout changed.
 
-    Cases in `urgent` are named first."""
+    Cases whose ids are in `urgent` are named first."""
     if before is None:
         return f"{path} changed since the baseline: its earlier text cannot be read"
     if parts := [*_differences(before, after, urgent)]:
@@ -121,7 +121,7 @@ OfferedTools = Callable[[CellKey], Sequence[ToolDefinition]]
 
 
 def notes_on_tools(diff: BatchDiff, before: OfferedTools, after: OfferedTools) -> Iterator[str]:
-    """Yield a sentence on each tool definition that changed in broken cases."""
+    """Yield a sentence that names the tools whose definitions changed in cases that broke, if there are any."""
     broke = compared_cases(diff)
     found: Counter[str] = Counter()
     cases = 0
@@ -140,7 +140,7 @@ def notes_on_tools(diff: BatchDiff, before: OfferedTools, after: OfferedTools) -
 
 
 def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
-    """Return the broken cases whose tools are compared, in order, as keys of a dictionary."""
+    """Return the cases that broke and whose tools are compared. A dictionary keeps them in order."""
     compared: dict[CellKey, None] = {}
     for change in diff.of("broke")[:_MAX_COMPARED_CASES]:
         compared[change.suite, change.case_id, change.model] = None
@@ -150,7 +150,7 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
     """Return a function that finds the tools offered to the cases of a batch.
 
-    `earlier` maps the suites of the earlier batch to those of the later batch."""
+    For the earlier batch of a comparison, `earlier` maps the keys of its suites to those of the later batch."""
     # All runs of a case were offered the same tools, so the first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
     # If two different models are compared, the earlier batch stores the case under its own model.
@@ -199,7 +199,8 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 class Baseline:
     """The runs of an earlier batch, for the comparison with a new batch.
 
-    `suites` are the current suites by path, as the history would store them. `planned` are the cases that will run."""
+    `suites` and `planned` describe the new batch: its suites by path, with the keys under which the history stores
+    them, and the cases that will run."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -219,7 +220,7 @@ class Baseline:
 
     @property
     def test_refusal(self) -> str | None:
-        """Why a paired test against this baseline is impossible or invalid; `None` if it is valid."""
+        """Why a paired test against this baseline is impossible or invalid; `None` if it is possible and valid."""
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:
             return f"batch {number} could stop early (--until), so a test against it would be invalid"
@@ -318,9 +319,9 @@ def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
 
 
 def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
-    """Return a batch of the history as the baseline of a plan, with its latest grades, and notices about it.
+    """Return the stored batch `which` as the baseline of a plan, with its latest grades, and notices about it.
 
-    Raises HistoryError if there is no such batch, or if it has no run of the planned cases."""
+    `file` is the history. Raises HistoryError if there is no such batch, or if it has no run of the planned cases."""
     home = plan.program.environment.home
     suites = {str(each.path): _as_stored(each, home) for each in plan.files}
     planned = set()
@@ -344,9 +345,10 @@ def baseline_of_batch(
     suites: Mapping[str, Suite],
     fail_on: FailOn | None = None,
 ) -> tuple[Baseline, list[str]]:
-    """Return a batch of a history as the baseline of another batch, and notices about it, like `baseline_of`.
+    """Return the stored batch `which` as the baseline of another stored batch, and notices about it.
 
-    `suites` are the suites of the later batch at that time, by path."""
+    `batch`, its `runs`, and `suites` (by path, as they were then) belong to the later batch. Raises HistoryError like
+    `baseline_of`."""
     planned = frozenset((run.suite.key, run.case_id, run.model) for run in runs)
     known = batch.suites_by_path
     return _baseline(which, file, known, planned, suites, fail_on, batch.number)
@@ -400,8 +402,8 @@ def _selected(
 ) -> Iterable[RunRow]:
     """Yield the runs of a baseline that can be compared with the planned runs.
 
-    `planned` has the ids of cases by suite. `whole` names the suites of which all cases are planned. All runs of these
-    suites are yielded, because a case that is missing now counts as removed."""
+    `planned` has the ids of planned cases by suite. `whole` names the suites of which all cases are planned. All runs
+    of these suites are yielded: if the suite no longer has a case, the comparison reports the case as removed."""
     for run in runs:
         key = same.get(run.suite.key, run.suite.key)
         if not run.is_fork and (key in whole or run.case_id in planned.get(key, ())):

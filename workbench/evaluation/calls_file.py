@@ -1,6 +1,6 @@
-"""Files of calls: the calls of an agent that ran elsewhere, for each case of a suite.
+"""Files of calls: the tool calls that an agent made outside this program, for each case of a suite.
 
-The calls are graded like recordings."""
+The calls are graded like the recordings of runs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
-    """Yield a message with both places for each key that occurs twice in an object of a JSON text.
+    """Yield a message for each key that occurs twice in an object of a JSON text, with both places.
 
-    The text is valid JSON, but parsers silently use the last value. `first_line` is the number of the text's first
+    JSON allows repeated keys, but parsers silently use the last value. `first_line` is the number of the text's first
     line."""
     objects: list[dict[str, int] | None] = []
     before = ""
@@ -93,8 +93,8 @@ AGENT = "given calls"
 class GivenRunDocument(RunDocument):
     """A run in a file of calls.
 
-    `started_at` is the start of the run, with an offset. If a `clock` has no time, relative dates count from
-    `started_at`."""
+    `started_at` is the start of the run, with an offset from UTC. Relative dates in the case count from `started_at` if
+    the case's `clock` shows no time."""
 
     started_at: Annotated[str, AfterValidator(_time_with_offset)] = ""
 
@@ -105,7 +105,7 @@ class GivenRunDocument(RunDocument):
 
 
 class RunsDocument(Frozen):
-    """Several runs of a case."""
+    """The runs of a case that ran more than once."""
 
     runs: Annotated[Items[GivenRunDocument], Field(min_length=1)]
 
@@ -297,7 +297,8 @@ def runs_given(
 ) -> tuple[list[GivenRun], list[str]]:
     """Return the runs in a file of calls at `path`, and messages about problems.
 
-    `file` is the valid suite. Problems are unknown cases, and cases of the suite without calls."""
+    `file` is the valid suite. Problems are case ids that the suite lacks, and cases of the suite without calls or
+    without the results that they check."""
     assert file.suite is not None
     cases = cases_by_id(file.suite)
     problems = []
@@ -341,7 +342,7 @@ def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) 
 def run_given(
     run: ExternalRun, file: SuiteFile, case: Case, path: Path, agent: str = AGENT, repeat: int = 0
 ) -> GivenRun:
-    """Convert a run that was made elsewhere to an ungraded recording."""
+    """Convert an agent's run outside this program to a recording without grades."""
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
     for payload in payloads_given(run, planned):
@@ -367,7 +368,7 @@ def run_given(
 
 
 def payloads_given(run: ExternalRun, planned: PlannedRun) -> Iterator[EventPayload]:
-    """Yield the events of a run that was made elsewhere."""
+    """Yield the events of an agent's run outside this program."""
     suite, case = planned.suite, planned.case
     yield external_run_started(suite, case, planned.model, planned.file.hash, definitions_for(suite, case))
     yield from external_payloads(run.rounds)

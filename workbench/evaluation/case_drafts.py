@@ -1,8 +1,8 @@
-"""Cases drafted by a model: the requests for drafts, the drafts in the answers, and the runs that check drafts.
+"""Cases drafted by a model: the requests for drafts, the drafts in the answers, and the runs that check the drafts.
 
-Requests and checks are runs of suites built here, so they are planned, approved and run like all others. The asking
-suite has one case for each tool; its only offered tool receives the drafts. The checking suite has one case for each
-draft: the model decides once, and nothing is executed."""
+Requests and checks are runs of suites that this module builds, so they are planned, approved and run like other runs.
+The asking suite has one case for each tool, and offers a single tool, by which the model submits its drafts. The
+checking suite has one case for each draft. In it, the model chooses calls once, and no call is executed."""
 
 from __future__ import annotations
 
@@ -103,10 +103,11 @@ _SUBMIT_SCHEMA: dict[str, JsonValue] = {
 
 @dataclass(frozen=True)
 class Draft:
-    """A case that a model drafted when asked about a tool.
+    """A case that a model drafted when asked about the tool `about`.
 
-    `tool` is the tool that must be called, or `None` if no tool fits. `free` are the names of arguments that may have
-    any value. `unchecked` is the reason why the check of the draft is incomplete."""
+    `tool` is the tool that the case must call, or `None` if no tool fits the request. `free` are the names of arguments
+    that may have any value. `unchecked` is the reason why not every check of the draft was run; `None` if the check is
+    complete."""
 
     about: str
     user: str
@@ -117,7 +118,7 @@ class Draft:
 
     @property
     def name(self) -> str:
-        """The first words of the request."""
+        """The name of the case: the first words of the user's request."""
         return shortened(one_line(self.user), _NAME_WIDTH)
 
     def table(self, name: str | None = None, tags: Iterable[str] = ()) -> Table:
@@ -145,7 +146,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class RejectedDraft:
-    """A draft that was rejected, with the reason. `user` is empty if a whole answer was rejected."""
+    """A rejected draft or answer, with the reason. `user` is empty if the whole answer was rejected."""
 
     about: str
     user: str
@@ -194,7 +195,7 @@ def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -
 def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
     """Return an upper estimate of the tokens and cost of drafting.
 
-    It counts all questions, and all runs of all possible drafts."""
+    The estimate counts the requests for drafts, and all checking runs of the largest possible number of drafts."""
     # Each check is one request with the definitions of all tools.
     definitions = 0
     for tool in tools.values():
@@ -230,7 +231,7 @@ def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
 
 
 def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return the tools that can be written into a suite, by name."""
+    """Return the tools that a suite's file can define, by name."""
     named = {}
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
@@ -257,7 +258,7 @@ def asking_suite(
 ) -> SuiteFile:
     """Return a suite whose runs ask a model for drafts, with one case for each tool in `about`.
 
-    `path` is the path of the suite that receives the drafts, `system` the instructions of that suite."""
+    `path` and `system` are the path and the instructions of the suite that will receive the drafts."""
     submit = {"name": _SUBMIT, "description": "Submit the requests.", "parameters": json_text(_SUBMIT_SCHEMA)}
     cases = []
     for number, name in enumerate(about, 1):
@@ -275,9 +276,9 @@ def asking_suite(
 def checking_suite(
     drafts: Sequence[Draft], tools: Mapping[str, ToolDefinition], path: Path, like: Suite | None, by: GraderName | None
 ) -> SuiteFile:
-    """Return a suite that checks drafts, with one case for each; the model decides once in each case.
+    """Return a suite that checks drafts, with one case for each. In a run, the model chooses calls only once.
 
-    `like` is the suite that receives the drafts, `by` the deciding grader."""
+    `like` is the suite that will receive the drafts, `by` the deciding grader."""
     cases = []
     for number, draft in enumerate(drafts, 1):
         cases.append({**draft.table(), "id": f"draft-{number}"})
@@ -299,9 +300,9 @@ def drafts_in(
     before: Iterable[str] = (),
     secrets: Secrets | None = None,
 ) -> Drafts:
-    """Return the drafts in the answers to an asking suite.
+    """Return the drafts in a model's answers, which are the `results` of an asking suite.
 
-    `before` holds the requests of existing cases, so that similar drafts are rejected."""
+    A draft is rejected if its request resembles one of `before`, the requests of existing cases."""
     kept: list[Draft] = []
     dropped: list[RejectedDraft] = []
     failed: list[RejectedDraft] = []
@@ -335,9 +336,9 @@ def drafts_in(
 
 
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
-    """Return the drafts whose checking runs all passed.
+    """Return the drafts whose checking runs all passed, and reject the others.
 
-    A draft with missing runs is kept as unchecked, because no run contradicts the draft."""
+    A draft with missing runs is kept and marked as unchecked, because no run contradicts it."""
     kept: list[Draft] = []
     dropped: list[RejectedDraft] = []
     by_case: dict[str, list[RunResult]] = {}
@@ -417,9 +418,9 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
 
 
 def _requests_in(result: RunResult | None) -> Sequence[object]:
-    """Return the requests in a model's answer.
+    """Return the drafted requests in a model's answer.
 
-    Raises ValueError with the reason if there are none."""
+    Raises ValueError with the reason if the answer has none."""
     if result is None:
         raise ValueError("the model was not asked")
     if result.status in (Status.ERROR, Status.STOPPED):
@@ -549,7 +550,7 @@ def _why(result: RunResult) -> str:
 
 
 def rejection_lines(drafts: Drafts) -> Iterator[str]:
-    """Yield a line for each failed question, then the number of dropped drafts and a line for each."""
+    """Yield a line for each request that produced no draft, then the number of rejected drafts and a line for each."""
     for failed in drafts.failed:
         yield f"not drafted: {failed}"
     if drafts.rejected:

@@ -1,4 +1,4 @@
-"""The CI job of `workbench init --ci`: its model, and the packages and programs of its servers."""
+"""The CI job that `workbench init --ci` writes, and the packages and programs that its servers need."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class CiJob:
     """A CI job that installs Workbench and runs a suite.
 
     `suite` is the path from the root of the repository, `model` a name for `--model`. The job receives `variables` from
-    the repository's secrets. `programs` holds the first words of the servers' commands, `installs` the requirements of
-    servers in Python files. `all_skipped` means that no case has a request yet; such a suite passes."""
+    the repository's secrets. `programs` holds the programs that start the servers, such as `npx`. `installs` holds what
+    pip must install for servers written in Python. `all_skipped` means that no case has a request yet. The job then
+    passes although nothing ran."""
 
     suite: str
     model: str
@@ -54,7 +55,7 @@ class CiJob:
     def text(self, system: CiSystem, requirement: str | None) -> str:
         """Return the content of the job's file.
 
-        Without a `requirement`, the job reads it from the variable `$WORKBENCH`."""
+        `requirement` is what pip installs. If it is `None`, the job reads it from the variable `$WORKBENCH`."""
         if system == "gitlab":
             return "".join(f"{line}\n" for line in self._gitlab(requirement))
         return "".join(f"{line}\n" for line in self._github(requirement))
@@ -124,7 +125,7 @@ def job_of(
 ) -> CiJob:
     """Return the CI job of a suite in the repository at `root`.
 
-    `servers` are tables in the form in which a suite writes them."""
+    `servers` are the `[[servers]]` tables of the suite."""
     programs: list[str] = []
     in_python = False
     for server in servers:
@@ -143,7 +144,9 @@ def job_of(
 
 
 def only_on_this_machine(servers: Iterable[Table], model_url: str) -> Iterator[str]:
-    """Yield the programs, folders and addresses that only this machine can reach, so that a CI job cannot."""
+    """Yield the programs, folders and addresses that a CI job cannot reach, because they exist only on this machine.
+
+    The addresses are those of servers and of the model."""
     for server in servers:
         match server:
             case {"command": [str() as program, *_]} if Path(program).is_absolute():
@@ -158,7 +161,7 @@ def only_on_this_machine(servers: Iterable[Table], model_url: str) -> Iterator[s
 
 
 def requirement() -> str | None:
-    """Return the requirement that pip can install this program from: its repository or its index.
+    """Return a requirement from which pip can install this program: its repository, or its name and version.
 
     Returns `None` if the program is installed from a folder whose repository has no public address."""
     try:

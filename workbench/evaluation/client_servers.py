@@ -1,8 +1,8 @@
-"""MCP servers as tables of a suite, from the configurations of other clients or typed by the user.
+"""MCP servers as tables of a suite, read from the configurations of other clients or typed by the user.
 
-A suite holds no secret. In a configuration, a literal value becomes a variable if it belongs to `env`, to a header, or
-to an argument whose name suggests a secret. In a typed server, only values of `env` that may be secret become
-variables."""
+A suite must not contain a secret. In a client's configuration, a literal value becomes a variable if it belongs to
+`env`, to a header, or to an argument whose name suggests a secret. In a typed server, only values of `env` that may be
+secret become variables."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ _NO_SECRETS = ("accept", "content-type", "user-agent")
 
 
 class _Variable(str):
-    """The name of a variable inside a text that is split into parts."""
+    """The name of a variable, among the literal parts of a text."""
 
     __slots__ = ()
 
@@ -119,8 +119,8 @@ class ClientConfigError(ValueError):
 class FoundServers:
     """Servers as tables of a suite, without secrets.
 
-    `variables` maps the variables in the tables to their values in the configuration, or to `None`. `notes` are
-    sentences about omitted settings."""
+    `variables` maps the variables in the tables to their values in the configuration. A value is `None` if the
+    configuration only refers to the variable. `notes` are sentences about settings that were left out."""
 
     tables: tuple[Table, ...]
     variables: Mapping[str, str | None] = field(repr=False)
@@ -128,7 +128,7 @@ class FoundServers:
 
 
 def server_of_text(text: str, env: Sequence[str] = (), cwd: str | None = None) -> FoundServers:
-    """Return the server in a text that is a command or a URL.
+    """Return the server that a text describes: a URL, or a command.
 
     Raises ClientConfigError."""
     if re.match(r"[a-z]+:", text):
@@ -139,12 +139,13 @@ def server_of_text(text: str, env: Sequence[str] = (), cwd: str | None = None) -
 def typed_server(
     command: str | Sequence[str] | None, url: str | None, env: Sequence[str] = (), cwd: str | None = None
 ) -> FoundServers:
-    """Return the server that a command starts or that a URL names.
+    """Return the server that a command starts, or that a URL names.
 
-    A command is a shell line or its words, with `NAME=value` before it. `env` holds further `NAME=value`, or `NAME` for
-    a variable of the shell. `cwd` is the folder of the command, as suites write it. Values that may be secret become
-    variables. Raises ClientConfigError if the text is neither a command nor a URL, or if a URL comes with settings of a
-    command."""
+    `command` is a shell line or a list of words, either of which may start with assignments `NAME=value`. `env` holds
+    more assignments, or `NAME` alone for a variable of the shell. `cwd` is the folder of the command, as suites write
+    it. Values that may be secret become variables.
+
+    Raises ClientConfigError if there is neither a command nor a URL, or if a URL comes with `env` or `cwd`."""
     try:
         if url is not None:
             if env or cwd is not None:
@@ -171,9 +172,9 @@ def typed_server(
 
 
 def _typed_variable(text: str) -> tuple[str, str]:
-    """Return the name and the value in `NAME=value`.
+    """Return the name and the value of an assignment `NAME=value`.
 
-    For `NAME` alone, the value refers to the shell's variable."""
+    For `NAME` alone, the value is a reference to the shell's variable."""
     if (match := _ASSIGNMENT.fullmatch(text)) is not None:
         return match[1], match[2]
     if _NAME.fullmatch(text):
@@ -184,10 +185,10 @@ def _typed_variable(text: str) -> tuple[str, str]:
 
 @dataclass
 class Reading:
-    """The variables and notes collected while the servers of a client are read.
+    """The variables and notes collected while a client's servers are read.
 
-    `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite. With
-    `typed`, values of `env` stay literal unless they may be secret."""
+    Messages begin with `where`. `root` is the client's workspace folder, `folder` the suite's folder. With `typed`,
+    values of `env` become variables only if they may be secret."""
 
     where: str
     root: Path | None
@@ -199,7 +200,7 @@ class Reading:
     def variable(self, server: str, name: str, value: str | None) -> _Variable:
         """Return the variable that replaces a value in a suite.
 
-        If another value already has the name, the server's name is put before it."""
+        If a variable with this name already has another value, the server's name is put before the name."""
         # Two servers may use the same name for different keys, such as API_KEY.
         plain, before = _variable_name(name), _variable_name(server.upper())
         longer = plain
@@ -216,7 +217,7 @@ class Reading:
 
 
 def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServers:
-    """Convert the servers of a client's configuration, given by name, to tables of a suite.
+    """Convert a client's servers, keyed by name, to tables of a suite.
 
     Raises ClientConfigError."""
     tables = []
@@ -289,7 +290,9 @@ class _Server:
         return table
 
     def _login(self, login: Mapping[str, object]) -> Table:
-        """Convert a client's login settings. The secret is left out, because suites accept it only with an issuer."""
+        """Convert a client's OAuth settings.
+
+        The client secret is left out, because a suite with a secret must also name the issuer."""
         keys: Table = {"auth": "oauth"}
         client = login.get("clientId", login.get("CLIENT_ID"))
         if client is not None:
@@ -415,9 +418,9 @@ class _Server:
         return f"{self._name}_{name}".upper()
 
     def _references(self, text: str, place: str) -> list[str]:
-        """Split a text into its literal parts and its variables.
+        """Split a text into literal parts and references to variables.
 
-        Raises ClientConfigError for a reference that suites cannot express."""
+        Raises ClientConfigError for a reference that a suite cannot express."""
         parts: list[str] = []
         end = 0
         for match in _REFERENCE.finditer(text):
@@ -473,9 +476,9 @@ class _Server:
 
 
 def _as_cwd(parts: Sequence[str]) -> str | None:
-    """Return a folder in the form in which suites write it.
+    """Return a folder as the `cwd` of a suite's server, in which a leading `$HOME` becomes `~`.
 
-    Returns `None` for a missing folder, and for one with a variable other than a leading HOME."""
+    Returns `None` if there is no folder, or if a suite cannot express it because it contains another variable."""
     if not parts:
         return None
     first, rest = parts[0], "".join(parts[1:])
@@ -489,7 +492,9 @@ def _as_cwd(parts: Sequence[str]) -> str | None:
 
 
 def _may_be_secret(name: str, value: str) -> bool:
-    """Return whether a typed value of `env` may be a secret. References to variables are no secrets."""
+    """Return whether the value that a user typed for a variable of `env` may be a secret.
+
+    A reference to another variable is not a secret."""
     if environment_names(value):
         return any(passwords_in(value))
     path = value.startswith(("/", "~", "."))
@@ -525,10 +530,10 @@ def _kind_of_secret(text: str) -> str:
 
 
 def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
-    """Return whether the literal parts of a text may hold a secret.
+    """Return whether the literal parts of a text may contain a secret.
 
-    `telling` means that the text's name suggests a secret. In this case, only the name of an authorization scheme is
-    harmless."""
+    `telling` means that the name of the setting suggests a secret. Then every literal part may be one, except the name
+    of an authorization scheme such as `Bearer`."""
     for part in parts:
         if isinstance(part, _Variable):
             continue
@@ -541,7 +546,7 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 
 
 def _with_references(parts: Sequence[str]) -> str:
-    """Join literal parts and variables to a value of a suite.
+    """Join literal parts and variables to a value as a suite writes it.
 
     A variable gets braces if the following text would extend its name. Literal dollar signs are doubled."""
     text = ""
@@ -602,7 +607,7 @@ _OF_USERS = (
 
 @dataclass(frozen=True)
 class ConfiguredServer:
-    """An MCP server that a client on this machine is configured to use."""
+    """An MCP server in the configuration of a client on this machine."""
 
     client: str
     file: Path
@@ -628,9 +633,10 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
 
 
 def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredServer]:
-    """Yield each server that clients on this machine use in a folder or everywhere, the nearest first.
+    """Yield each server that clients on this machine use in a folder or everywhere.
 
-    Servers that cannot be read, or that a suite cannot hold, are skipped. `servers_of_client` reports why."""
+    Servers of the nearest folder come first. A server is skipped if its configuration cannot be read or a suite cannot
+    express it. `servers_of_client` reports the reason."""
     seen: list[object] = []
     for client, file in _files(folder.absolute(), home):
         try:
@@ -715,10 +721,10 @@ def _servers_in(
 def _of_project(
     document: object, file: Path, folder: Path, wanted: Sequence[str]
 ) -> tuple[Path | None, dict[str, object]]:
-    """Return the folder of the Claude Code project around `folder`, and the project's servers.
+    """Return the folder and the servers of the Claude Code project that contains `folder`.
 
-    If this project lacks some of the `wanted` servers and one other project has all of them, the other project is
-    returned."""
+    If this project lacks some of the `wanted` servers and exactly one other project has all of them, the other project
+    is returned."""
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():
         if servers := _table(_table(settings).get("mcpServers")):

@@ -1,6 +1,7 @@
-"""A worker of a cluster. It executes portions of a plan's runs with the resources of its machine.
+"""A worker of a dask cluster, which executes portions of a plan's runs with the resources of its machine.
 
-dask calls the functions by name. The program fetches messages; a worker never calls the program."""
+dask calls the module's functions by name. A worker cannot call the program, so its messages wait until the program
+fetches them."""
 
 from __future__ import annotations
 
@@ -73,7 +74,9 @@ later node."""
 
 
 async def prepare(setup: bytes) -> tuple[str, ...]:
-    """Prepare this worker for the runs of a setup. Returns the reasons why it cannot execute them, if any."""
+    """Prepare this worker for runs. Returns the reasons why it cannot execute them, or an empty tuple.
+
+    `setup` is a pickled `WorkerSetup`."""
     try:
         unpickled: WorkerSetup = pickle.loads(setup)
         if unpickled.is_own_process:
@@ -84,9 +87,10 @@ async def prepare(setup: bytes) -> tuple[str, ...]:
 
 
 async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
-    """Handle messages from the program, and return this worker's numbered messages after `seen`.
+    """Handle messages from the program, and return this worker's messages with numbers above `seen`.
 
-    The call waits until there are messages. It returns `None` if this worker no longer works for the batch."""
+    If there are no messages yet, the call waits for some. It returns `None` if this worker no longer works for the
+    batch."""
     node = _NODES.get(token)
     if node is None or not node.requests.record_request():
         return None
@@ -97,7 +101,7 @@ async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
 
 
 def run_portion(token: str, portion: bytes) -> bool:
-    """Execute a portion of the runs to its end, as a task of dask.
+    """Execute all runs of a portion, as a task of dask.
 
     Returns whether this worker still works for the batch."""
     from distributed import secede
@@ -153,7 +157,8 @@ def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
 class RequestWatch:
     """Records whether the program still sends requests to this worker.
 
-    A silence above the limit is final, because other workers have the leases by then. `clock` returns seconds."""
+    After a silence above the limit, all later requests count as too late: the program has then lent the worker's shares
+    of limits to other workers. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -230,7 +235,7 @@ class Node:
         return refused or list(dict.fromkeys(problems))
 
     def begin(self) -> None:
-        """Prepare for portions, and stop when the program no longer sends requests."""
+        """Get ready to execute portions. The node closes itself when the program no longer sends requests."""
         setup = self._setup
 
         def on_endpoint_pause(url: str, model: str, seconds: float) -> None:
@@ -261,9 +266,10 @@ class Node:
                 self._runtime.run_on_engine(self._give_back(number))
 
     async def messages_after(self, seen: int) -> bytes | None:
-        """Return the messages after `seen`, and delete earlier messages.
+        """Return the messages with numbers above `seen`.
 
-        Returns `None` if the request came too late."""
+        The program has received the earlier messages, so they are deleted. If there are no messages yet, the call waits
+        for some. It returns `None` if the program's request came too late."""
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()
@@ -277,7 +283,7 @@ class Node:
             return fast_pickle(tuple(islice(self._outbox, MAX_MESSAGES)))
 
     def run_portion(self, portion: Portion) -> None:
-        """Execute the runs of a portion. Blocks until all of them are reported."""
+        """Execute the runs of a portion, and block until all of them are reported."""
         self._runtime.run_on_engine(self._run_portion(portion)).result()
 
     async def _run_portion(self, portion: Portion) -> None:
@@ -306,7 +312,7 @@ class Node:
             self._send(LeasesReturned(number, await self._leases.return_leases(number, leases)))
 
     def close(self) -> None:
-        """Stop the remaining runs, and close servers and connections. Blocks for some seconds."""
+        """Stop the remaining runs, and close servers and connections. This may block for some seconds."""
         if not self._closed:
             self._closed = True
             for batch in tuple(self._batches.values()):
@@ -358,7 +364,7 @@ class _PackingRedaction:
 
 
 class _RedactingSender(RunSender):
-    """Sends redacted events of runs to another machine, without the secrets themselves."""
+    """Redacts the events of runs before they are sent to another machine. The secrets themselves are never sent."""
 
     def __init__(
         self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, setup: WorkerSetup

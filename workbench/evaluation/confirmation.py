@@ -1,4 +1,4 @@
-"""The confirmation of cases that broke since a baseline: the cases to rerun, and the verdict on each."""
+"""The confirmation of cases that broke since a baseline: which cases to rerun, and a verdict on each case."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ MAX_EARLIER_RUNS = 200
 
 @dataclass(frozen=True)
 class CaseConfirmation:
-    """The decisions on cases that broke.
-
-    Some cases are decided without reruns; the others are in the plan of reruns."""
+    """The cases that broke: those decided without reruns, and those to rerun with `plan`."""
 
     against: AgainstBaseline
     decided: tuple[ConfirmedCase, ...]
@@ -55,7 +53,7 @@ class CaseConfirmation:
 
     @property
     def announcement(self) -> str | None:
-        """A sentence on the cases to rerun and the highest number of reruns; `None` without reruns."""
+        """A sentence on the cases to rerun and the highest number of reruns; `None` if nothing is rerun."""
         if self.plan is None or self.plan.reruns is None:
             return None
         verb, they = "are", "they"
@@ -67,9 +65,9 @@ class CaseConfirmation:
     def with_verdicts(
         self, results: Iterable[RunResult] = (), *, batch: int | None = None, interrupted: bool = False
     ) -> AgainstBaseline:
-        """Return the comparison with a verdict on each broken case.
+        """Return the comparison with a verdict on each case that broke.
 
-        `results` are the reruns, recorded as `batch`."""
+        `results` are the reruns, and `batch` is the number under which the history stores them."""
         cases, errors, made = [*self.decided], 0, 0
         if self.plan is not None and self.plan.reruns is not None:
             course, in_error = self.plan.reruns.evidence(), Counter[int]()
@@ -118,8 +116,9 @@ def confirmation_of(
 ) -> CaseConfirmation | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
-    No confirmation is needed if none was requested, or if the test over all cases has already decided. `results` are
-    the results of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun."""
+    No confirmation is needed if none was requested, or if the test over all cases has already found the batch worse.
+    `results` are the results of `plan`, and `batch` is their number in the history. Without a plan, nothing can be
+    rerun."""
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
         return None
@@ -199,10 +198,10 @@ def _runs_of(
 
 
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
-    """Return a planned run of a case, if possible its first run.
+    """Return a run of a case that can be repeated; `None` if nothing similar is planned.
 
-    The plan of a resumed batch lacks cases whose runs finished earlier. Such a case is planned like another case of its
-    suite and model, because the approval covers that case's needs."""
+    In a resumed batch, the plan lacks cases whose runs finished earlier. Such a case gets the settings of another
+    planned case of its suite and model, for which the user has approved the same needs."""
     alike = None
     for run in plan.runs:
         if (baseline.suites[str(run.file.path)].key, run.model) == (change.suite, change.model):
@@ -218,9 +217,9 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
 
 
 def _certainty(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
-    """Return why a broken case needs no rerun; `None` if it needs one.
+    """Return why a case that broke is confirmed without a rerun; `None` if a rerun could differ.
 
-    No rerun is needed if the model always gives the same answer."""
+    A built-in model always gives the same answer, unless its recording was replaced."""
     model = model_of(change.model)
     if not is_built_in(model):
         return None

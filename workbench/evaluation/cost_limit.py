@@ -1,4 +1,4 @@
-"""A limit on the cost of a batch: the expected cost of its runs, and the runs that may still begin."""
+"""A limit on the cost of a batch: the expected cost of each run, and the decision which runs may still begin."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ROUNDING: Final = 1e-9
 class CostLimitError(Exception):
     """The limit on the cost of a batch cannot be enforced.
 
-    Each of `problems` is one sentence with the remedy."""
+    Each of `problems` is a sentence that says what to do."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -60,7 +60,7 @@ class CostLimitError(Exception):
 class ExpectedCost:
     """The expected cost of one run in US dollars.
 
-    `request_usd` is set if the cost is only guessed from the length of the request. It is then the cost of the request
+    If the cost is only a guess from the length of the first request, `request_usd` is the cost of this request
     alone."""
 
     usd: float
@@ -76,7 +76,7 @@ class ExpectedCost:
 class SpentCost:
     """The US dollars spent by a plan's runs, including judges.
 
-    Derived plans, such as reruns, share this object."""
+    Plans made from this plan, such as its reruns, share the object."""
 
     usd: float = 0.0
 
@@ -92,7 +92,8 @@ class CostLimit:
     def expected_of(self, run: PlannedRun) -> ExpectedCost:
         """Return the expected cost of a run.
 
-        A run outside the original plan, such as a mutant's run, gets the highest expected cost of its model."""
+        A run that was not in the original plan, such as a rerun with changed tools, gets the highest expected cost of
+        its model."""
         if (known := self.expected.get(_cell(run))) is not None:
             return known
         alike = []
@@ -172,7 +173,9 @@ def _means(history: Path | None) -> Mapping[CostKey, float]:
 
 
 def _price_of(run: PlannedRun, specs: ModelSpecs) -> Price | None:
-    """Return the price of a run's model: `FREE` if no model is called, `None` if the model cannot be reached."""
+    """Return the price of a run's model.
+
+    Returns `FREE` if the run calls no model by an API, and `None` if the model is unknown or has no price."""
     try:
         spec = specs.of(run)
     except ConfigError:
@@ -249,7 +252,9 @@ def _dollars(characters: int, answered: int, price: Price) -> float:
 
 
 def cost_with_judges(result: RunResult) -> float | None:
-    """Return the cost of a run with its judges; `None` if part of it is unknown."""
+    """Return the cost of a run in US dollars, with its judges and its simulated user.
+
+    Returns `None` if part of the cost is unknown."""
     user_usd = result.trajectory.user_cost_usd
     if result.cost_usd is None or result.judging.cost_usd is None or user_usd is None:
         return None
@@ -259,9 +264,9 @@ def cost_with_judges(result: RunResult) -> float | None:
 class CostGuard:
     """Lets runs of a batch begin as long as they fit the cost limit.
 
-    Runs in progress count with their expected cost. While the cost of a model is only guessed, a single run of this
-    model begins first, if its first request fits. That run shows the real cost. `ask` may raise the limit: it receives
-    the limit and the amount spent, and returns a new limit or `None`."""
+    An unfinished run counts with its expected cost. While a model's cost is only a guess, a single run of the model
+    begins, if its first request fits. Its real cost replaces the guess. `ask` may raise the limit: it receives the
+    limit and the amount spent, and returns a new limit or `None`."""
 
     status: Status = Status.STOPPED
 
@@ -300,7 +305,7 @@ class CostGuard:
     async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a run, or `None` to start it now.
 
-        The call waits while runs in progress may still cost less than expected."""
+        If the run does not fit, the call waits for unfinished runs, because they may cost less than expected."""
         while True:
             expected = self._limit.expected_of(planned)
             usd = needed_usd = expected.usd

@@ -1,4 +1,4 @@
-"""Early stopping of a batch: random order of runs, and skipping of runs after the decision."""
+"""Early stopping of a batch: its runs have a random order, and the rest are skipped once the result is decided."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from workbench.trajectory.events import JsonValue
 
 
 class StopError(ValueError):
-    """The user's rule for stopping early cannot be applied. The message has the reason and the remedy."""
+    """The user's rule for stopping early cannot be applied. The message says why, and what to do."""
 
 
 def stopping_rule(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
     """Return the stopping rule for a batch of these runs.
 
-    A missing seed is derived from the plan, so the same runs have the same order every time. Raises StopError."""
+    If the user gave no seed, it is derived from the runs, so the same runs always have the same order. Raises
+    StopError."""
     seed = stop.seed
     if seed is None:
         seed = _seed_of(runs)
@@ -72,15 +73,15 @@ def _seed_of(runs: Iterable[PlannedRun]) -> int:
 
 
 def undecidable_gates(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
-    """Return a sentence for each gate that these runs can never decide before their end."""
+    """Return a sentence for each gate for which these runs have too few cases or clusters to stop early."""
     found = EarlyStopping(until, dict(enumerate(map(place_of, runs))), gates_of(files)).unreachable_gates
     return [": ".join(filter(None, (each.suite, each.sentence))) for each in found]
 
 
 def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
-    """Shuffle the cases, or clusters of cases, of these runs.
+    """Return the runs with their cases, or clusters of cases, in random order.
 
-    Within a case, each repeat runs with all models before the next repeat."""
+    Within a case, all models run the first repeat before any model runs the second."""
     # Cases of a cluster fail together, so the test draws clusters at random.
     of_unit: dict[object, list[PlannedRun]] = {}
     for run in runs:
@@ -106,7 +107,7 @@ def place_of(run: PlannedRun) -> PlannedRunPlace:
 def watch_of(plan: Plan) -> EarlyStopping | None:
     """Return the early-stopping state of a plan's batch; `None` if the batch runs every case.
 
-    The state includes the runs that finished before."""
+    In a resumed batch, the state includes the runs that finished earlier."""
     if plan.until is None:
         return None
     over, numbers = plan.finished_figures, plan.places
@@ -119,7 +120,7 @@ def watch_of(plan: Plan) -> EarlyStopping | None:
 def watched(
     until: Until, places: Mapping[int, PlannedRunPlace], over: Mapping[int, RunSummary], gates: Mapping[str, Gate]
 ) -> EarlyStopping:
-    """Return the early-stopping state of a batch, including the finished runs in `over`."""
+    """Return the early-stopping state of a batch, including its finished runs (`over`, by place in the plan)."""
     watch = EarlyStopping(until, dict(sorted(places.items(), key=itemgetter(0))), gates)
     for number, run in over.items():
         watch.add(number, run)
@@ -140,7 +141,7 @@ def _place_of_figures(run: RunSummary) -> PlannedRunPlace:
 
 
 class EarlyStopper:
-    """Listens to a batch, and skips its runs once they can no longer change the decision.
+    """Listens to the events of a batch, and skips runs that can no longer change the decision.
 
     No run begins more than `ahead` places after the first unfinished run. Otherwise, a fast model would finish all its
     runs before anything is decided."""
@@ -171,7 +172,7 @@ class EarlyStopper:
     async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a run, or `None` to start it now.
 
-        The call waits while the run is too far ahead of the first unfinished run."""
+        The call waits while the run is more than `ahead` places after the first unfinished run."""
         number = self._numbers[planned.run_id]
         # A run that is too far ahead waits until the first unfinished place advances or the batch is decided.
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:

@@ -1,7 +1,7 @@
-"""JSON Schemas of the files that people write, for editors. They are derived from the models that read the files.
+"""JSON Schemas of the files that users write, for their editors. They are derived from the models that read the files.
 
 The schemas allow no unknown keys. Schemas of TOML files are draft 7 because TOML editors support it best. `workbench
-validate` checks more than the schemas, such as rules between keys."""
+validate` also checks what a schema cannot express, such as rules between keys."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def file_schema(kind: FileKind) -> _Json:
 
 
 def _for_editors(schema: _Json, title: str) -> _Json:
-    """Convert a schema from pydantic to draft 7, without null because TOML has none."""
+    """Convert a schema that pydantic made to draft 7, without null because TOML has none."""
     definitions = {}
     for name, each in schema.pop("$defs", {}).items():
         definitions[name] = _plain(each)
@@ -89,9 +89,9 @@ def _plain(schema: Any) -> Any:
 
 
 def _check_as_written() -> _Json:
-    """Return the schema of a check as it is written: a bare value, or a table with the key of one check.
+    """Return the schema of a check in a suite: a bare value, or a table with the key of one kind of check.
 
-    A table without such a key is also a value."""
+    A table without such a key is a value to compare with."""
     keys: list[_Json] = []
     checks: list[_Json] = []
     for name, check in CHECK_CLASSES.items():

@@ -1,7 +1,7 @@
-"""The first suite for the tools of servers.
+"""A first suite for the tools of some servers.
 
-Each tool gets a case in which the tool must be called. Each group of tools gets a case in which no tool may be called.
-All cases are skipped until the user writes their requests."""
+For each tool, a case expects a call of the tool. For each group of tools, a case expects no call. All cases are skipped
+until the user writes their requests."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def starter_suite(
 ) -> str:
     """Return the text of a first suite for some tools of its servers.
 
-    The same tools give the same text. `by` is the deciding grader, `min_pass_rate` the gate, in `[0, 1]`. Without
-    tools, the suite has only the servers. A tool with `drafts` gets the drafts as cases instead of an empty case. With
-    `schema`, the first line names the JSON Schema with which editors complete the suite."""
+    The same tools always give the same text. `by` is the deciding grader, `min_pass_rate` the gate, in `[0, 1]`.
+    Without tools, the suite has only the servers. A tool with `drafts` gets a case for each draft instead of an empty
+    case. With `schema`, the first line names the JSON Schema that editors use to complete keys."""
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
@@ -264,9 +264,9 @@ def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, ta
 
 
 def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
-    """Group tools by server, or those of a single server by the first words of their names.
+    """Group tools by server, or tools of a single server by the first words of their names.
 
-    First words form groups only if each word has several tools and no word is a verb."""
+    First words form groups only if each word occurs in several names and no word is a verb."""
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools:
         by_server.setdefault(tool.server or "tools", []).append(tool)
@@ -285,7 +285,7 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
 
 
 class _Names:
-    """Makes names for new cases, such that their ids differ from all earlier ids."""
+    """Makes names for new cases, so that each case has a different id."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
@@ -343,9 +343,9 @@ def _comment(text: str) -> list[str]:
 class ServersToList:
     """Servers that will be started to list their tools.
 
-    `file` is a suite with only the servers, for which trust is requested. `program` temporarily has the values of
-    variables from a client's configuration, because the suite only names the variables. `missing` holds the variables
-    that the user must set before the suite can run."""
+    `file` is a suite with only the servers, which the user is asked to approve. A suite only names variables, so
+    `program` has the values that a client's configuration gave them. `missing` holds the variables that the user must
+    set before the suite can run."""
 
     found: FoundServers
     file: SuiteFile
@@ -363,9 +363,10 @@ class ServersToList:
         schema: bool = True,
         min_pass_rate: float | None = None,
     ) -> SuiteFile:
-        """Return the first suite for the tools that each server listed, with cases for all tools or those in `only`.
+        """Return a first suite for the tools that the servers listed.
 
-        The suite may have errors, because a server may list anything."""
+        `listed` has the tools of each server. With `only`, just the tools with these names get cases. The suite may
+        have errors, because a server may list tools that no suite can define."""
         servers, tools = with_prefixes(self.found.tables, listed)
         chosen = tools
         if only is not None:
@@ -384,9 +385,10 @@ def _with_login(server: Table, logins: Path) -> Table:
 
 
 def servers_to_list(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToList:
-    """Prepare servers to list their tools for a suite at `path`. `folder` need not exist.
+    """Prepare servers to list their tools for a suite at `path`.
 
-    Raises ClientConfigError for a server that a suite cannot hold, and ConfigError for a `.env` that cannot be read."""
+    `folder` is the suite's folder, and need not exist. Raises ClientConfigError for a server that a suite cannot
+    express, and ConfigError for a `.env` that cannot be read."""
     found = replace(found, tables=tuple(_with_login(table, program.folders.logins) for table in found.tables))
     known = program.environment.own
     if folder.is_dir():

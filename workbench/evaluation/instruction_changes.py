@@ -1,4 +1,4 @@
-"""The differences between two batches in server instructions and images that their runs were sent.
+"""Differences between two batches in what their runs sent to models: the instructions of servers, and images.
 
 Instructions and images influence runs like the text of a suite, but only the stored runs contain them."""
 
@@ -30,7 +30,7 @@ _Other = TypeVar("_Other")
 def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[CaseKey, RunRow]:
     """Return each case's first finished run in a stored batch.
 
-    `same` maps the suites of the batch to those of a later batch."""
+    If a later batch has the same suites under other keys, `same` maps the keys to them."""
     found: dict[CaseKey, RunRow] = {}
     for row in islice(rows, MAX_RUNS):
         if row.figures is not None and not row.is_fork:
@@ -40,7 +40,7 @@ def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[C
 
 
 def stored_start(history: History) -> Callable[[RunRow], RunStarted | None]:
-    """Return a function that reads the first event of a stored run, or `None` if the run is damaged."""
+    """Return a function that reads the first event of a stored run. It returns `None` for a damaged run."""
 
     def start_of(row: RunRow) -> RunStarted | None:
         try:
@@ -59,10 +59,9 @@ def notes_on_instructions(
     start_after: Callable[[_Other], RunStarted | None],
     names: tuple[str, str],
 ) -> Iterator[str]:
-    """Yield a sentence on each server and image that differs between two batches.
+    """Yield a sentence for each server whose instructions, and each image whose content, differ between two batches.
 
-    Runs of the same cases are compared: servers by their instructions, images by their content. `names` are the names
-    of the two batches in the sentences."""
+    A run in `before` is compared with the run of the same case in `after`. The sentences call the batches `names`."""
     reported: set[str] = set()
     looked_at: dict[str, int] = {}
     for key in islice((key for key in after if key in before), MAX_RUNS):
@@ -84,7 +83,7 @@ def notes_on_instructions(
 
 
 def instructions_between(history: History, before: DiffSide, after: DiffSide, same: SameSuites) -> Iterator[str]:
-    """Yield the sentences of `notes_on_instructions` for two batches of a history."""
+    """Yield a sentence for each difference in instructions and images between two batches of a history."""
     start_of = stored_start(history)
     earlier, later = first_runs(before.runs, same), first_runs(after.runs)
     return notes_on_instructions(earlier, later, start_of, start_of, names_of(before, after))

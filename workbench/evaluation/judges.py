@@ -1,4 +1,4 @@
-"""The models that judge answers: find the judge of each check that needs one."""
+"""The models that judge answers, and problems with them that a user must know before a run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from workbench.suite.suite_file import SuiteFile
 
 
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
-    """Return the settings of a check's judge, for suites in a folder.
+    """Return the model that judges a check in a suite of this folder.
 
-    Raises ConfigError as `judge_of` does."""
+    Raises ConfigError if there is no judge, or if it cannot be resolved."""
     return judge_of(
         check,
         lambda: models.judge(folder),
@@ -30,7 +30,7 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
     """Yield the reasons why checks in valid suites cannot be judged, each once per suite.
 
-    Skipped cases are left out. Problems that loading the suite reports are left out too."""
+    Skipped cases have none. A built-in model as a judge is left out too, because loading the suite has reported it."""
 
     messages: dict[str, None] = {}
     for file, case in cases:
@@ -49,7 +49,7 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
 
 
 def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
-    """Yield the reasons why the chosen judge cannot be reached from the suites."""
+    """Yield the reasons why the judge that the user chose cannot be resolved from the suites' folders."""
     problems: dict[str, None] = {}
     if judge is None:
         return

@@ -1,4 +1,4 @@
-"""The comparison of a batch's models side by side, in each form of its report."""
+"""The comparison of a batch's models side by side, as a document, Markdown or terminal text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from workbench.version import __version__
 class ModelComparison:
     """All runs of a batch, compared by model.
 
-    With `only_differences`, reports leave out the cases with the same outcome for all models."""
+    With `only_differences`, reports leave out cases in which all models have the same outcome."""
 
     comparison: Comparison
     outcome: Outcome
@@ -56,7 +56,7 @@ class ModelComparison:
     def of_plan(
         cls, plan: Plan, outcome: Outcome, *, only_differences: bool, against: AgainstBaseline | None = None
     ) -> ModelComparison:
-        """Compare the runs of a plan, including the earlier runs of its batch."""
+        """Compare the runs of a plan. If the plan resumes a batch, the batch's earlier runs are included."""
         places, figures = plan.places, dict(plan.finished_figures)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
         # Runs arrive in the order of their ends, so the plan's order is restored.
@@ -129,13 +129,13 @@ class ModelComparison:
         return document([*self._warnings(), *self._blocks(as_document=True), *end])
 
     def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
-        """Return the lines of the report for a terminal."""
+        """Yield the lines of the report for a terminal."""
         # Warnings come last here and first in Markdown, because a terminal shows the end of a long output.
         result = Paragraph((*result_line(self.comparison), *self._reasons()))
         return block_lines([result, *self._blocks(), *self._warnings()], width, paint)
 
     def brief_lines(self, details: str, *, paint: Paint) -> Iterator[str]:
-        """Return a short report as lines: the pass rates, the tests, and where to find the `details`."""
+        """Yield a short report as lines: the pass rates, the tests, and `details`, which says where to find more."""
         yield paint.line((*result_line(self.comparison), *self._reasons()))
         if (most_failures := weakest_text(self.comparison.columns)) is not None:
             yield most_failures

@@ -41,10 +41,10 @@ LISTING_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class KnownEndpoint:
-    """A known endpoint, the environment that may hold its key, and its response.
+    """A known endpoint, the environment that may hold its key, and what the endpoint answered.
 
-    `models` are the models that the endpoint lists. It is `None` if the endpoint was not asked or listed no models, and
-    `problem` says why."""
+    `models` are the models that the endpoint lists. It is `None` if the endpoint was not asked or did not list any. In
+    the second case, `problem` may say why."""
 
     preset: Preset
     environment: Mapping[str, str]
@@ -53,17 +53,13 @@ class KnownEndpoint:
 
     @property
     def key_is_found(self) -> bool:
-        """Whether the key's variable has a value.
-
-        This is also true for a local server, which needs no key."""
+        """Whether the variable of the key has a value, or no key is needed."""
         variable = self.preset.api_key_env
         return variable is None or bool(self.environment.get(variable, "").strip())
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the endpoint can be used.
-
-        It can if its key is found, or if it is a local server that answered."""
+        """Whether the endpoint can be used: a server on this machine must have answered, and others need a key."""
         return self.models is not None or (not self.preset.is_local and self.key_is_found)
 
     @property
@@ -86,9 +82,9 @@ class KnownEndpoint:
 def known_endpoints(
     program: Program, folders: Sequence[Path], presets: Sequence[Preset]
 ) -> tuple[list[KnownEndpoint], list[str]]:
-    """Return the known endpoints, and problems with files of variables. Only files are read.
+    """Return the known endpoints, and problems with `.env` files. No endpoint is asked.
 
-    If several folders have suites, an endpoint gets the variables of the first folder with its key."""
+    If several folders have suites, an endpoint gets the variables of the first folder in which its key is set."""
     environments: list[Mapping[str, str]] = []
     problems: list[str] = []
     for folder in folders:
@@ -111,8 +107,8 @@ def known_endpoints(
 async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
     """Ask an endpoint for its models, and return the endpoint with them.
 
-    A local server is first tested by a bare connection, which fails at once if no server listens. The key is sent only
-    to the preset's address."""
+    A server on this machine is first tested by opening a connection, which fails at once if no server is running. The
+    key is sent only to the preset's address."""
     preset = endpoint.preset
     if preset.is_local and not await _accepts_connections(preset.base_url):
         return replace(endpoint, models=None, problem="")
@@ -131,9 +127,9 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 
 
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
-    """Ask all endpoints with a known key for their models at the same time.
+    """Ask all endpoints whose key is known for their models, all at the same time.
 
-    Returns all endpoints, also those that were not asked."""
+    Returns all endpoints, including those that were not asked."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:
@@ -155,9 +151,9 @@ async def _accepts_connections(url: str) -> bool:
 
 
 def names_to_run(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
-    """Yield the models that an endpoint lists, each with its name for runs.
+    """Yield the models that an endpoint lists, each with the name by which a run can use it.
 
-    The name is `None` if a `workbench.toml` must name the model first."""
+    The name is `None` if a `workbench.toml` must define the model first."""
     for model in endpoint.models or ():
         yield model, endpoint.preset.model_name(model)
 
@@ -176,7 +172,7 @@ _SIGNS: Mapping[ProbeState, str] = {
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The result of one probe of a model, with advice if there is any."""
+    """The result of one probe of a model: a test request, after which advice may follow."""
 
     probe: str
     state: ProbeState
@@ -208,10 +204,9 @@ CHECK_TIMEOUT_S = 40.0
 
 @dataclass
 class ListedModel:
-    """A model in a list of models.
+    """A model in a list of models: its settings, the environment that may hold its key, and the results of its tests.
 
-    It has the model's settings, the environment that may hold its key, the suites that name it, and its probe results.
-    """
+    `named_by` holds the paths of suites that name the model."""
 
     spec: ModelSpec
     environment: Mapping[str, str]
@@ -229,7 +224,9 @@ class ListedModel:
 
     @property
     def facts(self) -> Iterator[str]:
-        """Lines about the model's parameters, price, limits and origin. Unset facts are left out."""
+        """Lines about the model's headers, parameters, price, limits and origin.
+
+        Settings without a value are left out."""
         spec, price = self.spec, self.spec.price
         for kind, settings in (("headers", spec.headers), ("query", spec.query)):
             if settings:
@@ -313,7 +310,7 @@ def _cloud_document(spec: ModelSpec) -> dict[str, object] | None:
 
 @dataclass
 class FoundModels:
-    """Models found in settings and suites, the suites that were read, and problems with both."""
+    """Models found in settings and suites, the suites that were read, and problems with settings and suites."""
 
     models: list[ListedModel] = field(default_factory=list)
     files: list[SuiteFile] = field(default_factory=list)
@@ -321,7 +318,7 @@ class FoundModels:
 
 
 def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """Find the models of `--model`, with their settings from each of the paths."""
+    """Find the models that `--model` names. Models with other settings in another folder are listed separately."""
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders(paths):
         for name in names:
@@ -341,7 +338,7 @@ def _folders(paths: Iterable[Path]) -> dict[Path, None]:
 
 
 def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """Find the models and judges that are named in the settings and suites at the paths."""
+    """Find the models and judges that the settings and suites at the paths name."""
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders([*paths, *(file.path for file in found.files)]):
         try:
@@ -373,7 +370,7 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
 
 
 def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
-    """Return the entry of a model in `found`, after adding a new one.
+    """Return the entry of a model in `found`. A new model is added.
 
     Raises ConfigError for an unreadable `.env`."""
     environment = program.environment.of(folder)
@@ -388,9 +385,10 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
 def check_refusal(
     known: ModelSpec | None, spec: ModelSpec, files: Iterable[SuiteFile], program: Program, trust: Trust | None = None
 ) -> str | None:
-    """Return why a changed model must not be called; `None` if it may be.
+    """Return why a model that the user is editing must not be called; `None` if it may be called.
 
-    An untrusted `workbench.toml` of a project must neither run a command nor send the value of a variable."""
+    The model's saved settings are `known`. If they come from a project that the user does not trust, a test must not
+    run a command or send the value of a variable."""
     if known is None or not needs_asking(known):
         return None
     # A program may fetch the credentials of a cloud, too.
@@ -402,7 +400,7 @@ def check_refusal(
 
 
 def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
-    """Return the models of suites and projects that the user does not trust."""
+    """Return the models that suites and projects define and that the user has not approved."""
     if trust is None:
         trust = Trust(trust_store(program.folders))
     requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests

@@ -1,4 +1,4 @@
-"""The full names of models in lists, for the suites at some paths."""
+"""Full names of models: `openai:gpt-6.1-sol` for the bare name `gpt-6.1-sol` in a list of OpenAI's models."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from workbench.suite.suite_file import load_suite
 def full_model_names(
     lists: Sequence[Sequence[str]], paths: Sequence[str | PathLike[str]], search: Search | None = None
 ) -> tuple[str, ...]:
-    """Return the full names of the models in some lists, in order.
+    """Return the full names of the models in all lists, in order.
 
-    A bare name gets the provider of the model before it. There are three exceptions: a built-in model, the subject of a
-    suite at the paths, and a model in a `workbench.toml` there. Files are read only for bare names.
+    A bare name gets the provider and address of the name before it in its list. Three kinds of names stay as they are:
+    built-in models, subjects of suites at the paths, and models in a `workbench.toml` there. Files are read only if a
+    list has a bare name.
 
     Raises ConfigError if a needed `workbench.toml` cannot be used."""
     known: set[str] = set()

@@ -1,4 +1,4 @@
-"""The options of an evaluation. They are checked when they are created."""
+"""The options of an evaluation, which are checked when they are created."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class OwnModel(Protocol):
 
 @dataclass(frozen=True)
 class AddedVariants:
-    """Variants that are added to every suite of a batch: `[[variants]]` tables, and their origin for messages."""
+    """Variants that are added to every suite of a batch.
+
+    `tables` have the form of `[[variants]]` in a suite. Messages name their `origin`."""
 
     tables: tuple[Mapping[str, object], ...]
     origin: str
@@ -61,10 +63,10 @@ class AddedVariants:
 
 @dataclass(frozen=True)
 class Resume:
-    """The request to resume a batch of the history.
+    """A request to resume a batch of the history.
 
-    `batch` is the batch's number or name, by default the latest batch with missing runs. `anyway` resumes the batch
-    even if the address or the settings of a model have changed."""
+    `batch` is the batch's number or name. If it is `None`, the latest batch with missing runs is resumed. `anyway`
+    resumes the batch even if the address or the settings of a model have changed."""
 
     batch: str | None = None
     anyway: bool = False
@@ -72,10 +74,9 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """A request to stop a batch early, once a rule has decided.
+    """A request to stop a batch early, once a rule has decided which model is better or whether a pass rate is reached.
 
-    The rule decides which model is better, or whether a pass rate is reached. Runs have a random order. `seed` sets the
-    order; by default, it is derived from the plan."""
+    The runs have a random order, which `seed` sets. If `seed` is `None`, it is derived from the plan."""
 
     seed: int | None = None
     looks: int | None = None
@@ -88,7 +89,7 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A request to run only one part of a plan. The other parts run elsewhere.
+    """A request to run only one part of a plan, because other machines run the other parts.
 
     The histories of all shards are merged afterwards."""
 
@@ -104,7 +105,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class CommonOptions:
-    """The options that runs have both on the command line and in Python."""
+    """The options of runs that the command line and the Python API share."""
 
     base_url: str | None = None
     """The endpoint of models given by name."""
@@ -152,7 +153,7 @@ class CommonOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(CommonOptions):
-    """The options of a plan: suites, cases and models, the number of runs of each, and how runs are executed."""
+    """The options of a plan: suites, cases, models, number of repeats, and how the runs are executed."""
 
     suites: tuple[str | Path | SuiteFile, ...] = ()
     """Suite files, folders with suites, or loaded suites."""
@@ -284,11 +285,10 @@ AppView = Literal["run", "compare"]
 
 @dataclass(frozen=True)
 class AppStart:
-    """The first runs of the app, as `workbench run --break` and `workbench compare` request them.
+    """The runs with which the app starts, as `workbench run --break` and `workbench compare` request them.
 
-    Runs are held at `breakpoints`. `opens` is the first view: a held run, or the models side by side.
-    `only_differences` belongs to the second view. The options' `judge_anew` and `own_pace` apply while the app is open.
-    """
+    Runs pause at `breakpoints`. `opens` is the first view: a paused run, or the models side by side. `only_differences`
+    applies only to models side by side. The options `judge_anew` and `own_pace` apply while the app is open."""
 
     options: RunOptions
     breakpoints: tuple[Breakpoint, ...] = ()
@@ -308,7 +308,9 @@ _LOCAL = "local:"
 
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
-    """A number of worker processes on this machine, or the address of a dask scheduler."""
+    """A cluster: a number of worker processes on this machine, or the address of a dask scheduler.
+
+    `workers` is 0 for a scheduler."""
 
     text: str
     workers: int = 0

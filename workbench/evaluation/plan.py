@@ -1,4 +1,4 @@
-"""The plan of an evaluation: its runs, and all decisions before the first run."""
+"""The plan of an evaluation: its runs, and everything that is decided before the first run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Severity = Literal["error", "warning", "detail"]
 
 @dataclass(frozen=True)
 class Notice:
-    """A sentence to the user about a plan."""
+    """A sentence about a plan that is shown to the user."""
 
     text: str
     severity: Severity = "error"
@@ -54,7 +54,7 @@ def notices(texts: Iterable[str], severity: Severity) -> list[Notice]:
 
 
 def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
-    """Return the suites with errors, in the form in which reports show them."""
+    """Return the suites with errors as reports show them."""
     files = tuple(files)
     if not files:
         return ()
@@ -70,9 +70,9 @@ def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
 
 
 class PlanError(Exception):
-    """The options cannot be planned.
+    """No plan can be made from the options.
 
-    `notices` are the errors and all other notices, in order."""
+    `notices` holds the errors and all other notices, in order."""
 
     def __init__(self, *notices: Notice) -> None:
         errors = []
@@ -84,9 +84,9 @@ class PlanError(Exception):
 
 
 class ClusterError(Exception):
-    """A cluster cannot execute a plan; nothing was run.
+    """A cluster cannot execute a plan, and no run was made.
 
-    Each of `problems` is one sentence."""
+    Each of `problems` is a sentence."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -94,16 +94,16 @@ class ClusterError(Exception):
 
 
 class WaitCancelledError(ClusterError):
-    """The user stopped waiting for a cluster; nothing was run."""
+    """The user stopped waiting for a cluster, and no run was made."""
 
 
 class NotInstalledError(ClusterError):
-    """A package for clusters is not installed here."""
+    """A package that clusters need is not installed here."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A finished run, its case, and its place in the plan of its batch, from 0.
+    """A finished run with its case and its `place` in the plan of its batch, counted from 0.
 
     The case is `None` if the suite of a stored run can no longer be read."""
 
@@ -118,7 +118,7 @@ class FinishedRun:
 class LazyRuns(LazySequence[FinishedRun]):
     """Finished runs in the order of their batch's plan.
 
-    They are read on demand, because memory may not hold all of them."""
+    Runs are read when they are needed, because memory may not hold all of them."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -132,7 +132,7 @@ class LazyRuns(LazySequence[FinishedRun]):
 class PlannedRuns(LazyRuns):
     """The finished runs of a plan's batch, in the order of the plan.
 
-    `results` are the results of this plan. `before` holds the runs that ended before the batch was resumed."""
+    `results` are the results of this plan. If the plan resumes a batch, `before` holds the runs that ended earlier."""
 
     def __init__(self, plan: Plan, results: Sequence[RunResult], before: Sequence[FinishedRun] = ()) -> None:
         self._plan, self._now, self._before = plan, results, before
@@ -171,9 +171,9 @@ class PlannedRuns(LazyRuns):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The runs to execute, in order, and their common settings.
+    """The runs to execute, in order, and the settings that they share.
 
-    `approval.Needs` finds the programs, code and models that the runs need on this machine."""
+    `approval.Needs` finds what the runs need on this machine: programs, code and models."""
 
     runs: tuple[PlannedRun, ...]
     program: Program = field(repr=False)
@@ -218,7 +218,7 @@ class Plan:
         concurrency: int = DEFAULT_CONCURRENCY,
         compares: bool = False,
     ) -> Plan:
-        """Return a plan of runs that were chosen one by one."""
+        """Return a plan for runs that the caller chose, such as runs that the user selected in the app."""
         runs = tuple(runs)
         # A dictionary keeps the files in the order of the runs.
         files = tuple({run.file.path: run.file for run in runs}.values())
@@ -228,7 +228,9 @@ class Plan:
 
     @property
     def places(self) -> Mapping[str, int]:
-        """The place of each run in the plan of its batch, by run id."""
+        """The place of each run in the whole plan of its batch, by run id.
+
+        In a shard or a resumed batch, some places belong to runs that this plan lacks."""
         if self.resumed is not None:
             return self.resumed.handle.places
         if self.shard is not None:
@@ -249,7 +251,7 @@ class Plan:
 
     @property
     def needs_history(self) -> bool:
-        """Whether a run that cannot be recorded in the history counts as an error."""
+        """Whether it is an error if a run cannot be recorded in the history."""
         # Shards are merged from their histories, and a resumed batch continues in its own history.
         return self.history_named or self.resumed is not None or self.shard is not None
 
@@ -275,15 +277,15 @@ class Plan:
 
     @property
     def finished_figures(self) -> Mapping[int, RunSummary]:
-        """The figures of runs that ended before the batch was resumed, keyed by place in the plan.
+        """The figures of the runs that ended before the batch was resumed, by place in the plan.
 
-        Raises HistoryError."""
+        Empty for a new batch. Raises HistoryError."""
         if self.resumed is not None:
             return self.resumed.over
         return {}
 
     def release_claim(self) -> None:
-        """Release the claim on the batch to be resumed, so that another program can resume it."""
+        """Give up the exclusive right to resume a batch, so that another program can resume it."""
         if self.resumed is not None:
             self.resumed.handle.release()
 

@@ -1,4 +1,4 @@
-"""The planner: from the options of an evaluation to its plan."""
+"""The planner makes the plan of an evaluation from its options."""
 
 from __future__ import annotations
 
@@ -162,7 +162,10 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
 
 
 def agents_without_hosts(runs: Iterable[PlannedRun], variants: Variants) -> Iterator[str]:
-    """Yield a notice if agents and host variants are planned, because agents do not run such variants."""
+    """Yield a notice if agents would skip host variants.
+
+    A host variant imitates the prompt and tools of a host application. An agent is a host itself, so it runs without
+    these variants."""
     agents: dict[str, None] = {}
     for run in runs:
         if run.asked_model.startswith(AGENT) and any(
@@ -181,7 +184,9 @@ def _without_player(runs: Iterable[PlannedRun], specs: ModelSpecs) -> Iterator[s
 
 
 def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:
-    """Return the cost limit of runs in US dollars: `wanted_usd`, or else the lowest limit of their suites."""
+    """Return the cost limit of runs in US dollars; `None` without a limit.
+
+    The limit is `wanted_usd`, or else the lowest limit of the runs' suites."""
     limits = {run.file.path: run.written_suite.limits.batch_cost_usd for run in runs}.values()
     return wanted_usd or min((usd for usd in limits if usd is not None), default=None)
 
@@ -210,9 +215,9 @@ def _limited(
 
 
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
-    """Yield a problem for each word in the options that matches nothing.
+    """Yield a problem for each tag or variant in the options that no suite has.
 
-    Without this check, a renamed case would silently drop out of a batch."""
+    Without this check, a renamed tag would silently leave cases out of a batch."""
     tags: set[str] = set()
     variants: set[str] = set()
     for suite in suites_of(files).values():
@@ -257,7 +262,7 @@ def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list
 
 
 def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
-    """Yield the reasons why chosen models cannot be reached."""
+    """Yield the reasons why the models in the options cannot be reached."""
     problems: list[str] = []
     built_in = BuiltInModels()
     users = program.models.options.users
@@ -311,7 +316,7 @@ def shard_of_plan(shard: Shard, runs: Sequence[PlannedRun], program: Program, sp
 
 
 def notices_of(shard: Shard, part: PlannedShard) -> Iterator[Notice]:
-    """Yield the notices about a shard before its first run."""
+    """Yield the notices about a shard that the user sees before the first run."""
     yield Notice(f"{part.ref}: {of_text(len(part.places), len(part.whole))} runs", "detail")
     if shard.plan_id is None:
         yield Notice(

@@ -23,7 +23,7 @@ from workbench.trajectory.events import (
 
 
 class BatchProgress(Progress):
-    """The progress of planned runs. `over` are the runs of the same batch that finished earlier."""
+    """The progress of planned runs. `over` are runs that a resumed batch finished earlier."""
 
     def __init__(self, runs: Iterable[PlannedRun], over: Iterable[RunSummary] = ()) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class BatchProgress(Progress):
             self.add_ended(run.model, run.status, run.cost_usd)
 
     def on_event(self, event: BatchEvent, now_s: float) -> bool:
-        """Record an event at the time `now_s`. Returns whether it may change the progress line."""
+        """Record an event at the time `now_s`. Returns true if the progress line must be redrawn."""
         match event:
             case RunEvent(happened):
                 self.began(happened.run_id, self._model_of[happened.run_id], now_s)
@@ -53,9 +53,9 @@ class BatchProgress(Progress):
         return True
 
     def _record(self, happened: Event, now_s: float) -> bool:
-        """Record an event of an answer. Returns whether it may change the progress line.
+        """Record an event of a run. Returns true if the progress line must be redrawn at once.
 
-        Pieces of text do not change the line at once. The next timed redraw shows them."""
+        New text of an answer is not redrawn at once, because it arrives often. The next timed redraw shows it."""
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:
             case RequestStarted():

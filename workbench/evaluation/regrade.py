@@ -1,6 +1,6 @@
 """Regrading: recordings, files of calls and stored runs are graded without new runs.
 
-Each run is read as a `RunToGrade`, which `regrade` grades. `regrade_result` grades a run that is still in memory."""
+`regrade` grades recordings, each prepared as a `RunToGrade`. `regrade_result` grades a run that is still in memory."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ _logger = logging.getLogger(__name__)
 class RegradingJudges:
     """The judges of regraded runs. Use and close them on one event loop.
 
-    With a `chosen` model, missing judgements are requested: from the model that a check names, otherwise from the
-    chosen one. Without it, no model is called."""
+    If a model is `chosen`, judgements that are not stored are requested: from the model that a check names, otherwise
+    from the chosen model. Without a chosen model, no model is called."""
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
         self.approval = approval
@@ -73,9 +73,7 @@ class RegradingJudges:
         self._under_way: PendingJudgements = {}
 
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
-        """Return the judge of one run.
-
-        It knows the judgements that were recorded with the run."""
+        """Return the judge of one run. It first uses judgements that were `recorded` with the run."""
         path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
@@ -95,9 +93,9 @@ class RegradingJudges:
 
 @dataclass(frozen=True)
 class RunToGrade:
-    """A recording, its stored result, and the suite and case that grade it.
+    """A recording, its stored result, and the valid suite and case that grade it.
 
-    `given` means that the recording was built from a file of calls and was never graded. The suite is valid."""
+    `given` means that the recording was made from a file of calls and was never graded."""
 
     recording: Recording
     recorded: RunResult
@@ -109,7 +107,7 @@ class RunToGrade:
 async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[RunResult]:
     """Grade recorded runs again, and return the new results in the same order.
 
-    A run that ended in an error keeps its error. The judges are closed at the end."""
+    A run that ended in an error keeps its error. The judges are closed afterwards."""
     results: dict[int, RunResult] = {}
     functions: dict[Path, PythonFunctions] = {}
     waiting = enumerate(runs)
@@ -157,7 +155,9 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
 
 
 def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> Trajectory:
-    """Add a clock that shows the start of the run, if the case has a clock and the run has none."""
+    """Return the trajectory with the time that the case's clock showed when the run began.
+
+    A trajectory that already has a clock, or whose case sets none, stays unchanged."""
     clock = planned.settings.clock
     if trajectory.start is None or trajectory.clock is not None or clock is None or not started_at:
         return trajectory
@@ -173,7 +173,7 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
 def regrade_result(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
     """Grade a finished run by the case of `planned`, without calling a model or a tool.
 
-    A run that was stopped, timed out or failed unexpectedly keeps its result. Blocks while the checks run."""
+    A run that was stopped, timed out or failed unexpectedly keeps its result. The call blocks while the checks run."""
     result = replace(result, grading=planned.settings.grading)
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out", "user error", "stopped"):
@@ -204,9 +204,9 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 class GradeOptions:
     """The recordings to regrade, and the rules of regrading.
 
-    `suite` replaces the suites of the recordings, `by` is the deciding grader, and `repeat_rule` joins repeats. `judge`
-    is the model for unknown judgements; without it, no model is asked. `calls` are files of calls, graded by the cases
-    of `suite`."""
+    `suite` replaces the suites of the recordings, and also grades the files in `calls`. `by` is the deciding grader,
+    and `repeat_rule` joins repeats. `judge` is the model that is asked for judgements that are not stored; if it is
+    `None`, no model is asked."""
 
     paths: tuple[Path, ...] = ()
     calls: tuple[Path, ...] = ()
@@ -218,7 +218,7 @@ class GradeOptions:
 
 
 class BrokenSuiteError(RecordingError):
-    """The suite that grades recordings has errors, which `problems` lists."""
+    """The suite that grades recordings has errors. `problems` lists them."""
 
     def __init__(self, file: SuiteFile) -> None:
         super().__init__(f"correct the suite of {file.path} first")
@@ -227,7 +227,7 @@ class BrokenSuiteError(RecordingError):
 
 @dataclass(frozen=True)
 class RegradePlan:
-    """The recordings to regrade, each once.
+    """The recordings to regrade, without duplicates.
 
     `problems` says why other recordings cannot be graded."""
 
@@ -238,17 +238,17 @@ class RegradePlan:
 
     @property
     def files(self) -> tuple[SuiteFile, ...]:
-        """The suites that grade the recordings, each once."""
+        """The suites that grade the recordings, without duplicates."""
         return tuple({id(run.file): run.file for run in self.runs}.values())
 
     def needs(self) -> Needs:
-        """Return what grading needs: the functions to call and the judges to ask."""
+        """Return what grading needs on this machine: functions to call and judges to ask."""
         cases = ((run.file, run.case) for run in self.runs)
         return Needs.of_grading(cases, self.program, judges=self.options.judge is not None)
 
 
 def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
-    """Read recordings and files of calls, and return the plan of grading them.
+    """Read recordings and files of calls, and return the plan of their regrading.
 
     Raises RecordingError if the chosen suite cannot be used."""
     now = None
@@ -292,9 +292,9 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
 
 
 def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
-    """Regrade recordings on an event loop of this thread, and return the report.
+    """Regrade recordings on a new event loop, and return the report.
 
-    The report has the verdicts on each run before and after."""
+    For each run, the report has the verdict before and after."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     judges = RegradingJudges(plan.program, approval, plan.options.judge)
     results, suites = _by_suite(plan.runs, asyncio.run(regrade(plan.runs, judges)))
@@ -337,10 +337,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
-    """Return the results with one path for each recorded suite, and the suites keyed by this path.
+    """Return the results with one suite path for all runs of the same suite, and the suites by this path.
 
-    Each recording has its own path and only one case of its suite. The first path represents all recordings of a suite.
-    """
+    Each recording contains its own copy of the suite, with only one case. The path of the first copy becomes the path
+    of the whole suite."""
     paths: dict[tuple[str, str], str] = {}
     suites: dict[str, Suite] = {}
     cases: dict[str, dict[str, Case]] = {}
@@ -381,9 +381,9 @@ _AT_A_TIME = 256
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run of the history, with its present suite and case.
+    """A finished run of the history, with its suite and case as they are now.
 
-    `has_other_requests` means that the case now sends other requests than in this run."""
+    `has_other_requests` means that the case was edited and would now send other requests than in this run."""
 
     row: RunRow
     file: SuiteFile
@@ -393,11 +393,10 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class RegradingPlan:
-    """The stored runs of a batch that can be regraded, in `runs`.
+    """The stored runs of a batch that can be regraded (`runs`), and those that cannot.
 
-    `missing` holds runs of cases that the present suites lack. `problems` says why suites cannot be used. Neither list
-    includes runs that never finished. `texts` holds the texts of cases that were edited after the run but send the same
-    requests."""
+    `missing` holds runs whose cases no longer exist in the suites. `problems` says why suites cannot be used. Runs that
+    never finished are left out. `texts` holds the present texts of edited cases that still send the same requests."""
 
     batch: BatchRow
     runs: StoredRunsToGrade
@@ -411,7 +410,7 @@ _CurrentCase = tuple[SuiteFile, Case, bool]
 
 
 class StoredRunsToGrade(LazySequence[StoredRun]):
-    """The runs of a batch with their present suites and cases. Each run takes only a few bytes."""
+    """The runs of a batch, with their suites and cases as they are now. Each run takes only a few bytes of memory."""
 
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self._rows = rows
@@ -425,12 +424,12 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
     def kind(self, today: _CurrentCase) -> int:
-        """Add a suite and a case by which some runs are graded. Returns the number of this pair."""
+        """Add a pair of suite and case that grades some of the runs. Returns the number of the pair."""
         self._today.append(today)
         return len(self._today) - 1
 
     def add(self, place: int, kind: int) -> None:
-        """Add a run: its place among the rows, and the number of the suite and case that grade it."""
+        """Add a run by its index in the rows and the number of the pair of suite and case that grades it."""
         self._places.append(place)
         self._codes.append(kind)
 
@@ -458,14 +457,14 @@ def plan_regrading(
     by: GraderName | None = None,
     load: Callable[[Path], SuiteFile] = load_suite,
 ) -> RegradingPlan:
-    """Find the present suites and cases that grade the runs of a batch.
+    """Find the suites and cases, as they are now, that grade the runs of a batch.
 
-    Each suite is read at its old path. `suite` replaces one suite of the batch: the suite with the same path, or else
-    the only suite, or else the suite with the same file name. `by` is the deciding grader instead of the cases' own,
-    and `load` reads a suite. The secrets of the suites are registered.
+    `load` reads each suite at its old path. `suite` replaces one suite of the batch: the suite with the same path, or
+    else the only suite, or else the suite with the same file name. `by` is the deciding grader, instead of the cases'
+    own graders. The secrets of the suites are registered.
 
-    Raises HistoryError, also while the batch is still running, because its later runs would be graded by other rules.
-    """
+    Raises HistoryError, also while the batch is still running, because its later runs would be graded by other
+    rules."""
     if batch.ended_at is None and is_claimed(history.file, batch.number):
         raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
     today: dict[int, tuple[SuiteFile, dict[str, Case]]] = {}
@@ -538,10 +537,10 @@ def regrade_stored_runs(
     judges: Callable[[], RegradingJudges],
     damaged: ReportProblem,
 ) -> Iterator[RunRegrade]:
-    """Grade stored runs again, in order, on event loops of this thread.
+    """Grade stored runs again, in order, on new event loops.
 
-    `judges` is called for each portion of runs. `damaged` is called with a message for each damaged run, which is left
-    out.
+    The runs are graded some hundred at a time, and `judges` is called before each group. A damaged run is left out, and
+    `damaged` is called with a message about it.
 
     Raises HistoryError, and RecordingError for a result that cannot be read."""
     for first in range(0, len(runs), _AT_A_TIME):
@@ -567,7 +566,7 @@ def store_grades(
     secrets: Secrets,
     report: ReportProblem,
 ) -> None:
-    """Store new grades of a batch, run by run, in addition to its old grades.
+    """Store new grades of a batch, and keep its old grades.
 
     `graded_at` is an ISO 8601 time. Raises HistoryError."""
 
@@ -580,12 +579,12 @@ def store_grades(
 
 
 def _without_trajectory(result: RunResult, run: StoredRun) -> RunResult:
-    """Return a result without its trajectory. Its suite is identified by its key in the history."""
+    """Return a result without its trajectory, and with the suite's key in the history as its suite."""
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 
 
 class _OldSuites:
-    """The earlier suites of a batch, read from the history."""
+    """The suites of a batch as they were when it ran, read from the history."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -594,10 +593,9 @@ class _OldSuites:
         self._known: dict[tuple[int, str, str | None], bool] = {}
 
     def with_variant(self, row: RunRow, file: SuiteFile) -> SuiteFile | None:
-        """Return the present suite with the variant of a run; `None` if there is no such variant.
+        """Return the present suite with the variant of a run; `None` if no such variant is known.
 
-        If the present suite has no variant of that name, the earlier variant is added, which may come from another
-        file."""
+        If the present suite no longer has the variant, it is added as it was when the batch ran."""
         assert file.suite is not None
         name = variant_name_of(row.model)
         if has_variant_of(file.suite, row.model):
@@ -615,9 +613,9 @@ class _OldSuites:
         return self._varied[key]
 
     def has_other_requests(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
-        """Return whether a run's case would send other requests with the present suite.
+        """Return whether the present suite would send other requests for a run's case.
 
-        Returns `False` if the old suite cannot be read because a secret in it was redacted."""
+        Returns `False` if the old suite cannot be read, because a secret in it was redacted."""
         key = (row.suite.id, row.case_id, variant_name_of(row.model))
         if key not in self._known:
             self._known[key] = row.suite.hash != file.hash and self._differs(row, file, case)

@@ -1,4 +1,4 @@
-"""The report of an evaluation: its runs, their totals, and the verdict on the requirements."""
+"""The report of an evaluation: its runs, their totals, and the verdict on what suites and options require."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
 
 
 class CaseResults(LazySequence[CaseResult]):
-    """The results of each case with each model, in order. A result can also be found by its case id.
+    """The results of each case with each model, in order.
 
-    Example: `cases["time-in-oslo"]`."""
+    An index may also be a case id: `cases["time-in-oslo"]`."""
 
     def __init__(self, cases: Sequence[CaseResult]) -> None:
         self._cases = cases
@@ -95,8 +95,8 @@ class CaseResults(LazySequence[CaseResult]):
     def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
         """Return the result of a case.
 
-        Give `model` and `suite` if several were run. Raises KeyError if no result fits, and LookupError if several
-        results fit."""
+        Give `model` and `suite` if the case ran with several models or exists in several suites. Raises KeyError if no
+        result fits, and LookupError if several results fit."""
         found: list[CaseResult] = []
         for case in self:
             run = case.runs[0]
@@ -121,7 +121,7 @@ class CaseResults(LazySequence[CaseResult]):
 class Report:
     """The runs of an evaluation in the order of its plan, and everything derived from them.
 
-    The results are not redacted; `text`, `document` and `json` hold no secrets."""
+    `results` may contain secrets, but `text`, `document` and `json` do not."""
 
     runs: tuple[FinishedRun, ...] | LazyRuns
     """The runs, in memory or read from the history on demand."""
@@ -174,9 +174,9 @@ class Report:
         return [*records_of_runs(self)]
 
     def to_dataframe(self) -> Any:
-        """Return `rows` as a data frame of pandas, or of polars if only that is installed.
+        """Return `rows` as a data frame of pandas, or of polars if pandas is not installed.
 
-        Raises ImportError without either."""
+        Raises ImportError if neither is installed."""
         rows = self.rows()
         if find_spec("pandas") is not None:
             return import_module("pandas").DataFrame(rows)
@@ -218,7 +218,7 @@ class Report:
     def quality(self) -> Quality:
         """The verdict on the runs, and the reasons for it.
 
-        Forks count only if all runs are forks."""
+        A fork continues a run from an earlier step, so forks count only if all runs are forks."""
         results, of = self._counting, self.suite_of
         aggregates = aggregates_of(results, self.suites)
         if self.shard is not None:
@@ -237,7 +237,7 @@ class Report:
 
     @property
     def watched(self) -> tuple[PairEarlyStop, ...]:
-        """The evidence so far about each pair of models, in a comparison that may stop early; otherwise empty."""
+        """The evidence so far about each pair of models, if a comparison may stop early; otherwise empty."""
         if self.watch is None:
             return ()
         return self.watch.pairs
@@ -251,7 +251,7 @@ class Report:
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
-        """The results of the suites' gates, or of the gate `min_score`."""
+        """The results of the suites' gates. If `min_score` is set, the only gate is this score."""
         return self.quality.gates
 
     @property
@@ -279,11 +279,11 @@ class Report:
         return self.totals.mean_score
 
     def mean(self, of: str) -> float | None:
-        """Return the mean of a measure over the graded runs that have it.
+        """Return the mean of a measure over all graded runs that have a value for it; `None` if no run has one.
 
-        Measures have the names of a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a quantity of its
-        formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`, `"valid_arguments"`, or
-        a named check of answers (`"response.NAME"`). Raises KeyError for any other name."""
+        The names of measures are those of a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a
+        quantity of its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
+        `"valid_arguments"`, or a named check of answers (`"response.NAME"`). Raises KeyError for any other name."""
         # All runs are searched, because a named check may exist in only one case.
         named: dict[str, None] = {}
         for run in self.results:
@@ -299,15 +299,15 @@ class Report:
         return self.exit_code == OK
 
     def assert_passed(self) -> None:
-        """Raise AssertionError unless everything passed; the message lists the failures without secrets."""
+        """Raise AssertionError unless everything passed. Its message lists the failures without secrets."""
         if not self.passed:
             raise AssertionError(f"not everything passed\n{self.text(amount='little')}")
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a command with this report.
+        """The exit code of a command that ends with this report.
 
-        For a shard, the exit code says only whether its runs could be executed."""
+        A shard has only some of the runs, so its exit code says only whether these could be executed."""
         # The worst outcome decides. From the worst, the order is: an interrupt, missing data, errors, missed
         # requirements.
         confirmed = None
@@ -340,9 +340,9 @@ class Report:
 
     @property
     def nothing_graded(self) -> str | None:
-        """Why no run was graded; `None` if any run was.
+        """Why no run was graded; `None` if some run was graded.
 
-        If a comparison decides the outcome, also why no run was compared."""
+        If the comparison with a baseline decides the exit code, the text may also say why no run was compared."""
         if self.shard is not None and not self.results:
             return None
         if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
@@ -368,9 +368,9 @@ class Report:
         return "".join(self.json_pieces())
 
     def pieces(self, form: str, *, lean: bool = False) -> Iterator[str]:
-        """Yield the report in a form of `show.forms`, piece by piece, so that memory never holds the whole text.
+        """Yield the report in a form of `show.forms`, in pieces, so that memory never holds the whole text.
 
-        With `lean`, a JSON report has each checked argument once, and no null or empty values."""
+        With `lean`, a JSON report has each checked argument only once, and no null or empty values."""
         if form == "text":
             return iter((self.text(),))
         if form == "json":
@@ -378,10 +378,11 @@ class Report:
         return pieces_of(form, "run", self)
 
     def write(self, path: str | Path, *, form: str | None = None) -> None:
-        """Write the report into a file, without secrets. An existing file is replaced as a whole.
+        """Write the report into a file, without secrets.
 
-        The extension of the file name selects the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or
-        `.txt`. `form` overrides the extension. Raises ValueError for an unknown form, and OSError."""
+        An existing file is replaced in one step. The extension of the file name selects the form: `.json`, `.xml`
+        (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or `.txt`. `form` overrides the extension. Raises ValueError for an
+        unknown form, and OSError."""
         write_report(Path(path), self.pieces(self.form_of(path, form)))
 
     @staticmethod
@@ -397,7 +398,7 @@ class Report:
         return form
 
     def json_pieces(self, *, lean: bool = False) -> Iterator[str]:
-        """Yield the text of `json`, one piece per run and case, so that memory never holds the whole text."""
+        """Yield the text of `json` in pieces of one run or case, so that memory never holds the whole text."""
         document, records = self.document_without_records(), self.json_records()
         if lean:
             from workbench.show.json.lean import lean_pieces
@@ -412,13 +413,15 @@ class Report:
         return document_pieces(document, records, self.secrets)
 
     def document_without_records(self) -> ReportDocument:
-        """Return the document without its runs, cases and regraded recordings, which `json_records` returns."""
+        """Return the JSON report without its runs, cases and regraded recordings.
+
+        `json_records` returns these."""
         from workbench.show.json.report import report_without_records
 
         return report_without_records(self.results, self.quality, self.failures, self._facts)
 
     def json_records(self) -> dict[str, Records[Any]]:
-        """Return the runs, cases and regraded recordings of the document, to be written one by one."""
+        """Return the runs, cases and regraded recordings of the JSON report, to be written one by one."""
         from workbench.show.json.report import regraded_records, report_records
 
         records = report_records(self.results, self.quality.cases, self.line_of)
@@ -427,7 +430,7 @@ class Report:
         return records
 
     def shown_runs(self) -> Iterator[ShownRun]:
-        """Yield the runs one by one, redacted, for a writer of reports."""
+        """Yield the runs one by one, without secrets, with what a written report shows of each."""
         from workbench.show.views.runs_report import ShownRun
 
         for run in self.runs:
@@ -435,7 +438,7 @@ class Report:
             yield ShownRun(self.secrets.redacted(run.result), self.secrets.redacted(run.case), line)
 
     def shown_case(self, case: CaseResult) -> ShownCase:
-        """Return the result of a case with a model, with secrets redacted."""
+        """Return a case's result with one model, without secrets."""
         from workbench.show.views.runs_report import ShownCase
 
         first = case.runs[0]
@@ -461,12 +464,12 @@ class Report:
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """The names of the suites, by the path in the runs."""
+        """The names of the suites, by the suite path in the results."""
         return {path: suite.name for path, suite in self.suites.items()}
 
     @property
     def suite_gates(self) -> dict[str, Gate]:
-        """The gates of the suites, by the path in the runs."""
+        """The gates of the suites, by the suite path in the results."""
         return {path: suite.gate for path, suite in self.suites.items()}
 
     def _case_of(self, result: RunResult) -> Case | None:
@@ -492,7 +495,7 @@ class Report:
     ) -> str:
         """Return the report as text.
 
-        `cut_at` is the width in columns at which long lists are cut."""
+        `cut_at` is the width, in columns, of the comparison with a baseline: longer lists are cut."""
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
@@ -528,7 +531,7 @@ class Report:
         return (Span(shard_line(self.shard, len(self.runs))),)
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
-        """Return the reasons why cases did not pass, as the message of a failed test, without secrets.
+        """Return the reasons why cases did not pass, without secrets, for the message of a failed test.
 
         The text has each case's reason, its runs with their issues, and advice on the most frequent cause."""
         plain, names = Paint(False), self.suite_names
@@ -563,7 +566,7 @@ class Report:
 
     @cached_property
     def shown(self) -> tuple[RunResult, ...]:
-        """The results without secrets, all in memory."""
+        """The results without secrets, all held in memory."""
         return tuple(shown_result(result, self.secrets) for result in self.results)
 
     @cached_property
@@ -572,7 +575,7 @@ class Report:
         return failure_numbers(self._graded_by(self.results))
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield the results with their cases. The case is `None` for a run that does not count."""
+        """Yield the results with their cases. The case is `None` for a fork that does not count."""
         # `counted_runs` returns its argument if all runs count.
         all_forks = self._counting is self.results
         for run in results:
@@ -596,7 +599,7 @@ def _pickled(values: dict[str, Any]) -> Report:
 
 
 def shard_line(shard: ShardRef, runs: int) -> str:
-    """Return a sentence on the shard's part of its plan, with the command that judges the whole plan."""
+    """Return a sentence on how many runs of the plan the shard has, and on the command that judges all of them."""
     share = "no run is left for it"
     if runs:
         share = counted_of(runs, shard.planned, "run")

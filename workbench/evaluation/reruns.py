@@ -1,4 +1,4 @@
-"""Reruns of failed cases until the evidence decides whether they broke: the runs to plan and the runs to skip."""
+"""Reruns of cases that broke, until the evidence decides whether they really broke or failed by chance."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from workbench.numerals import count_text
 
 @dataclass(frozen=True)
 class Rerun:
-    """A case to rerun with the model and the settings of the planned `run`.
+    """A case to rerun, with the model and the settings of the planned `run`.
 
-    `typical` is the lowest pass rate that the case has if it is not broken. `may_write` allows the case to execute
-    tools again that are not read-only."""
+    `typical` is a low estimate of the case's pass rate as long as it is not broken. With `may_write`, the case may
+    execute tools again that are not read-only."""
 
     run: PlannedRun
     typical: float
@@ -33,7 +33,7 @@ class Rerun:
 class Reruns:
     """The cases to rerun, with at most `max_runs` runs in total.
 
-    `batch` is the stored batch in which the cases failed, if any."""
+    `batch` is the number of the stored batch in which the cases failed, if any."""
 
     cases: tuple[Rerun, ...]
     broken_cases: int
@@ -45,13 +45,14 @@ class Reruns:
 
     @property
     def cases_at_once(self) -> int:
-        """The number of cases that are rerun in the same round: as many as `max_runs` runs can confirm."""
+        """The number of cases that are rerun at the same time, which is the number that `max_runs` runs can confirm."""
         return max(1, self.max_runs // fewest_reruns(self.broken_cases))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
-        """Return these reruns, and the runs that they plan.
+        """Return these reruns with planned runs, and the runs.
 
-        The cases of one round alternate: each case is rerun once, then each case a second time, and so on."""
+        The cases that are rerun at the same time alternate: each case runs once, then each runs a second time, and so
+        on."""
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
         # Cases run in rounds of `cases_at_once` cases. Spreading the runs over all cases at once could confirm none of
@@ -71,8 +72,8 @@ class Reruns:
 class RerunListener:
     """Collects the evidence from reruns, and skips reruns that are no longer needed.
 
-    A rerun waits while an earlier rerun may still decide its case. The outcome therefore does not depend on the order
-    in which runs end."""
+    A rerun waits while an earlier rerun may still decide its case, so the outcome does not depend on the order in which
+    runs end."""
 
     status: Status = Status.SKIPPED
 
@@ -141,7 +142,7 @@ class RerunListener:
 def executed_write(result: RunResult) -> str | None:
     """Return the name of an executed tool that is not marked read-only; `None` if there is none.
 
-    Executions that an agent reports count too."""
+    Executions that an external agent reports count too."""
     tools = result.trajectory.offered
     read_only = set()
     for tool in tools:

@@ -1,4 +1,4 @@
-"""Plans that resume a batch of the history: the batch, its missing runs, and changed models."""
+"""Plans that resume a batch of the history with its missing runs, unless its models have changed."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompleteBatch:
-    """A batch of the history without missing runs.
-
-    It has the figures of its runs, and its gates by suite path."""
+    """A batch of the history without missing runs, with summaries of its runs and its gates by suite path."""
 
     batch: BatchRow
     figures: tuple[RunSummary, ...]
@@ -63,10 +61,10 @@ class CompleteBatch:
 
 
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Claim the batch in `options.resume`, and return the plan of its missing runs.
+    """Return the plan of the missing runs of the batch that `options.resume` names.
 
-    Without `compares`, the report also includes the finished runs, which are read when the report is made. Raises
-    PlanError."""
+    The batch is claimed, so that no other program resumes it. Its finished runs are read when the report is made. A
+    comparison (`compares`) needs only their figures. Raises PlanError."""
     resume, file = options.resume, options.history
     assert resume is not None
     if file is None:
@@ -177,9 +175,9 @@ def _cases_of(files: Mapping[SuiteRef, SuiteFile], program: Program) -> dict[Sui
 def cost_limit_of(
     resumption: Resumption, before: RunsBefore, history: History, program: Program, wanted_usd: float | None = None
 ) -> CostLimit | None:
-    """Return the cost limit of a resumed batch: `wanted_usd`, else the stored limit, else `None`.
+    """Return the cost limit of a resumed batch: `wanted_usd`, or else the batch's stored limit; `None` without a limit.
 
-    The cost of its earlier runs counts towards the limit. Raises CostLimitError and HistoryError."""
+    The cost of runs that finished earlier counts towards the limit. Raises CostLimitError and HistoryError."""
     stored = resumption.batch.settings.get("cost_limit_usd")
     if wanted_usd is None and isinstance(stored, int | float):
         wanted_usd = float(stored)
@@ -192,7 +190,7 @@ def cost_limit_of(
 def earlier_cost(history: History, batch: int, before: RunsBefore) -> float:
     """Return the cost of a batch's earlier runs in US dollars, including judges and stopped runs.
 
-    A run of unknown cost counts as the mean of the other runs."""
+    A run of unknown cost counts with the mean cost of the other runs."""
     known: list[float] = []
     unknown = 0
     for row in history.each_run(batch):
@@ -211,10 +209,10 @@ def earlier_cost(history: History, batch: int, before: RunsBefore) -> float:
 
 
 def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFile], bool]) -> Plan:
-    """Return the plan of a resumption.
+    """Return the plan of a batch's missing runs for the app.
 
-    Call this function after the user has seen how the options differ from those of the batch. `exempt` returns whether
-    a suite may execute tools without asking. Raises CostLimitError and HistoryError."""
+    Call this function after the user has seen how the present options differ from those of the batch. `exempt` returns
+    whether a suite may execute tools without asking. Raises CostLimitError and HistoryError."""
     limit = None
     if resumption.batch.settings.get("cost_limit_usd") is not None:
         before = runs_before(resumption, _cases_of(_files_of(resumption), program))
@@ -235,7 +233,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
 
 
 def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
-    """Return the batch in `options.resume` if no run is missing; otherwise `None`.
+    """Return the batch that `options.resume` names if no run of it is missing; otherwise `None`.
 
     Raises PlanError."""
     resume, file = options.resume, options.history
@@ -266,10 +264,10 @@ def _named(history: History, which: str) -> BatchRow:
 
 
 def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
-    """Return the latest batch with missing runs of these suites.
+    """Return the latest batch that has all of these suites and missing runs.
 
-    Without suites, only batches of the current project count, because the user's own history also has other projects.
-    Raises HistoryError if there is no such batch."""
+    Without suites, the user's own history is searched only for batches of the current project, because it also has
+    other projects. Raises HistoryError if there is no such batch."""
     batches = history.each_batch(forks=False, lacking=True)
     lacking = [batch for batch in batches if batch.damage is None]
     found, place = lacking, str(history.file)
@@ -336,8 +334,8 @@ def _complete_suites(
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
     """Yield the suites without missing runs, as they were when the batch ran.
 
-    `left_out` is called for each suite that can no longer be read. The suites are not run, so their text may lack
-    redacted secrets."""
+    `left_out` is called with the reason for each suite that can no longer be read. The suites only appear in the
+    report, so redacted secrets may be missing in their text."""
     specs, used = ModelSpecs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
         if suite.file in lacking:
@@ -362,7 +360,7 @@ def _complete_suites(
 def _resume_refusals(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
     """Yield the reasons why a batch cannot be resumed with these options.
 
-    Only the user may allow the execution of all tools, so each resumption must ask for this again."""
+    Executing all tools needs the user's permission, so the option must be given again each time."""
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:
         yield f"batch {number} executed all tools without asking: to resume it, give --execute-all again"

@@ -1,4 +1,4 @@
-"""A resumed batch of the history: the claim on the batch, and the runs that finished earlier."""
+"""A resumed batch of the history: the exclusive right to resume it, and its runs that finished earlier."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResumedBatch:
-    """A batch of the history whose missing runs a plan executes."""
+    """A batch of the history whose missing runs are planned."""
 
     batch: BatchRow
     handle: BatchHandle = field(repr=False)
@@ -39,7 +39,7 @@ class ResumedBatch:
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of the finished runs, keyed by place in the plan.
+        """The figures of the runs that finished earlier, by place in the plan.
 
         Raises HistoryError."""
         return self.before.figures
@@ -47,10 +47,10 @@ class ResumedBatch:
 
 @dataclass(frozen=True)
 class RunsBefore:
-    """The runs of a batch that finished before it was resumed: all except those at the places in `missing`.
+    """The runs of a batch that finished before it was resumed: all runs except those at the places in `missing`.
 
-    `cases` are the cases of its suites by their ids in the history. Each part is read on demand because reading takes
-    longer than planning the missing runs."""
+    `cases` are the cases of the batch's suites, by the ids that the history stores. Runs are read from the history only
+    when needed, because that takes longer than planning the missing runs."""
 
     file: Path
     batch: int
@@ -61,7 +61,7 @@ class RunsBefore:
 
     @property
     def tallies(self) -> list[Tally]:
-        """The number of earlier runs by status. The numbers are valid until another run of the batch ends.
+        """The numbers of earlier runs by status. They are valid until another run of the batch ends.
 
         Raises HistoryError."""
         with History(self.file) as history:
@@ -69,7 +69,7 @@ class RunsBefore:
 
     @property
     def figures(self) -> Mapping[int, RunSummary]:
-        """The figures of the runs, keyed by place in the plan, with present suite paths and case ids.
+        """The figures of the runs by place in the plan, with the present paths of suites and ids of cases.
 
         Raises HistoryError."""
         # Planning, progress and the report use the cache.
@@ -80,9 +80,10 @@ class RunsBefore:
         return self._figures
 
     def read(self, left_out: ReportProblem) -> Iterator[tuple[int, Case, RunResult]]:
-        """Yield the place, case and packed result of each run.
+        """Yield each run's place in the plan, case and packed result.
 
-        The results look like those of new runs. `left_out` is called for each damaged run. Raises HistoryError."""
+        Runs get the present ids of their cases, so that a report joins them with new runs. `left_out` is called with a
+        message about each damaged run. Raises HistoryError."""
         # This import is lazy, because the module loads pickle, and most plans resume no batch.
         from workbench.grading.packed import SharedParts
 

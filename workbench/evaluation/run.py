@@ -1,4 +1,4 @@
-"""An evaluation under asyncio: its events as they happen, a future for each run, and the report at the end."""
+"""An evaluation for asyncio: its events as they happen, a future for each run, and the report at the end."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def _characters_of(result: RunResult) -> int:
 
 
 class Results(LazySequence[RunResult]):
-    """The results of a batch in order of arrival. Those after the first `MAX_UNPACKED_RUNS` are packed.
+    """The results of a batch in the order in which its runs ended.
 
-    After `read_from`, memory holds at most `MAX_PACKED_RUNS` of them, plus the runs that the history does not have yet.
-    """
+    Results after the first `MAX_UNPACKED_RUNS` are compressed. After `read_from`, memory holds at most
+    `MAX_PACKED_RUNS` results, plus those of runs that the history has not stored yet."""
 
     def __init__(self) -> None:
         self._kept: list[RunResult] = []
@@ -78,7 +78,9 @@ class Results(LazySequence[RunResult]):
         self._in_common: SharedParts | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
-        """Read runs from the history from now on, as soon as the history has them. Such runs are redacted."""
+        """From now on, read results from the history as soon as it has stored their runs.
+
+        Stored results are redacted."""
         # Lazy import, as below.
         from workbench.evaluation.stored_runs import LiveColumns
 
@@ -118,7 +120,7 @@ class Results(LazySequence[RunResult]):
 
 @dataclass
 class Outcome:
-    """The outcome of a batch so far, collected from its events."""
+    """The results, times and interruptions of a batch so far, collected from its events."""
 
     results: Results = field(default_factory=Results)
     interrupted: bool = False
@@ -171,7 +173,7 @@ class Outcome:
                 pass
 
     def end(self, runtime: Runtime, name: str) -> None:
-        """Read the number of the batch and the number of unrecorded runs.
+        """Set the batch's number in the history and the number of runs that the history lacks.
 
         Call this method once the history is complete."""
         self.unrecorded = runtime.missing_in_history(name)
@@ -220,8 +222,8 @@ class Outcome:
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
         """Return the report on the plan's batch.
 
-        Earlier runs of a resumed batch are read from the history, which takes seconds for thousands of runs. `left_out`
-        then names the damaged runs. Raises HistoryError."""
+        Runs that a resumed batch finished earlier are read from the history, which takes seconds for thousands of runs.
+        Afterwards, `left_out` has a message about each damaged run. Raises HistoryError."""
         resumed, damaged = plan.resumed, dict[str, None]()
         before: tuple[FinishedRun, ...] = ()
         if resumed is not None and resumed.in_full:
@@ -260,14 +262,13 @@ def _known(time_ms: float) -> float | None:
 class Evaluation:
     """A running plan: `async with Evaluation(plan, approval) as evaluation`.
 
-    Suites and settings are not read again after the approval.
+    Iterate over the evaluation to receive events as they happen, or only await `report()`. Each run has a future in
+    `runs`. Leaving the block or cancelling the waiting task stops the remaining runs. Suites and settings are not read
+    again after the approval.
 
-    Iterating over the evaluation yields events as they happen. To ignore the events, await `report()`. Each run has a
-    future in `runs`. Leaving the block or cancelling the waiting task stops the remaining runs.
-
-    Without a `runtime`, the evaluation creates a runtime and closes it at the end. Several evaluations may then run at
-    the same time in one event loop. With a `runtime`, server starts are reported to the runtime's own listener. Without
-    `receives_events`, events of runs in other processes are not sent."""
+    Without a `runtime`, the evaluation creates a runtime and closes it at the end, so several evaluations may run at
+    the same time in one event loop. With a `runtime`, server starts are reported only to the runtime's listener.
+    Without `receives_events`, runs in other processes send only their results."""
 
     def __init__(
         self,
@@ -333,7 +334,7 @@ class Evaluation:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop the remaining runs, wait until they end, and close the runtime if it was created here."""
+        """Stop the remaining runs, wait until they end, and close the runtime if this evaluation created it."""
         self.stop()
         await self._close()
 
@@ -367,7 +368,7 @@ class Evaluation:
         return await _run_blocking(partial(outcome.report, self.plan))
 
     async def _close(self) -> None:
-        """Close the runtime if it was created here. Afterwards, the history is complete."""
+        """Close the runtime if this evaluation created it. Afterwards, the history is complete."""
         if self._closed:
             return
         self._closed = True
@@ -406,7 +407,7 @@ class Evaluation:
 async def _run_blocking(function: Callable[[], _Result]) -> _Result:
     """Call a blocking function in a thread, and wait for its end even if the caller is cancelled.
 
-    The function must not continue in the background without its caller."""
+    Without the wait, the function would continue in the background after its caller has ended."""
     # A thread cannot be cancelled, so the cancellation is raised after the thread has ended.
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None

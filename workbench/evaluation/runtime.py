@@ -1,6 +1,6 @@
-"""The runtime: starts every plan, and holds what outlives a batch (the engine's thread, endpoints and servers).
+"""The runtime starts every plan, and owns what is shared by all batches: the engine's thread, connections and servers.
 
-The command line, the app and the Python API all start runs here."""
+The command line, the app and the Python API all start their runs here."""
 
 from __future__ import annotations
 
@@ -78,9 +78,10 @@ def _model_of(planned: PlannedRun) -> _ModelOfSuite:
 
 
 class RuntimeModels:
-    """Opens models and judges. All batches share one connection per endpoint and one cache of judgements.
+    """Opens models, judges and simulated users for all batches.
 
-    The options are those of `Runtime`. Use this object on the engine's thread."""
+    Batches share one connection to each endpoint and one cache of judgements. `Runtime` explains the arguments. Use
+    this object on the engine's thread."""
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class RuntimeModels:
         self._connected = False
 
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
-        """Return a function that opens the approved model of a run."""
+        """Return a function that opens the model of a run, if the model is approved."""
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         # The batch opens each endpoint's model once, because what was approved does not change.
         opened: dict[_ModelOfSuite, EndpointModel] = {}
@@ -121,9 +122,9 @@ class RuntimeModels:
         return open_model
 
     def judges(self, approval: Approval, concurrency: int, *, always: bool) -> Callable[[PlannedRun], RunJudge | None]:
-        """Return a function that finds the judge of a run.
+        """Return a function that returns the judge of a run.
 
-        Unless `always` is set, the function returns `None` for a run without judged checks."""
+        For a run whose case needs no judge, it returns `None`, unless `always` is set."""
         specs = approval.specs
         under_way: PendingJudgements = {}
 
@@ -146,9 +147,9 @@ class RuntimeModels:
     def users(
         self, approval: Approval, concurrency: int
     ) -> Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None]:
-        """Return a function that finds the simulated or recorded user of a run.
+        """Return a function that returns the simulated or recorded user of a run's conversation.
 
-        The function returns `None` for a scripted user."""
+        It returns `None` if a script plays the user."""
         specs = approval.specs
         recorded = BuiltInModels()
 
@@ -266,17 +267,17 @@ SETTLING_TIMEOUT_S = 1.0
 class Runtime:
     """Runs plans until it is closed.
 
-    It holds the parts that outlive a batch: the engine's thread, connections to endpoints, servers, the cache of
-    judgements and the writer of the history. Safe to use from any thread.
+    All batches of a runtime share the engine's thread, connections to endpoints, servers, the cache of judgements and
+    the writer of the history. Every method may be called from any thread.
 
     `listener` is called on the engine's thread. `pace_ms` slows the offline model down for a watching user; 0 is full
-    speed. `own_pace` plays recordings at the original pace. With `asks`, the event `PermissionRequested` asks about
-    executions without permission; otherwise, they are refused. With `judge_anew`, judges are asked again about values
-    that they have already judged. `history` is the file that records all batches. Without `receives_events`, the
-    listener receives no events of runs in other processes. `person` is a person in place of the users of all
-    conversations.
+    speed. `own_pace` plays recordings at the original pace. With `asks`, an execution without permission is announced
+    by the event `PermissionRequested` and waits for `allow`; otherwise, it is refused. With `judge_anew`, judges are
+    asked again about values that they have already judged. `history` is the file that records all batches. Without
+    `receives_events`, runs in other processes send only their results. `person` is a person who plays the user of every
+    conversation.
 
-    In a worker of a cluster, `leases` holds the worker's part of each limit. `on_endpoint_pause` is called with base
+    In a worker of a cluster, `leases` holds the worker's share of each limit. `on_endpoint_pause` is called with base
     URL, model and seconds when an endpoint asks for a pause."""
 
     def __init__(
@@ -346,9 +347,9 @@ class Runtime:
     ) -> str:
         """Begin a batch, and return its name.
 
-        Each run ends with one `RunDone` event, the batch with one `BatchDone`. Runs use the contents of the approval;
-        suites and settings are not read again. `listener` receives only the events of this batch, and `record` records
-        its runs. `until` is the breakpoint at which runs are held; holding needs `asks`.
+        Each run ends with one `RunDone` event, the batch with one `BatchDone`. Runs use what the approval contains, and
+        read no suite or settings again. `listener` receives only the events of this batch, and `record` stores its runs
+        as recordings. `until` is the point at which runs pause for the user, for which the runtime needs `asks`.
 
         Blocks until the history and the cluster are ready. Raises WaitCancelledError if `is_cancelled` ends the wait
         for a cluster. Raises HistoryError if a resumed batch is already running in another program or the history
@@ -398,16 +399,15 @@ class Runtime:
         return name
 
     def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
-        """Open a batch.
+        """Open a batch that the caller runs on the engine's thread.
 
-        The caller begins its runs with `start_run`; or all `runs` begin, `at_once` at a time.
-
-        The caller also records the runs, if necessary."""
+        The caller either starts runs one by one with `start_run`, or awaits the batch's `run`, which starts `runs`,
+        `at_once` at a time. The runs are not recorded."""
         context = self._context(plan, approval, with_times(self._listener))
         return Batch("", runs, lambda planned: QueueKey("", at_once), context)
 
     def run_on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's thread, and return its future.
+        """Run a coroutine on the engine's thread, and return a future for its result.
 
         Any other thread may wait for the future."""
         return self._engine.submit(work)
@@ -447,9 +447,9 @@ class Runtime:
         return self._models.users(approval, plan.concurrency)
 
     def _cost_guard(self, plan: Plan, name: str) -> CostGuard | None:
-        """Return the guard of a plan's cost limit; `None` without a limit.
+        """Return the guard that enforces a plan's cost limit; `None` without a limit.
 
-        In interactive use, the guard asks the user to raise the limit."""
+        If the runtime can ask the user, the guard asks for a higher limit when the limit is reached."""
         if plan.cost_limit is None:
             return None
         # This import is lazy, because few batches have a limit.
@@ -469,7 +469,7 @@ class Runtime:
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
         """Answer a `CostLimitReached` event with a new limit, or with `None` to begin no more runs.
 
-        Returns at once, and does nothing if the question is no longer open."""
+        Returns at once, and does nothing if the question was answered or its batch has ended."""
 
         async def answered() -> None:
             answer = self._raised.pop(batch, None)
@@ -554,7 +554,7 @@ class Runtime:
         )
 
     def batch_number(self, batch: str) -> int | None:
-        """Return the number of a batch in the history; `None` while it is unknown, or without a history."""
+        """Return the number of a batch in the history; `None` without a history, or if the batch is not stored yet."""
         handle = self._handles.get(batch)
         if handle is None:
             return None
@@ -565,21 +565,21 @@ class Runtime:
         return self._handles.get(batch)
 
     def missing_in_history(self, batch: str) -> int:
-        """Return the number of finished runs that the history lacks. It is final once the runtime is closed."""
+        """Return the number of finished runs that the history lacks. The number is final once the runtime is closed."""
         handle = self._handles.get(batch)
         if self._history is None or handle is None:
             return 0
         return self._history.missing(handle)
 
     def began_at(self, batch: str) -> str | None:
-        """Return the start of a batch in the history, ISO 8601; `None` without a history."""
+        """Return the time at which a batch began, as the history stores it (ISO 8601); `None` without a history."""
         handle = self._handles.get(batch)
         if handle is None:
             return None
         return handle.started_at
 
     def flush_history(self) -> None:
-        """Wait until the history has recorded all events so far, at most for a second."""
+        """Wait for at most a second until the history has stored all events so far."""
         if self._history is not None:
             self._history.wait_until_written(SETTLING_TIMEOUT_S)
 
@@ -616,19 +616,20 @@ class Runtime:
     def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
         """Answer a `PermissionRequested` event, and return at once.
 
-        Nothing happens if the question is no longer open."""
+        Nothing happens if the question was answered or its run has ended."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
     def set_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Hold all runs, even those in progress, at exactly these breakpoints. Returns at once."""
+        """Set the breakpoints at which all runs pause, including runs in progress. Returns at once."""
         self._steppers.breakpoints = tuple(breakpoints)
 
     def continue_run(self, run_id: str, until: StepTarget, hold: int | None) -> Future[str | None]:
-        """Let a held run continue up to the point `until`.
+        """Let a paused run continue up to the point `until`.
 
         `hold` is the sequence number of the `Paused` event that the caller has seen, or `None` for a run that is not
-        held. If the run cannot continue, for example because it is held elsewhere, the future returns the reason."""
+        paused. The future returns the reason if the run cannot continue, for example because it has paused elsewhere
+        since then; otherwise `None`."""
 
         async def go_on() -> str | None:
             return self._steppers.continue_until(run_id, until, hold)
@@ -636,9 +637,9 @@ class Runtime:
         return self._engine.submit(go_on())
 
     def apply_command(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
-        """Apply a command to a run that is held at `hold`.
+        """Apply a command to a run that paused with the event number `hold`.
 
-        The future returns the reason if the command cannot be applied."""
+        The future returns the reason if the command cannot be applied; otherwise `None`."""
 
         async def do() -> str | None:
             return self._steppers.apply(run_id, command, hold)
@@ -650,9 +651,10 @@ class Runtime:
             self._engine.submit(self._stop(run_id, batch))
 
     def close(self) -> None:
-        """Stop all runs, close servers and connections, finish the history and end the thread.
+        """Stop all runs, close servers and connections, complete the history and end the thread.
 
-        Blocks for at most about fifteen seconds. May be called repeatedly. Nothing can be started afterwards."""
+        This blocks for at most about fifteen seconds, and may be called repeatedly. Afterwards, nothing can be
+        started."""
         if not self._engine.alive:
             return
         try:
@@ -719,9 +721,9 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 
 
 def _skip_listener(plan: Plan, queue_of: Callable[[PlannedRun], QueueKey]) -> EarlyStopper | RerunListener | None:
-    """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
+    """Return the listener that skips runs of a plan that may end early; `None` if the plan runs every case.
 
-    Runs may begin before the decision, but never more of them than can be in progress at once."""
+    Early stopping lets only as many runs begin before the decision as can be in progress at once."""
     if plan.reruns is not None:
         return plan.reruns.evidence()
     if plan.until is None:

@@ -1,4 +1,6 @@
-"""The runs of a stored batch, or of a large running batch, for a report: figures in columns, all else on demand."""
+"""The runs of a stored batch, or of a large running batch, for a report.
+
+The figures of all runs are in memory, in columns. Everything else is read from the history when needed."""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ _MAX_TOKENS = (1 << 63) - 1
 
 
 class StoredResult(LazyResult):
-    """A result of a stored run, whose figures are in `Columns`."""
+    """The result of a stored run. Its figures come from `Columns`, and other fields from the history."""
 
     __slots__ = ("_index", "_runs")
 
@@ -67,7 +69,7 @@ class StoredResult(LazyResult):
 
     @property
     def whole(self) -> RunResult:
-        """The whole stored result. The results read last stay in memory."""
+        """The whole result, read from the history. The last few results stay in memory."""
         return self._runs.whole(self._index)
 
     @property
@@ -76,11 +78,10 @@ class StoredResult(LazyResult):
 
 
 class Columns:
-    """The figures of finished runs in columns.
+    """The figures of finished runs, in columns.
 
-    Each run takes some hundred bytes.
-
-    Everything else about a run is in the history `file`. Safe to use from any thread."""
+    A run takes some hundred bytes of memory. Everything else about it is in the history `file`. Every method may be
+    called from any thread."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._opened = file, threading.local()
@@ -99,7 +100,7 @@ class Columns:
         self.add_figures({name: getattr(result, name) for name in _FIGURES})
 
     def add_figures(self, figures: Mapping[str, Any]) -> None:
-        """Add the figures of a run, by the names of the fields and properties of its result."""
+        """Add the figures of a run. The keys are fields and properties of `RunResult`."""
         self._together.append(tuple([figures[name] for name in _TOGETHER]))
         for codes, name in zip(self._alone, _ALONE, strict=True):
             codes.append(figures[name])
@@ -152,7 +153,7 @@ class Columns:
         return result
 
     def facts(self, index: int) -> RunFacts | None:
-        """Return the stored facts of a run; `None` if there are none."""
+        """Return the facts that the history stores about a run for tables; `None` if it has none."""
         return None
 
     def _history(self) -> History:
@@ -194,7 +195,7 @@ class Columns:
 
 
 class StoredRuns(Columns, LazyRuns):
-    """The finished runs of a batch in the order of its plan, with the cases of readable suites."""
+    """The finished runs of a stored batch in the order of its plan, with their cases if the suites can be read."""
 
     def __init__(
         self,
@@ -206,8 +207,8 @@ class StoredRuns(Columns, LazyRuns):
     ) -> None:
         """Read the figures of each run.
 
-        `damaged` is called for each omitted run. `cases` are the cases of the suites, by path and id. Raises
-        HistoryError, and RecordingError for a result that cannot be read."""
+        `damaged` is called with a message about each run that is left out. `cases` are the suites' cases, by path and
+        id. Raises HistoryError, and RecordingError for a result that cannot be read."""
         super().__init__(history.file)
         self._rows, self._grading, self._cases = rows, grading, cases
         self._facts: tuple[int, list[RunFacts | None]] = (0, [])
@@ -251,10 +252,10 @@ class StoredRuns(Columns, LazyRuns):
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The finished runs of a stored batch, for rows of CSV.
+    """The finished runs of a stored batch, as rows of CSV.
 
-    No suite is parsed, and few runs are read as a whole. `damaged` is called for each run and each suite that cannot be
-    read."""
+    For speed, suites are not parsed, and most runs are not read as a whole. `damaged` is called with a message about
+    each run or suite that cannot be read."""
 
     history: History
     rows: Sequence[RunRow]
@@ -304,9 +305,9 @@ class StoredRows:
 def _rows_with_facts(
     history: History, rows: Sequence[RunRow], grading: Regrade | None, *, checks_runs: bool = False
 ) -> Iterator[tuple[RunRow, str, RunFacts | None]]:
-    """Yield each run with the id in its events and its facts; the facts are `None` if they must be read from the run.
+    """Yield each run's row, id and stored facts. The facts are `None` if only the whole run contains them.
 
-    A regrade has no facts."""
+    The facts belong to the first grading, so a regraded run has none."""
     facts: Iterable[tuple[str, RunFacts | None]] = repeat(("", None))
     if grading is None:
         facts = history.facts(rows, checks_runs=checks_runs)
@@ -317,7 +318,9 @@ def _rows_with_facts(
 def _figures_of(
     row: RunRow, figures: RunSummary, run_id: str, facts: RunFacts, report: ReportFacts
 ) -> Mapping[str, object]:
-    """Return the figures of a run as `result_of_row` would give them, without reading the run."""
+    """Return the figures of a run from its row and facts, without reading the run.
+
+    They equal the fields of the result from `result_of_row`."""
     user = report.user or NO_USER
     return {
         "run_id": run_id,
@@ -373,7 +376,7 @@ def _whole_results(
 
 
 class LiveColumns(Columns):
-    """Runs of a running batch. Once the history has a run, only its figures stay in memory."""
+    """The runs of a running batch. Once the history has stored a run, only its figures stay in memory."""
 
     def __init__(self, file: Path, handle: BatchHandle) -> None:
         super().__init__(file)
@@ -385,7 +388,7 @@ class LiveColumns(Columns):
     def add_finished(self, result: RunResult) -> None:
         """Add a finished run.
 
-        Then the details of up to two runs are dropped from memory, because the history has them by now."""
+        Up to two runs that the history has stored by now are dropped from memory."""
         index = len(self)
         self.add(result)
         self._here[index] = result
@@ -457,10 +460,10 @@ def stored_report(
     secrets: Secrets,
     damaged: ReportProblem,
 ) -> Report:
-    """Return the report on the finished runs among `runs` of a batch, with the grades of one of its gradings.
+    """Return the report on the finished runs among `runs`, with the batch's first grades or those of `grading`.
 
-    Each run is read once for its figures, and again when more of it is needed. Lines in the report refer to the earlier
-    suites. `damaged` is called for each run that is left out."""
+    Each run is read once for its figures, and again when more of it is needed. Line numbers refer to the suites as they
+    were when the batch ran. `damaged` is called with a message about each run that is left out."""
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
     cases = {path: cases_by_id(suite) for path, suite in suites.items()}
@@ -498,10 +501,9 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
 
 
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
-    """Return a stored run as if another grader had decided its status.
+    """Return a stored run as if the grader `by` had decided its status.
 
-    A graded run without an applicable grade of that grader becomes "not graded". The options of grading stay unchanged.
-    """
+    A graded run becomes "not graded" if this grader stored no grade for it, or found that it does not apply."""
     if not result.status.graded or result.grading.by == by:
         return result
     grading, others, named = replace(result.grading, by=by), list[Grade](), None
@@ -521,8 +523,8 @@ def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
 def combined_report(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
     """Join the reports on two batches.
 
-    The models of the earlier batch get the batch's name as an addition. `same` maps the paths of suites in the earlier
-    batch to paths in the later batch."""
+    The names of the earlier batch's models get the batch's name as a suffix. `same` maps the paths of suites in the
+    earlier batch to paths in the later batch."""
     name = called(against.batch)
     before = []
     for run in earlier.runs:
@@ -540,8 +542,8 @@ def combined_report(earlier: Report, later: Report, against: AgainstBaseline, sa
 def _suites(history: History, batch: BatchRow, damaged: ReportProblem) -> list[SuiteFile]:
     """Return the readable suites of a batch, as they were when it ran.
 
-    A suite is unreadable if it is damaged, or if a secret was redacted in it. `damaged` is called for each damaged
-    suite."""
+    A suite cannot be read if it is damaged, or if a secret in it was redacted. `damaged` is called with a message about
+    each damaged suite."""
     files = []
     for suite in batch.suites:
         try:

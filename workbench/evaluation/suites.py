@@ -1,4 +1,4 @@
-"""The search for the suites that a caller names."""
+"""Finds and loads the suites that a caller names."""
 
 from __future__ import annotations
 

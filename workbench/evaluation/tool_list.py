@@ -22,8 +22,8 @@ from workbench.trajectory.events import ServerOutput, ToolDefinition
 async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
     """Return the tools of a valid suite: those that its approved servers list, and those defined in the suite.
 
-    With `only`, return only the tools of this server. A server that fails to start is listed with its error and the
-    tools that it listed before."""
+    With `only`, the result has only the tools of this server. If a server fails to start, the result has its error and
+    the tools that it listed earlier."""
     suite = valid_suite(file)
     servers = [server for server in suite.servers if only in (None, server.name)]
     sources = await asyncio.gather(*(_listed(file, suite, server, pool, approval) for server in servers))
@@ -67,9 +67,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    """Check the tools of a valid suite.
-
-    Findings about tools that are hard or impossible to use are added to the tools."""
+    """Add findings to the tools of a valid suite, about tools that a model finds hard or impossible to use."""
     tools: list[ToolDefinition] = []
     of_servers: list[LintFinding] = []
     for source in suite.sources:
@@ -88,8 +86,8 @@ def valid_suite(file: SuiteFile) -> Suite:
 class NoSuchToolError(LookupError):
     """No tool, or more than one, has the requested name.
 
-    `messages` are the reasons. `not_listed` means that a server could not list its tools. `outputs` has the standard
-    error of such servers."""
+    `messages` are the reasons. `not_listed` means that a server could not list its tools, so it may have the tool.
+    `outputs` has the standard error of such servers."""
 
     def __init__(
         self, messages: Sequence[str], *, not_listed: bool = False, outputs: Sequence[ServerOutput] = ()
@@ -102,7 +100,7 @@ class NoSuchToolError(LookupError):
 
 @dataclass(frozen=True)
 class CallableTool:
-    """A tool of a server, and the suite with the server."""
+    """A tool of a server, with the suite that names the server."""
 
     file: SuiteFile
     tool: ToolDefinition

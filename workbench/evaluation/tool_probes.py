@@ -1,4 +1,4 @@
-"""Probes of an endpoint's handling of tools: one small request of each kind, graded like the runs of a suite."""
+"""Probes that test how an endpoint handles tools: small requests of each kind, graded like the runs of a suite."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ _ADVICE_ON_CALLS = (
 
 
 class ToolProbes:
-    """Probes how an endpoint handles tools.
+    """Tests how an endpoint handles tools.
 
-    The probes are sent one after another, because a small server handles one request at a time. Use this object on one
+    Requests are sent one after another, because a small server handles one request at a time. Use this object on one
     event loop, and close `endpoints` afterwards."""
 
     def __init__(self, program: Program, endpoints: Endpoints) -> None:
@@ -66,7 +66,7 @@ class ToolProbes:
         self._servers = ServerPool(program)
 
     async def send(self, spec: ModelSpec, environment: Mapping[str, str]) -> AsyncGenerator[ProbeResult]:
-        """Probe a model. Yields the result of each probe as soon as it ends."""
+        """Send all probes to a model. Yields the result of each probe as soon as it ends."""
         results = list[RunResult]()
         for planned in planned_probes(spec.name):
             result = await self._run(planned, spec, environment)
@@ -109,9 +109,10 @@ def planned_probes(model: str) -> Sequence[PlannedRun]:
 async def probe_models(
     models: Sequence[ListedModel], program: Program, on_result: Callable[[ListedModel, ProbeResult], object]
 ) -> None:
-    """Probe the models whose endpoint answers. Store each result with its model, and pass both to `on_result`.
+    """Probe the models whose endpoint answered a check.
 
-    Models of one endpoint are probed in turn, different endpoints at the same time."""
+    Each result is stored with its model and passed to `on_result`. Models of one endpoint are probed one after another,
+    different endpoints at the same time."""
     endpoints = Endpoints(program.secrets)
     probes = ToolProbes(program, endpoints)
     by_endpoint: dict[str, list[ListedModel]] = {}

@@ -9,7 +9,7 @@ from workbench.suite.trust import TrustStore
 
 
 def trust_store(folders: Folders) -> TrustStore:
-    """Return the store of trusted suites. Suites that came with the program are always trusted."""
+    """Return the store of suites that the user trusts. It always trusts suites that came with the program."""
     try:
         samples: Path | None = bundled("sample_suites")
     except MissingResourceError:

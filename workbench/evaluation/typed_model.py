@@ -1,4 +1,4 @@
-"""A model that the user types in, and the `workbench.toml` that stores the model."""
+"""A model whose settings the user types, and the `workbench.toml` in which it is stored."""
 
 from __future__ import annotations
 
@@ -77,13 +77,11 @@ class NameTakenError(ConfigError):
 
 @dataclass(frozen=True)
 class TypedModel:
-    """A model as the user typed it.
-
-    Each field is a text; an empty text means the default.
+    """The settings of a model as the user typed them. An empty text means the default.
 
     `price` is in US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and
     `query` are words `NAME=VALUE`. `key_command` holds the words of a command, quoted as in a shell. The fields from
-    `api` on are the settings of clouds."""
+    `api` on are settings of clouds."""
 
     provider: str = "openai"
     base_url: str = ""
@@ -132,7 +130,7 @@ class TypedModel:
         )
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
-        """Return the specification of the typed model.
+        """Return the typed settings as a `ModelSpec`.
 
         Raises InvalidModelError with the problems of all fields."""
         problems: dict[Field, str] = {}
@@ -200,9 +198,9 @@ class TypedModel:
         return CloudSettings(**given)
 
     def _name_of(self, typed: str) -> str:
-        """Return the typed name, or the usual name of the model.
+        """Return the typed name, or else a name derived from the model.
 
-        A missing model is reported for the field `model`, not for this field."""
+        If the model is missing too, the result is empty, because the field `model` reports that problem."""
         name = typed or usual_name(None, self.model.strip())
         if not name and not self.model.strip():
             return ""
@@ -210,9 +208,7 @@ class TypedModel:
 
 
 def usual_name(preset: Preset | None, model: str) -> str:
-    """Return a usual name for a model in a `workbench.toml`.
-
-    It is the last part of the model's name at the endpoint."""
+    """Return the default name of a model in a `workbench.toml`: the last part of the model's name at the endpoint."""
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
     # The built-in model is called "offline".
@@ -279,7 +275,9 @@ def price_of(text: str) -> Price | None:
 
 
 def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
-    """Return the `workbench.toml` of the user, or of the project of a folder's suites. The file need not exist."""
+    """Return the path of the user's `workbench.toml`, or of the project to which a folder belongs.
+
+    The file need not exist."""
     if owner == "user":
         return program.folders.config / SETTINGS_NAME
     home = program.environment.home
@@ -304,7 +302,7 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
 
 
 def check_typed_blocking(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Run `check_typed` to its end, on a new event loop."""
+    """Call `check_typed` on a new event loop, and wait for the result."""
     return asyncio.run(check_typed(spec, folder, program))
 
 
@@ -335,7 +333,7 @@ def owner_of(known: ModelSpec) -> Owner:
 
 
 def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
-    """Change a `known` model in its `workbench.toml`, and return the file.
+    """Change the settings of a `known` model in its `workbench.toml` to `spec`, and return the file.
 
     Comments, other settings and the rest of the file stay unchanged. Raises ConfigError if the file cannot be read or
     written."""
@@ -373,9 +371,9 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
 
 
 def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
-    """Change the written settings of a model to match a specification.
+    """Return the settings of a model's table, changed to match a specification.
 
-    Written settings that already agree stay, even if they equal a default."""
+    A setting that already agrees is kept, even if it equals a default."""
     needed = dict(_settings(spec))
     # Settings that equal their default need not be written but may stay.
     agreeing = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")} | needed
@@ -393,7 +391,7 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
 
 
 def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> Path:
-    """Write a model into the owner's `workbench.toml`, and return the file.
+    """Add a model to the owner's `workbench.toml`, and return the file.
 
     Every other byte of the file stays unchanged. Raises ConfigError if the name is taken or the file cannot be read or
     written."""
@@ -419,9 +417,9 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
 
 
 def with_model(text: str, spec: ModelSpec) -> str | None:
-    """Add one more model to the text of a `workbench.toml`.
+    """Return the text of a `workbench.toml` with one more model.
 
-    Returns `None` if its models are written in a form that cannot be extended."""
+    Returns `None` if its models are written in a form that cannot be extended, such as an inline table."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 

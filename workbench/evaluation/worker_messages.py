@@ -1,4 +1,4 @@
-"""The messages of another process about the runs that it executes for a batch."""
+"""Messages between the program and other processes that execute runs of its batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 @dataclass(frozen=True)
 class PauseMessage:
-    """A message from a worker that is passed on to all others: an endpoint asks for a pause of some seconds."""
+    """A message from a worker: an endpoint asked for a pause of some seconds.
+
+    The program passes it on to all other workers."""
 
     endpoint: str
     model: str
@@ -36,9 +38,9 @@ class EventMessage:
 
 @dataclass(frozen=True)
 class SecretsMessage:
-    """A message with values to redact, and their replacements.
+    """A message from a worker: secret values, each with the text that replaces it.
 
-    A worker sends this message before a run that may contain the values. The program passes the message on to all other
+    The worker sends this message before a run that may contain the values, and the program passes it on to all other
     workers."""
 
     secrets: Mapping[str, str]
@@ -48,10 +50,10 @@ class SecretsMessage:
 class ResultMessage:
     """A message from a worker: a run has ended.
 
-    Runs are sent only as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and
-    `shared_parts` are the shared parts needed to unpack it. `row` is the run for the history. It is redacted with the
-    secrets that the worker knew, and `known` is their number. `events` are sent if the program wants them, or if there
-    is no row."""
+    Runs are sent only as a whole, so a worker that dies leaves no partial run. `result` is compressed if possible;
+    `shared_parts` has values that several results share, without which it cannot be read. `row` is the run as the
+    history stores it. It is redacted with the first `known` secrets that the worker learned. `events` are sent if the
+    program wants them, or if there is no row."""
 
     run_id: str
     result: TransferredResult | RunResult
@@ -66,8 +68,8 @@ class ResultMessage:
 class RunSender:
     """Sends the events of runs to another process.
 
-    A run is sent when it ends. The message has its result, its row for the history if there is a `packer`, and its
-    events if the program wants them."""
+    A run is sent as one message when it ends. The message has its result, its row for the history if there is a
+    `packer`, and its events if `receives_events` is set."""
 
     def __init__(
         self, send: Callable[..., object], secrets: Secrets, packer: RunPacker | None, *, receives_events: bool
@@ -81,9 +83,7 @@ class RunSender:
         self._in_common = SharedParts()
 
     def on_event(self, event: BatchEvent) -> None:
-        """Send an event, or collect it until its run ends.
-
-        This method is a listener of the runtime."""
+        """Send an event at once, or collect it until its run ends. The runtime calls this method."""
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)

@@ -1,7 +1,7 @@
-"""A batch whose runs are executed by the workers of a cluster, in portions.
+"""A batch that the workers of a dask cluster execute.
 
-This program assigns runs to workers. Only this program reports events, so each run is reported once even if workers are
-lost."""
+This program assigns each worker some runs at a time, called a portion. Only this program reports events, so each run is
+reported once even if its worker is lost."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ END_TIMEOUT_S = 3.0
 
 
 class WorkerGroup:
-    """Exchanges messages between the program and the workers that execute one plan.
+    """Exchanges messages with the workers that execute one plan.
 
-    Use this object on one event loop."""
+    Use each group on one event loop only."""
 
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
@@ -116,7 +116,7 @@ class WorkerGroup:
         return RunRef.of(run, self._suites[run.file.path])
 
     async def open_unless_cancelled(self, is_cancelled: Callable[[], bool]) -> frozenset[str]:
-        """Run `open`, unless the caller cancels the wait.
+        """Call `open`, but give up as soon as `is_cancelled` returns true.
 
         Raises WaitCancelledError after a cancellation."""
         # The flag is polled because a signal handler only sets it, and `is_cancelled` reads it.
@@ -129,9 +129,9 @@ class WorkerGroup:
         return await opening
 
     async def open(self) -> frozenset[str]:
-        """Start or reach the cluster, and ask all workers whether they can execute the runs.
+        """Start the cluster or connect to it, and prepare all its workers for the runs.
 
-        Returns the addresses of the suitable workers. Raises ClusterError."""
+        Returns the addresses of the workers that can execute the runs. Raises ClusterError."""
         for file in self._plan.files:
             if (where := next(literal_secrets(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
@@ -173,9 +173,10 @@ class WorkerGroup:
         return frozenset(enlisted)
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
-        """Ask each worker whether it can execute the runs, and return the answers.
+        """Prepare each worker for the runs, and return the reasons why it cannot execute them, by address.
 
-        If all workers ended before they answered, new workers are asked."""
+        The reasons are empty for a worker that can. If all workers ended before they answered, new workers are
+        asked."""
         until_s = asyncio.get_running_loop().time() + FIRST_ANSWER_TIMEOUT_S
         while True:
             workers = await self.cluster.workers()
@@ -195,9 +196,8 @@ class WorkerGroup:
     async def prepare_worker(self, worker: str) -> tuple[str, ...]:
         """Prepare a worker for the runs.
 
-        Returns why the worker cannot execute them; empty if it can.
-
-        Raises UnreachableError if the worker does not answer."""
+        Returns the reasons why the worker cannot execute them, or an empty tuple. Raises UnreachableError if the worker
+        does not answer."""
         why_not = await self.cluster.unsuitability(worker)
         if why_not is not None:
             return (why_not,)
@@ -209,7 +209,7 @@ class WorkerGroup:
     async def exchange(
         self, worker: str, seen: int, sent: Iterable[ToWorker] = ()
     ) -> tuple[tuple[int, FromWorker], ...] | None:
-        """Send messages to a worker, and return its messages that came after the number `seen`.
+        """Send messages to a worker, and return its messages with numbers above `seen`.
 
         Returns `None` if the worker no longer works for this batch."""
         answer: bytes | None = await self.cluster.call(
@@ -232,7 +232,7 @@ class WorkerGroup:
         return self.cluster.submit(worker, key, _worker_function("run_portion"), token, fast_pickle(portion))
 
     async def close(self, workers: Iterable[str]) -> None:
-        """Release workers from the batch, and leave the cluster."""
+        """Tell workers that the batch needs them no longer, and disconnect from the cluster."""
         token = self._setup.token
         last = []
         for worker in workers:
@@ -243,9 +243,7 @@ class WorkerGroup:
 
 
 def _worker_function(function: str) -> Callable[..., Any]:
-    """Return a function of `cluster_worker`, given its name. dask imports the function in the worker.
-
-    The program itself uses nothing else of that module."""
+    """Return the function of the module `cluster_worker` with this name, for dask to call in a worker."""
     called: Callable[..., Any] = getattr(importlib.import_module("workbench.evaluation.cluster_worker"), function)
     return called
 
@@ -308,7 +306,7 @@ class _Worker:
 
 
 class ClusterBatch(Batch):
-    """A batch whose runs are executed by the workers of a `group`."""
+    """A batch that the workers of a `group` execute."""
 
     def __init__(
         self,
@@ -337,9 +335,9 @@ class ClusterBatch(Batch):
         self._cluster_lanes, self._endpoints = endpoint_queues(plan, queue_of, group.samples, approval)
 
     async def run(self) -> None:
-        """Have the workers execute all runs.
+        """Execute all runs on the workers.
 
-        Each run ends with exactly one `RunDone` event, even after failures."""
+        Each run ends with exactly one `RunDone` event, even if its worker fails."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -358,7 +356,7 @@ class ClusterBatch(Batch):
             self._context.listener(BatchDone(self.name))
 
     async def close(self) -> None:
-        """Release the workers from the batch, and leave the cluster."""
+        """Tell the workers that the batch needs them no longer, and disconnect from the cluster."""
         await self._group.close(tuple(self._workers))
 
     def stop(self, run_id: str | None = None) -> None:
@@ -393,8 +391,8 @@ class ClusterBatch(Batch):
     def _assign_portion(self, queue: EndpointQueue, worker: _Worker, before: _AssignedPortion | None = None) -> bool:
         """Submit the next portion of a queue to a worker.
 
-        The portion may reuse the leases of the worker's earlier portion `before`. Returns false if a limit had nothing
-        left to lend."""
+        If `before` is given, the new portion reuses the leases of this earlier portion of the worker. Returns false if
+        nothing was submitted, because a limit has no share to lend or the leases belong to other endpoints."""
         needed, workers, number = queue.needed(), len(self._workers), next(self._portions)
         if before is not None:
             lent, known_as, asked = before.lent, before.portion.lease_id, None

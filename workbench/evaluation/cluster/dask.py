@@ -1,7 +1,7 @@
-"""A dask cluster: its workers, functions that run on them, tasks, and the program's messages.
+"""A dask cluster: its workers, calls and tasks on them, and the messages between program and workers.
 
-All messages pass through the scheduler, so they must hold no secret. The setup is searched before it is sent, and
-workers redact their messages. dask is imported when a cluster is opened."""
+All messages pass through the scheduler, so they must not contain secrets. The program searches the setup message for
+secrets before it sends it, and workers redact their messages. dask is imported only when a cluster is opened."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ SILENCE_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class SuiteText:
-    """A suite as written, with `$NAME` for variables.
+    """The source text of a suite, in which variables are `$NAME` instead of their values.
 
-    `path` is absolute, `hash` is the hash of the file."""
+    `path` is absolute. `hash` is the hash of the suite's file."""
 
     path: Path
     text: str
@@ -51,7 +51,9 @@ class SuiteText:
 
 
 class RunRef(NamedTuple):
-    """Identifies a run of the plan: its suite by an index in the setup, its case by an id."""
+    """A planned run without its suite and case, which a worker has already received.
+
+    `suite` is an index into `WorkerSetup.suites`, and `case` is an id."""
 
     run_id: str
     suite: int
@@ -76,12 +78,13 @@ class RunRef(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """The first message to each worker: suites and options, from which the worker derives what the runs need.
+    """The first message to each worker: the suites, and the options for their runs.
 
-    `samples` are runs that together have all these needs. `granted` are the indices of the approved suites. `approved`
-    has the hashes of everything approved (`endpoint_limits.approval_hashes`). `history` means that runs are stored,
-    `events` that the program wants their events. `is_own_process` means that the worker process was started for this
-    batch. `instructions` holds `Plan.instructions` by the index of the suite."""
+    The message also says what the user has approved. `granted` are indices of approved suites, and `approved` are the
+    hashes of everything approved (`endpoint_limits.approval_hashes`). `samples` are a few runs that together need
+    everything that the batch needs. `history` means that runs are stored, `events` that the program wants their events.
+    `is_own_process` means that the worker process was started for this batch. `instructions` holds `Plan.instructions`
+    by the index of the suite."""
 
     token: str
     suites: tuple[SuiteText, ...]
@@ -105,8 +108,8 @@ class WorkerSetup:
 class Portion:
     """A message to a worker: execute these runs, `concurrency` at a time.
 
-    `leases` are the worker's shares of the endpoints' limits; `lease_id` is their name in later messages. A portion
-    without leases uses the leases of an earlier portion with this id."""
+    `leases` are the worker's shares of the endpoints' limits. Later messages refer to them by `lease_id`. If `leases`
+    is `None`, the worker uses the leases that it already has under this id."""
 
     number: int
     runs: tuple[RunRef, ...]
@@ -117,14 +120,14 @@ class Portion:
 
 @dataclass(frozen=True)
 class StopRuns:
-    """A message to a worker: stop one run, or all runs if there is no id."""
+    """A message to a worker: stop one run, or all runs if `run_id` is `None`."""
 
     run_id: str | None
 
 
 @dataclass(frozen=True)
 class ReturnLeases:
-    """A message to a worker: return these leases. It may be sent more than once."""
+    """A message to a worker: return these leases. The program may send it more than once."""
 
     lease_id: int
 
@@ -133,7 +136,8 @@ class ReturnLeases:
 class PortionDone:
     """A message from a worker: all runs of a portion have been reported.
 
-    The worker keeps the portion's leases until another portion uses the leases or the program asks for their return."""
+    The worker keeps the portion's leases until another portion uses them or the program asks the worker to return
+    them."""
 
     number: int
 
@@ -142,7 +146,7 @@ class PortionDone:
 class LeasesReturned:
     """A message from a worker: these leases are no longer in use.
 
-    For each lease, `waits_s` has the seconds until each of its permits is free again."""
+    For each lease, `waits_s` has the seconds until each of its permits may be used again."""
 
     lease_id: int
     waits_s: tuple[tuple[float, ...], ...]
@@ -174,11 +178,11 @@ _CONFIG = {
 
 
 class UnreachableError(Exception):
-    """A worker or the scheduler did not answer a request; the message has the reason."""
+    """A worker or the scheduler did not answer a request. The message is the reason."""
 
 
 class DaskCluster:
-    """The workers of a cluster by address.
+    """A connection to a dask cluster, whose workers are identified by their addresses.
 
     Use this object on the event loop that opened the cluster."""
 
@@ -268,7 +272,7 @@ class DaskCluster:
     async def unsuitability(self, worker: str) -> str | None:
         """Return why a worker cannot be used; `None` if it can.
 
-        A reason is, for example, a different version of Python or Workbench."""
+        An example is a different version of Python or Workbench."""
         here = ".".join(platform.python_version_tuple()[:2])
         python = await self.call(worker, platform.python_version)
         if python.split(".")[:2] != here.split("."):
@@ -283,7 +287,7 @@ class DaskCluster:
     async def call(
         self, worker: str, function: Callable[..., Any], *arguments: object, timeout_s: float = CALL_TIMEOUT_S
     ) -> Any:
-        """Call a function in a worker, independently of its tasks, and return the result.
+        """Call a function in a worker, without waiting for the worker's tasks, and return the result.
 
         dask finds the function by name. Raises UnreachableError."""
         try:
@@ -304,7 +308,7 @@ class DaskCluster:
             raise UnreachableError(_reason_of(error)) from error
 
     async def close(self) -> None:
-        """Leave the cluster; end the workers that were started here."""
+        """Disconnect from the cluster, and end the workers that were started here."""
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await self._open.aclose()
@@ -314,9 +318,9 @@ class DaskCluster:
 
 @contextmanager
 def _removed_if_killed(folder: str) -> Iterator[None]:
-    """Remove a folder at the end, even if this program is killed.
+    """Remove a folder if this program is killed inside the context.
 
-    A second process removes the folder in that case."""
+    A second process waits for the end of this program and then removes the folder."""
     # The input of this process ends when the program does. It waits a second because workers end later.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
@@ -342,8 +346,8 @@ def _imported() -> None:
 async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
     """Wait until a dask scheduler answers at an address.
 
-    Unlike in dask's own client, the time is limited. Raises OSError if nothing answers, and ValueError if something
-    other than a scheduler answers."""
+    dask's own client could wait forever, but this wait has a time limit. Raises OSError if nothing answers, and
+    ValueError if something other than a scheduler answers."""
     from distributed.comm.core import CommClosedError, connect
     from distributed.core import send_recv
 
@@ -402,10 +406,10 @@ END_TIMEOUT_S = 1.5
 
 
 class LocalWorkers:
-    """Starts and restarts the workers of a scheduler on this machine.
+    """Starts and restarts workers on this machine for a scheduler.
 
-    A dask nanny restarts a worker that dies, but gives up if the start fails. In this case, another nanny is started.
-    The thread of the event loop must block the signals that are meant for the program."""
+    A dask nanny restarts a worker that dies, but gives up if a start fails. In this case, another nanny is started.
+    Enter this context on a thread that blocks `PROGRAM_SIGNALS`, because workers inherit the blocked signals."""
 
     def __init__(self, scheduler: str, workers: int, config: Mapping[str, object], **options: Any) -> None:
         self._scheduler = scheduler
@@ -417,7 +421,7 @@ class LocalWorkers:
     async def __aenter__(self) -> LocalWorkers:
         """Start all workers.
 
-        Raises RuntimeError if one cannot be started."""
+        Raises RuntimeError if a worker cannot be started."""
         loop = asyncio.get_running_loop()
         first: list[asyncio.Future[None]] = []
         for place in range(self._workers):
@@ -438,7 +442,7 @@ class LocalWorkers:
     async def _keep(self, place: int, first: asyncio.Future[None]) -> None:
         """Keep one worker running.
 
-        `first` is resolved once the worker has started or has failed to start."""
+        `first` completes when the worker has started, or has failed to start."""
         from distributed.core import Status
 
         for attempt in count(1):

@@ -1,6 +1,7 @@
-"""Scheduling of a cluster's batch: a queue for each endpoint, shares of the endpoints' limits, and hashes of approvals.
+"""The queues and limits of a cluster's batch, and the hashes of what the user approved.
 
-A worker refuses everything whose hash is missing in the approval."""
+Each endpoint has a queue of runs. Workers borrow shares of the endpoint's limits. They compare hashes with their own
+files and settings, and refuse everything that the user did not approve."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ _HASHED_FILE_BYTES = 16 << 20
 
 
 def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
-    """Return a few runs that together have the needs of all runs.
+    """Return a few runs that together need everything that all runs need.
 
-    They cover each model of each suite, and each case with a judge."""
+    They include each model of each suite, and each case with a judge."""
     found: dict[str, PlannedRun] = {}
     models: set[tuple[Path, str, bool]] = set()
     cases: set[tuple[Path, str]] = set()
@@ -51,12 +52,11 @@ def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approval_hashes(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Return the hashes of everything approved.
+    """Return a hash of each approved item, with a message for the case that the hash differs on a worker.
 
-    Each comes with a message for workers that lack this hash.
-
-    The hashes cover suite paths, commands, addresses, modules, file contents, variable names and model settings. They
-    never cover the values of variables."""
+    A worker computes the hashes again and refuses runs if one of its hashes was not approved. The hashes cover suite
+    paths, commands, addresses, modules, file contents, variable names and model settings. They never cover the values
+    of variables."""
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
         of = f"(of {path.name})"
@@ -132,7 +132,7 @@ def missing_resources(approval: Approval, samples: Iterable[PlannedRun]) -> Iter
 
 
 def unreachable_models(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Yield the reasons why some models of these runs cannot be reached."""
+    """Yield the reasons why models of these runs cannot be reached."""
     for run in samples:
         try:
             approval.specs.of(run)
@@ -141,7 +141,7 @@ def unreachable_models(approval: Approval, samples: Iterable[PlannedRun]) -> Ite
 
 
 def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[Path, ModelSpec]]:
-    """Yield the settings of the runs' models and judges, each with the path of its suite.
+    """Yield the settings of the runs' models and judges, each after the path of its suite.
 
     Models that cannot be resolved are left out."""
     for run in samples:
@@ -162,7 +162,7 @@ def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[
 
 
 def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[tuple[str, str], list[ModelSpec]]:
-    """Return all endpoints of these runs and their judges, each with the settings of its models."""
+    """Return the settings of the models and judges of these runs, grouped by address and model."""
     found: dict[tuple[str, str], list[ModelSpec]] = {}
     for _, spec in _specs(approval, samples):
         found.setdefault((spec.endpoint, spec.model), []).append(spec)
@@ -188,7 +188,9 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _content(folder: Path, word: str) -> str | None:
-    """Return the hash of the file that a word of a command names; `None` if there is no such file below the folder."""
+    """Return the hash of the file that a word of a command names; `None` if the folder has no such file.
+
+    A large file is identified by its size instead of a hash."""
     try:
         file = folder / word
         if Path(word).is_absolute() or not file.is_file():
@@ -252,9 +254,9 @@ class EndpointLimits:
 
     @classmethod
     def of(cls, endpoint: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
-        """Return the limits of a model that has several names. The smallest limit applies.
+        """Return the limits of one model at an endpoint. If several settings name the model, the lowest limit applies.
 
-        `concurrency` applies to settings without a concurrency."""
+        `concurrency` is the default for settings that do not limit concurrency."""
         rates, at_once = [], []
         for spec in specs:
             at_once.append(spec.concurrency or concurrency)
@@ -264,7 +266,7 @@ class EndpointLimits:
 
     @property
     def most_parts(self) -> int:
-        """The number of shares that can be lent at the same time."""
+        """The highest number of shares that can be lent at the same time."""
         if self._permits is None:
             return self.concurrency
         return min(self.concurrency, self._all_permits)
@@ -275,7 +277,7 @@ class EndpointLimits:
         return max(0.0, self._held_until_s - self._clock())
 
     def hold(self, seconds: float) -> None:
-        """Record that the endpoint has asked for a pause."""
+        """Record that the endpoint asked for a pause of some seconds."""
         self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, MAX_HOLD_SECONDS))
 
     def can_lend(self) -> bool:
@@ -286,7 +288,7 @@ class EndpointLimits:
         return self._free > 0 and (self._permits is None or bool(self._permits))
 
     def lend(self, parts: int) -> Lease:
-        """Lend one of `parts` equal shares. Call this method only if `can_lend` is true."""
+        """Lend one of `parts` equal shares of the limits. Call this method only if `can_lend` returns true."""
         # The size is rounded up, so no part is empty. The last part gets the remainder.
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
@@ -299,14 +301,16 @@ class EndpointLimits:
         return Lease(self.endpoint, self.model, at_once, waits_s, self._permit_s)
 
     def return_lease(self, lease: Lease, waits_s: Iterable[float]) -> None:
-        """Accept a share that a worker returns. Its permits are free after the given seconds."""
+        """Take back a share that a worker returns.
+
+        Each of its permits may be used again after the given number of seconds."""
         self._free += lease.concurrency
         self._add_permits(waits_s)
 
     def lost(self, lease: Lease) -> None:
-        """Record that a worker with a share was lost.
+        """Record that the worker with this share was lost.
 
-        The worker may still be sending requests."""
+        The share becomes available after some time, because the worker may still be sending requests."""
         rests_s = 0.0
         if self.endpoint:
             rests_s = LOST_LEASE_TIMEOUT_S
@@ -360,17 +364,20 @@ class EndpointQueue:
 
     @property
     def only_suspects(self) -> bool:
-        """Whether only suspects are waiting: runs whose worker was lost."""
+        """Whether all waiting runs are suspects.
+
+        A suspect has lost two workers. If it loses a third, it ends as an error."""
         return bool(self.suspects) and self._next() is self.suspects
 
     def needed(self) -> tuple[EndpointLimits, ...]:
-        """Return the limits of all endpoints that the runs of the next portion use."""
+        """Return the limits of all endpoints to which the next portion's runs send requests."""
         return self.needs[group_of(self._next()[0])]
 
     def lend(self, workers: int) -> tuple[Lease, ...]:
         """Lend a share of each limit that the next portion needs.
 
-        The shares are sized for all portions that `workers` may have. Every needed limit must have a share to lend."""
+        Shares are small enough for all portions that `workers` may have at a time. Call this method only if every
+        needed limit can lend a share."""
         leases = []
         for limits in self.needed():
             parts = min(limits.most_parts, workers * MAX_PORTIONS_PER_WORKER * self.asked_by[limits])
@@ -399,7 +406,9 @@ class EndpointQueue:
         return runs
 
     def lost(self, run: PlannedRun) -> bool:
-        """Queue a run again after its worker was lost. Returns whether the run may be tried again."""
+        """Queue a run again after its worker was lost.
+
+        Returns false if the run was lost too often and must end as an error."""
         self.losses[run.run_id] += 1
         left = len(MAX_PORTION_BY_LOSSES) - self.losses[run.run_id]
         if left == 1:
@@ -409,7 +418,7 @@ class EndpointQueue:
         return left > 0
 
     def drop(self, run_id: str | None) -> list[PlannedRun]:
-        """Remove and return waiting runs: the run `run_id`, or all runs if it is `None`."""
+        """Remove and return the waiting run with this id, or all waiting runs if `run_id` is `None`."""
 
         def stays(run: PlannedRun) -> bool:
             return run_id not in (None, run.run_id)
@@ -433,9 +442,9 @@ class EndpointQueue:
 def endpoint_queues(
     plan: Plan, queue_of: Callable[[PlannedRun], QueueKey], samples: Iterable[PlannedRun], approval: Approval
 ) -> tuple[tuple[EndpointQueue, ...], Mapping[Endpoint, EndpointLimits]]:
-    """Return the queues of a plan's runs, and the limits of all endpoints, including those of judges.
+    """Return the queues of a plan's runs, and the limits of all endpoints by address and model.
 
-    `samples` are runs from `representative_runs`."""
+    The endpoints include those of judges. `samples` are the `representative_runs` of the plan."""
     samples = tuple(samples)
     endpoints: dict[Endpoint, EndpointLimits] = {}
     for endpoint, specs in endpoints_of(approval, samples).items():
