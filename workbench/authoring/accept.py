@@ -1,8 +1,8 @@
-"""Acceptance of a run's calls as the expectation of its case. The grader has paired them with the expected calls.
+"""Accepts the calls of a run as the expectation of its case. The grader has paired them with the expected calls.
 
-A whole run becomes the sequence of its calls. Several calls of one answer become one any-order group: a model that
-requests calls together leaves their order open. If the run has exactly the expected calls in an allowed order, only
-arguments change. Checks that hold stay. The calls of a chain go into its steps."""
+A whole run becomes the sequence of its calls. Calls that the model requests together in one answer become an any-order
+group, because their order is open. If the run has exactly the expected calls in an allowed order, only arguments
+change. Checks that pass are kept. The calls of a chain go into its steps."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ _Item = TypeVar("_Item")
 
 
 def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
-    """Propose the calls of a run as its case's expected calls.
+    """Propose that a case expects all calls of a run.
 
-    In a chain, each step expects only its first call. `pairings` are the grader's pairs of made and expected calls.
-    Raises AcceptError."""
+    In a chain, each step expects only its first call. `pairings` are the grader's pairs of actual and expected calls.
+    Raises AcceptError if the calls cannot be accepted."""
     if case.steps:
         return accept_steps(case, table, trajectory, pairings)
     check_calls(trajectory.calls)
@@ -98,8 +98,8 @@ def accept_call(
 ) -> Proposal:
     """Propose that a case expects one call of a run.
 
-    `call` is the call's index in the run. It replaces the expectation that it was paired with, or its step's
-    expectation. If there is neither, the call is added. Raises AcceptError."""
+    `call` is the index of the call in the run. The call replaces the expectation that it was paired with, or that of
+    its step. If there is neither, it is added. Raises AcceptError if it cannot be accepted."""
     if case.steps:
         return accept_step(case, table, trajectory, pairings, call)
     record = trajectory.calls[call]
@@ -186,10 +186,10 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
 
 
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
-    """Return the index in the sequence at which an unexpected call is inserted.
+    """Return the index in the sequence of expected calls at which a new expectation is inserted. `call` is its index.
 
-    The call follows the last expectation that the run met before it. If there is none, the call precedes the next
-    expectation that the run met, or goes to the end."""
+    It follows the last expectation that an earlier call met. If there is none, it precedes the first expectation that a
+    later call met, or goes to the end."""
     before: list[int] = []
     after: list[int] = []
     for index, pair in paired.items():
@@ -219,7 +219,7 @@ def proposal_for_all(
 ) -> Proposal:
     """Propose expectations that all runs pass.
 
-    `table` is the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectations let
+    `table` is the case as written in the suite. Raises AcceptError if the runs do not agree, or if no expectations let
     all runs pass."""
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
@@ -235,14 +235,14 @@ def proposal_for_all(
 
 
 def unmet_reason(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
-    """Return why a run would not pass with these expectations; `None` if all runs pass.
+    """Return why a run would not pass with the proposed expectations. Return `None` if all runs pass.
 
-    Judges and functions are not called again: checks that need them are proposed only where they held."""
+    Judges and functions are not called again: checks that need them are proposed only where they passed."""
     return unmet_reason_of_table(suite, proposal.expectations_in(table), runs)
 
 
 def unmet_reason_of_table(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -> str | None:
-    """Return the same reason as `unmet_reason`, for a case given as a table."""
+    """Return why a run would not pass with the case `table`. Return `None` if all runs pass."""
     case = Case.model_validate(table)
     # This context stands in for functions and judges: it accepts every value.
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
@@ -265,8 +265,8 @@ def unmet_reason_of_table(suite: Suite, table: Table, runs: Sequence[RunToAccept
 def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_all: bool = False) -> Proposal:
     """Propose the calls that all runs have in common. If there is only one run, propose all its calls.
 
-    With `lists_all`, arguments that only some runs give become optional instead of being left out. Raises AcceptError,
-    for example if the runs call different tools."""
+    With `lists_all`, arguments that only some runs give become optional. Otherwise they are left out. Raises
+    AcceptError, for example if the runs call different tools."""
     proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
     if len(proposals) == 1:
         return proposals[0]
@@ -310,7 +310,7 @@ def _check_tools(tools: Sequence[frozenset[str]]) -> None:
 
 
 def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
-    """Yield the calls that all runs have in common, each as its index in every run.
+    """Yield the calls that all runs have in common. Each item has the index of the call in every run.
 
     If runs call a tool different numbers of times, the run with the fewest calls decides which calls count."""
     # The order of the tools does not matter, because the caller sorts the rows.
@@ -338,11 +338,11 @@ def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
 
 
 def _most_similar_calls(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
-    """Match each call with the most similar of `others`, and return the indices.
+    """Match each call of `first` with the most similar of `others`, and return the indices of the matches.
 
-    Calls are similar if they have the same expectation, then if they have many equal arguments, then if their positions
-    are close. The assignment problem needs a single number, so each of these criteria weighs more than all later ones
-    together. `others` has at least as many calls as `first`. Each of them is used once at most."""
+    Similar are calls with the same expectation, then calls with many equal arguments, then calls at close positions.
+    The assignment problem needs a single number, so each criterion weighs more than all later ones together. `others`
+    must have at least as many calls as `first`. Each is matched at most once."""
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
     unit = (len(first) + 1) * (len(others) + 1)

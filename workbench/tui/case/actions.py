@@ -86,7 +86,7 @@ class EditActions(MainActions):
             main.case_pane.edit_at(place)
 
     def _failed_place(self) -> Place | None:
-        """Return the place of a failed expectation: at the run's cursor, or else the run's first."""
+        """Return the place of the failed expectation at the run's cursor, or else of the first, if any."""
         from workbench.authoring.failed_expectation import failed_place
         from workbench.show.views.run_items import CallItem, MissingItem, ResultItem
 

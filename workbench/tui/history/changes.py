@@ -58,20 +58,20 @@ class DiffRow(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A run of one of the two batches, with the displayed regrade."""
+    """A run of one of the two batches, with the regrade whose grades are displayed."""
 
     run: RunRow
     grading: Regrade | None
 
 
 class DiffList(FoldingState[DiffRow]):
-    """The changes between two batches as rows, grouped by kind."""
+    """The changes between two batches. The rows are grouped by the kind of change."""
 
     def __init__(self, before: LoadedBatch, after: LoadedBatch, history: str, notes: Sequence[str] = ()) -> None:
         """Compare two batches.
 
-        `history` is the option for the history file in a printed command. `notes` are further sentences about
-        differences between the batches."""
+        `history` is the command-line option that names the history file, for printed commands. `notes` are more
+        sentences about differences between the batches."""
         super().__init__()
         self.before = before
         self.after = after
@@ -95,7 +95,7 @@ class DiffList(FoldingState[DiffRow]):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the earlier and the later batch, with the displayed regrade, if any."""
+        """The names of the earlier and the later batch. A name includes the displayed regrade, if there is one."""
         return _name_of(self.before), _name_of(self.after)
 
     @property
@@ -107,9 +107,10 @@ class DiffList(FoldingState[DiffRow]):
         return key in self._changed
 
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
-        """Return the earlier and the later run of a change: the first repeat with the status of the change.
+        """Return the earlier and the later run to show for a change.
 
-        A side without a run is `None`."""
+        A run is the first repeat with the status that the change gives for its batch. It is `None` if the batch has no
+        such run."""
         return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
 
     def as_text(self) -> str:
@@ -168,7 +169,7 @@ def _side(read: LoadedBatch, side: CaseSide | None, case_id: str) -> Side | None
 
 
 def change_title(state: DiffList, change: CaseChange) -> str:
-    """Return the name of a change's case. If the batches have several suites, the name includes the suite."""
+    """Return the name of the case that a change belongs to. If there are several suites, it includes the suite."""
     name = one_line(change.case_name)
     if state.several_suites:
         return f"{one_line(state.suites[change.suite].name)} › {name}"
@@ -209,7 +210,7 @@ def _both_sides(change: CaseChange) -> Line:
 
 
 def list_message(state: DiffList) -> Message:
-    """Return the message of the list if it is empty."""
+    """Return the message in place of an empty list."""
     if state.filter:
         return (("No change fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     if state.diff.compared:
@@ -232,9 +233,10 @@ def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
 
 
 def detail_lines(state: DiffList, row: DiffRow | None, width: int, *, head_is_cut: bool) -> list[Line]:
-    """Return the details of a row: of the change, or of the kind of change.
+    """Return the details of the selected row: a change, or a kind of change.
 
-    If `head_is_cut`, a row without a change also lists the notes and tests that did not fit into the head."""
+    If the lines above the list do not all fit (`head_is_cut`), the details of a kind also contain the notes and
+    tests."""
     lines: list[Line] = []
     if row is not None:
         lines += _detail(state, row, width)
@@ -373,7 +375,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("right", "Unfold it")
     def do_right(self) -> None:
-        """Unfold the kind of change. If it is unfolded, go to the details."""
+        """Unfold the kind of change. If it is already unfolded, go to the details."""
         if self.column == "list" and not self._fold(False):
             self._go_to("detail")
 
@@ -393,7 +395,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 async def changes_screen(app: Workbench, wanted: Sequence[tuple[int, int | None]]) -> BatchDiffScreen:
     """Read two batches and return the screen of their changes.
 
-    Each batch is given as its number and the id of a regrade."""
+    Each batch is given by its number and the id of a regrade (`None`: the original grades)."""
     file = file_of(app)
     state = await in_background(lambda: _read(file, wanted))
     return BatchDiffScreen(app, state)

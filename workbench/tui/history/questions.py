@@ -1,4 +1,4 @@
-"""Dialogs about a stored batch: name, form of export, resume, remove."""
+"""Dialogs about a stored batch: its name, the file format of an export, resuming, and removing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _refusal(name: str) -> str | None:
 
 
 class ResumeScreen(QuestionScreen[Literal["resume", "no"]]):
-    """Asks before resuming a batch if something changed since it ran. `today` is true if models or judges changed."""
+    """Asks whether to resume a batch although something changed. `today` is whether models or judges changed."""
 
     TITLE_LINE = "Something has changed: resume all the same?"
 
@@ -80,7 +80,7 @@ class RemoveScreen(QuestionScreen[Literal["remove", "no"]]):
 
 
 class FormScreen(QuestionScreen[str]):
-    """Asks for the form of an export. Closes with "" if the user declines."""
+    """Asks for the file format of an export. Returns "" if the user declines."""
 
     TITLE_LINE = "Export the runs"
     ANSWER_DELAY_S = 0.0

@@ -35,9 +35,9 @@ NO_HISTORY = "this session keeps no history: it was started with --no-history"
 def show_stored(
     app: Workbench, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]
 ) -> None:
-    """Show the screen returned by `made` above the screen `shown` (`None`: the main screen).
+    """Show the screen that `made` returns. It covers the screen `shown` (`None`: the main screen).
 
-    `made` reads the history. A failure is announced on the screen `shown`."""
+    `made` reads the history. If that fails, the reason is announced on the screen `shown`."""
 
     async def do() -> None:
         try:
@@ -61,7 +61,7 @@ def _announce_failure(app: Workbench, shown: SideScreen[None] | None, error: Exc
 
 
 def file_of(app: Workbench) -> Path:
-    """Return the path of the history.
+    """Return the path of the history file.
 
     Raises HistoryError in a session without a history."""
     file = app.services.history
@@ -73,7 +73,7 @@ def file_of(app: Workbench) -> Path:
 async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
     """Read a batch with the grades of a regrade, and return its screen.
 
-    `place` names the batch in titles. A batch that another process still runs is followed."""
+    `place` names the batch in titles. If another process still runs the batch, the screen shows its active runs."""
     from workbench.tui.comparison.batch_screen import ComparedBatchScreen
     from workbench.tui.comparison.sources import StoredRuns, batch_source
     from workbench.tui.comparison.state import CompareState
@@ -96,9 +96,9 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
 
 
 def _observed_batch(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
-    """Return the connection to the process of an unattended batch, or `None` if there is no such process.
+    """Connect to the process that runs an unattended batch. Return `None` if there is no such process.
 
-    Blocks. Raises HistoryError if the process does not answer."""
+    Blocks, so call it in a thread. Raises HistoryError if the process does not answer."""
     from workbench.remote.records import AttachError, is_running, record_of
 
     # A killed process leaves its record behind.
@@ -122,7 +122,7 @@ def _observed_batch(app: Workbench, file: Path, number: int) -> WatchedBatch | N
 
 
 def observe_batch(app: Workbench, number: int) -> None:
-    """Show the cases of a stored batch by model, even while another process runs the batch."""
+    """Show a stored batch as a table of cases by models. Another process may still run the batch."""
 
     async def made() -> ComparedBatchScreen:
         from workbench.tui.run_book.stored_batches import read_active
@@ -156,7 +156,7 @@ def show_timeline(
 async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
     """Read one or two runs and return their screen.
 
-    Each run is given with its origin and regrade."""
+    Each run is given with a text that names its origin, and with the regrade to show (`None`: the original grades)."""
     from workbench.tui.run_book.stored_runs import read_recording, record_of
     from workbench.tui.run_pair.screen import pair_screen
     from workbench.tui.trajectory.screen import TrajectoryScreen
@@ -174,7 +174,7 @@ async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrad
 
 
 def open_last_run(app: Workbench) -> None:
-    """Show the stored run behind the last result of the selected case, with its latest grades."""
+    """Show the stored run that decided the last result of the selected case, with its latest grades."""
 
     async def made() -> SideScreen[None]:
         from workbench.tui.trajectory.screen import TrajectoryScreen
@@ -188,9 +188,9 @@ def open_last_run(app: Workbench) -> None:
 
 
 def edit_last_failure(app: Workbench) -> None:
-    """Edit the failed expectation of the selected case's last result.
+    """Open the expectation that failed in the selected case's last result, for editing.
 
-    If there is none, edit the case at the cursor of its form."""
+    If no expectation failed, edit the case at the cursor of its form."""
     last, selected = app.selection.last_result, app.selection.case
     if last is None:
         return
@@ -220,7 +220,7 @@ def edit_last_failure(app: Workbench) -> None:
 
 
 def open_last_grades(app: Workbench) -> None:
-    """Show the grades of the stored run behind the last result of the selected case."""
+    """Show the grades of the stored run that decided the last result of the selected case."""
 
     async def made() -> SideScreen[None]:
         from workbench.tui.grades.screen import GradesScreen

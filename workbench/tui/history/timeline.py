@@ -1,4 +1,4 @@
-"""The screen of one case over time: its stored runs and each model's trend. Contains state and lines."""
+"""The screen of one case over time: its stored runs, and the trend of each model."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ NAME_CELLS = 18
 class Timeline(MarkedState[RunRow]):
     """The stored runs of one case, newest first, with their original grades.
 
-    `names` are the names of batches by number. `regraded` are the numbers of regraded batches. `damaged` are the
-    reasons why runs are missing."""
+    `names` are the names of batches by number. `regraded` are the numbers of the batches that have regrades. `damaged`
+    are the reasons why runs could not be read, one per run."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Timeline(MarkedState[RunRow]):
         self._rebuild()
 
     def batch_label(self, run: RunRow) -> str:
-        """Return the number of a run's batch with its name, if any."""
+        """Return the number of the batch that a run belongs to, and the batch's name if it has one."""
         name = self._names.get(run.batch)
         if name:
             return f"#{run.batch} {one_line(name)}"
@@ -96,7 +96,7 @@ class Timeline(MarkedState[RunRow]):
         return label
 
     def changed(self, run: RunRow) -> bool:
-        """Return whether a run is the first one after a change of its suite."""
+        """Return whether the suite was changed between the previous run and this one."""
         return run.id in self._changed
 
     def trends(self) -> dict[str, list[float]]:
@@ -166,7 +166,7 @@ def _when(run: RunRow) -> str:
 
 
 def list_message(state: Timeline) -> Message:
-    """Return the message of the list if it is empty."""
+    """Return the message in place of an empty list."""
     if state.filter:
         return (("No run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     message: Message = (("The history has no run of this case.", "strong"),)

@@ -1,4 +1,4 @@
-"""The actions on held runs: step, edit at a hold, and make mocks and expectations from calls."""
+"""The actions on held runs: step, edit a call or a result, and make mocks and expectations from calls."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _error(now: MainSituation) -> str | None:
 
 
 class StepActions(MainActions):
-    """Step through the displayed run, and edit the run at a hold."""
+    """Steps through the displayed run, and edits the run while it is held."""
 
     GROUP = "Step by step"
 
@@ -126,10 +126,10 @@ class StepActions(MainActions):
         """The finished run with a notice that the next step starts a new run."""
 
     def handle(self, action_id: str) -> bool:
-        """Handle an action with a special meaning at a held run. Return `False` for any other action.
+        """Perform an action that has a different meaning while a run is held. Return `False` for any other action.
 
-        Such an action applies to the text that the user types for the run, or edits the held call instead of the case.
-        """
+        While the user types a text for the run, saving, undo and redo concern that text. While a run is held, the key
+        that edits the case edits the held call."""
         run, typed = self.app.selection.run, None
         if self.app.main.run_pane.typing is not None:
             typed = self.app.main.run_pane.editor
@@ -157,7 +157,7 @@ class StepActions(MainActions):
         words="debug debugger pause",
     )
     def step(self) -> None:
-        """Go to the next stop, or step through the case from the beginning."""
+        """Let the displayed run go to its next stop. If no run is active, run the case step by step."""
         run, row = self.app.selection.run, self.app.selection.row
         if run is not None and run.result is None:
             self._go_on("stop")
@@ -265,7 +265,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def skip(self) -> None:
-        """Skip the held call and inform the model, or decline the request of a server."""
+        """Skip the held call, and tell the model so. If a server asks the user, decline its request instead."""
         from workbench.engine.checkpoint import AnswerQuestion, SkipCall
 
         run, tool = self.app.selection.run, None
@@ -408,7 +408,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def answer(self) -> None:
-        """Type an answer in place of the tool's answer, or a reply to the tool's server."""
+        """Let the user type what replaces a tool's answer or the user's message, or a reply to the tool's server."""
         from workbench.engine.checkpoint import AnswerQuestion
 
         run = self.app.selection.run

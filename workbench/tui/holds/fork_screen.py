@@ -41,7 +41,7 @@ _OTHER_ROWS = 6
 
 
 class ForkScreen(Dialog[bool]):
-    """Edits the draft of a fork. Closes with `True` to start the fork.
+    """Edits the draft of a fork. Returns `True` if the user starts the fork.
 
     Every change is saved in the draft at once, so leaving the dialog loses nothing."""
 
@@ -136,7 +136,7 @@ class ForkScreen(Dialog[bool]):
 
     @property
     def _under_cursor(self) -> TextName | None:
-        """The text that the selected row edits, if any. The row of the error flag belongs to the text of the result."""
+        """The text that the selected row edits, if any. The row that marks a tool error belongs to the result."""
         at = self._choices.cursor - 2
         if at >= 0:
             return self._texts[min(at, len(self._texts) - 1)]
@@ -159,7 +159,7 @@ class ForkScreen(Dialog[bool]):
             self._say()
 
     def action_reset(self) -> None:
-        """Restore the run's own text in the selected row."""
+        """Replace the text of the selected row by the text of the forked run."""
         if self._typing is None and (name := self._under_cursor) is not None:
             self._draft.reset(name)
             self._say()
@@ -230,7 +230,7 @@ class Forker:
         self._drafts: dict[ForkKey, ForkDraft] = {}
 
     def fork(self) -> None:
-        """Show the draft of a fork at the cursor, and start the fork if the user confirms."""
+        """Show the draft of a fork that begins at the cursor. Start the fork if the user confirms."""
         run = self._selection.run
         if run is None:
             return

@@ -1,4 +1,4 @@
-"""The editor of a text for a held run. The text is checked on every change."""
+"""The editor for a text that changes or answers a held run. The text is checked on every change."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 
 def _check(text: str) -> None:
-    """Raise JSONDecodeError for the first duplicate key or bad number in valid JSON."""
+    """Raise JSONDecodeError at the first duplicate key or invalid number. The text must be valid JSON."""
     # The keys of each open bracket. An array has no keys.
     keys: list[set[str]] = []
     for found in _TOKEN.finditer(text):
@@ -109,10 +109,10 @@ def _why_no_number(token: str) -> str | None:
 
 @dataclass(frozen=True)
 class HeldText:
-    """A text that the user edits for a held run.
+    """A text that the user edits while a run is held.
 
-    `original` is the initial text. `call` is the held call, `tool` the definition of its tool, and `hold` the number of
-    the hold at the call (`RunRecord.hold`). `asked` is the server's request that a reply answers."""
+    `original` is the initial text. `call` is the held call, and `tool` the definition of its tool. `hold` identifies
+    the stop at which the call is held (`RunRecord.hold`). `asked` is the server's request if the text is a reply."""
 
     kind: HeldKind
     run: RunRecord
@@ -125,14 +125,12 @@ class HeldText:
 
     @property
     def key(self) -> tuple[str, HeldKind]:
-        """The key of the draft. A run has at most one draft of each kind."""
+        """The key under which an unsent text is kept. A run keeps at most one text of each kind."""
         return self.run.run_id, self.kind
 
     @property
     def target_hold(self) -> int | None:
-        """The number of the hold at which the text can be sent.
-
-        It is the hold of the call; for a message, it is the current hold."""
+        """The number of the stop at which the text can be sent. A message can be sent at any stop."""
         if self.hold is not None:
             return self.hold
         return self.run.hold
@@ -153,7 +151,7 @@ class HeldText:
 
     @property
     def file_name(self) -> str:
-        """The file name for the text in the user's own editor."""
+        """The name of the temporary file with the text, for the user's own editor."""
         if self.is_json:
             return f"{self.kind}.json"
         return f"{self.kind}.txt"
@@ -187,7 +185,7 @@ class HeldText:
 
     @property
     def unsendable_problems(self) -> tuple[Problem, ...]:
-        """The problem of a text that can no longer be sent. The problem explains how to keep the text."""
+        """The problem shown for a text that can no longer be sent. It explains how to keep the text."""
         text = f"{self.why_not_sendable}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
         return (_problem(None, text),)
 
@@ -218,7 +216,7 @@ class HeldText:
         return tuple(warnings)
 
     def mistake_at(self, text: str) -> Place | None:
-        """Return the line and column (from 0) of an error in arguments. Return `None` if the error has no position."""
+        """Return the line and column (from 0) of the JSON error in the text, `None` if there is no such position."""
         if self.is_json:
             try:
                 arguments_in(text)
@@ -229,7 +227,7 @@ class HeldText:
         return None
 
     def is_unchanged(self, text: str, is_error: bool) -> bool:
-        """Return whether sending a text without errors would change nothing."""
+        """Return whether the run would be unchanged if the text were sent. The text must have no errors."""
         # Two spellings of the same arguments are equal. Unlike `==`, `repr` distinguishes 1 from 1.0 and True.
         if self.kind == "arguments" and text != self.original:
             try:
@@ -283,9 +281,9 @@ def in_words(problem: Problem) -> Problem:
 
 
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
-    """Return the text of a kind that the user can edit while the run is held.
+    """Return the text that the user edits, of a kind such as "arguments" or "result".
 
-    The text belongs to the held call. Without a held call, it is a message."""
+    It belongs to the held call. If no call is held, it is a message to the model."""
     call = _held_call(run)
     if run.paused is not None and run.paused.said is not None and kind in ("said", "speech"):
         return HeldText(kind, run, run.paused.said.text if kind == "said" else "", hold=run.hold)
@@ -345,9 +343,9 @@ MIN_ROWS = 2
 
 
 class HeldEditor(Vertical):
-    """The editor of a text for a held run. Results have a switch for tool errors.
+    """The editor for a text that changes or answers a held run. A result can be marked as a tool error.
 
-    The editor closes only on request, so a text stays even if the run continues."""
+    Only the user closes the editor. If the run continues, the text stays."""
 
     DEFAULT_CSS = """
     HeldEditor { height: auto; }
@@ -399,7 +397,7 @@ class HeldEditor(Vertical):
 
     @property
     def typing(self) -> HeldKind | None:
-        """The kind of text, while the editor has the focus."""
+        """The kind of text if the editor has the focus, otherwise `None`."""
         if self.editor.has_focus:
             return self.held.kind
         return None
@@ -415,12 +413,12 @@ class HeldEditor(Vertical):
         return (self.text, self.is_error) != (self.held.original, self.held.is_error)
 
     def follow(self) -> None:
-        """Show whether the text can still be sent. Called after events of the run."""
+        """Update the note that the text can no longer be sent. Called after events of the run."""
         if self.is_mounted and self.held.why_not_sendable != self._gone:
             self._say()
 
     def undo(self, *, again: bool = False) -> None:
-        """Undo the last step. With `again`, redo it."""
+        """Undo the last change. With `again`, redo the change that was undone last."""
         source, target = self._undoable, self._redoable
         if again:
             source, target = target, source
@@ -438,7 +436,7 @@ class HeldEditor(Vertical):
         self._text_changed(text, -1)
 
     def switch_error(self) -> None:
-        """Mark the text as a tool error, or remove the mark."""
+        """Mark the edited result as a tool error, or remove the mark."""
         self.is_error = not self.is_error
         self._say()
 

@@ -1,4 +1,4 @@
-"""Actions of screens and their keys. A method becomes an action by `@action`."""
+"""The actions of screens, and their keys. The decorator `@action` makes a method an action."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ NO_EDITOR_IN_BROWSER = (
 
 @dataclass(frozen=True)
 class Situation:
-    """The facts that decide which actions of a screen are available. A screen may add facts."""
+    """The facts that decide which actions of a screen are available. Screens with more facts use a subclass."""
 
     typing: Typing | None = None
     """The kind of text that the user types, if any. Letters belong to the text, so actions with letter keys are
@@ -267,7 +267,7 @@ Condition = Callable[[Any], str | None]
 
 
 def always(_: Situation) -> str | None:
-    """Condition of an action that is always available."""
+    """Return `None`: the action is always available."""
     return None
 
 
@@ -290,10 +290,10 @@ HOLD_PLACES: Mapping[str, str] = {
 
 
 def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Condition:
-    """Return the condition of an action that needs a run held at one of `places`.
+    """Return a condition for actions that are available only while a run is held at one of `places`.
 
-    `otherwise` is the message at any other place: it says where the action is possible. With `to_call`, the cursor must
-    be on the held call."""
+    `otherwise` says where the action is available. It is part of the reason shown when the run is held elsewhere. With
+    `to_call`, the cursor must be on the held call."""
     not_held = f"the run is not held; {key_for('step')} steps through the case"
 
     def why_not(now: MainSituation) -> str | None:
@@ -319,10 +319,10 @@ why_not_edit_held = while_held(
 
 @dataclass(frozen=True)
 class Action:
-    """A command of the user: keys, texts and condition.
+    """A command of the user, with its keys and texts.
 
-    `title` is for help and palette, `label` (if any) for the key bar. `why_not` returns why the action is unavailable.
-    """
+    `title` is shown in the help and the palette, `label` in the key bar. An action without a `label` is not in the key
+    bar. `why_not` returns why the action is unavailable, or `None`."""
 
     id: str
     title: str
@@ -348,7 +348,7 @@ NO_KEY = "no_key"
 
 @dataclass(frozen=True)
 class Keymap:
-    """The keys of actions. `changed` has keys by action id. Other actions have their default keys."""
+    """The keys of all actions. `changed` has the user's keys, by action id. Other actions have their default keys."""
 
     changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     actions: Mapping[str, Action] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
@@ -375,7 +375,7 @@ class Keymap:
         return f"“{action.title}”, which has no key,"
 
     def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
-        """Return the actions' keys that are sequences of two characters, such as `gg`."""
+        """Return those keys of the actions that are sequences of two characters, such as `gg`."""
         return frozenset(key for action in actions for key in self.keys(action) if is_sequence(key))
 
     def for_textual(self) -> dict[str, str]:
@@ -407,16 +407,16 @@ def action(
     priority: bool = False,
     words: str = "",
 ) -> Callable[[Method], Method]:
-    """Declare the action that a method performs.
+    """Declare a method as an action.
 
-    `keys` are separated by blanks and written as in `keys.toml`. `needs` is the condition of the action.
+    `keys` are separated by blanks and written as in `keys.toml`. `needs` is the condition under which the action is
+    available.
 
-    A `SideScreen` derives the id of an action from the method: `do_sort` performs `NAME.sort`.
+    In a `SideScreen`, the id of an action follows from the names of screen and method: `do_sort` performs `NAME.sort`.
 
     >>> class Lamps(SideScreen[None]):
     ...     @action("x", "Switch the lamp off", label="off", changes=True)
-    ...     def do_off(self) -> None: ...
-    """
+    ...     def do_off(self) -> None: ..."""
     declared = Action(name, title, keys_of(keys), scope, label, needs, priority, listed, changes, words)
 
     def declare(method: Method) -> Method:
@@ -443,7 +443,7 @@ def actions_of(owner: type) -> tuple[Action, ...]:
 
 
 def actions_at(scope: Scope, *groups: type[MainActions]) -> Iterator[Action]:
-    """Yield the actions of some groups that have this scope."""
+    """Yield the actions of the groups that have the given scope."""
     return (action for group in groups for action in actions_of(group) if action.scope == scope)
 
 
@@ -455,14 +455,14 @@ def why_unavailable(action: Action, now: Situation) -> str | None:
 
 
 def is_offered(action: Action) -> bool:
-    """Return whether a key bar shows an action. A read-only app omits actions that change something."""
+    """Return whether the key bar may show an action. In a read-only app, actions that change something are hidden."""
     return not (action.changes and is_read_only())
 
 
 class MainActions:
     """A group of actions of the main screen: the methods declared with `@action`.
 
-    Groups are loaded when the app starts, so each method imports its screen or dialog itself."""
+    All groups are loaded when the app starts. To keep the start fast, each method imports its own screen or dialog."""
 
     GROUP: ClassVar[str]
     """The title of the group in the palette. Several groups may share a title."""
@@ -508,7 +508,7 @@ FILTERING: tuple[Action, ...] = (
 
 
 def unless_read_only(hint: str) -> str:
-    """Return a hint that names a key. Return "" in a read-only app, where the key is refused."""
+    """Return `hint`, which suggests a key. In a read-only app, return "", because the key would be refused."""
     if is_read_only():
         return ""
     return hint

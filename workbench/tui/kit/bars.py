@@ -1,4 +1,4 @@
-"""The rows around the panes: titles, status, and keys."""
+"""The title rows above the panes, and the status and key rows below them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_NOTICE_ROWS = 3
 
 
 class PaneTitle(Bar):
-    """The title of a pane, beside the titles of hidden panes at the same place."""
+    """The title row of a pane. It also names the hidden panes that can be shown at the same place."""
 
     class Chosen(Message):
         """Posted when the title of a pane is clicked."""
@@ -42,9 +42,9 @@ class PaneTitle(Bar):
         self._current: Pane = "suites"
 
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
-        """Show the names of panes, and mark the current one.
+        """Show the names of `panes`, with `current` highlighted.
 
-        `about` is the name of the content. `right` is the right end of the title."""
+        `about` is the name of what the pane shows. `right` is the right end of the row."""
         names: list[Span] = []
         self._ends = []
         for pane in panes:
@@ -75,9 +75,9 @@ class PaneTitle(Bar):
 
 
 class KeyBar(Bar):
-    """The bottom bar with as many keys as fit.
+    """The bottom row of the screen. It shows as many keys as fit, the most important first.
 
-    Until the next key press, a notice of up to `MAX_NOTICE_ROWS` rows may replace the keys."""
+    A notice of up to `MAX_NOTICE_ROWS` rows may replace the keys until the next key press."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -88,9 +88,9 @@ class KeyBar(Bar):
         self._rows: list[Line] = [EMPTY]
 
     def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False, lead: Line = EMPTY) -> None:
-        """Set the actions of the bar, most important first, each with whether it is available.
+        """Set the actions of the bar, most important first. Each comes with whether it is available.
 
-        `stay` keeps the keys visible below notices. `lead` comes before the keys."""
+        `stay` keeps the keys visible below a notice. `lead` is shown before the keys."""
         self._keys, self._stay = keys, stay
         in_words = keymap_of(self).in_words
         self._lead = tuple(Span(in_words(text), role) for text, role in lead)
@@ -103,7 +103,7 @@ class KeyBar(Bar):
         self._say()
 
     def clear_notice(self) -> None:
-        """Show the keys again instead of a notice."""
+        """Remove the notice, so that the keys are visible again."""
         if self._notice:
             self._notice = EMPTY
             self._say()
@@ -150,7 +150,7 @@ class KeyBar(Bar):
 
 
 def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
-    """Return a notice in at most `most` rows of `width` cells. Cut out the middle of a longer notice."""
+    """Return a notice as at most `most` rows of `width` cells. If it is longer, its middle is left out."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
     # The middle of a notice is usually a path. The beginning and the end say what happened.
@@ -171,7 +171,7 @@ def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) ->
 
 
 def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: int) -> Action | None:
-    """Return the action of the key at the cell `x` of the bar."""
+    """Return the action whose key is at the cell `x` of the bar, `None` if there is none."""
     end = 1
     for action, _, key in _fitting(keys, width, keymap):
         start, end = end, end + _cells_of(action, key)

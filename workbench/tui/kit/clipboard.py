@@ -1,7 +1,7 @@
-"""Copies text out of a terminal and reports the destination.
+"""Copies text out of a terminal, and reports where the text went.
 
-Destinations in order: the buffer of tmux, a desktop command such as `wl-copy`, the terminal's own clipboard (escape
-sequence OSC 52), a file."""
+These destinations are tried in order: the buffer of tmux, a desktop command such as `wl-copy`, the terminal's own
+clipboard (escape sequence OSC 52), a file."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def copy(
 ) -> str:
     """Copy `text` and return the destination, such as `into tmux's buffer`.
 
-    `clipboards` are commands that fill the desktop's clipboard from standard input. `send` passes text to the terminal,
-    and is `None` for a terminal without OSC 52. A command that hangs takes `TIMEOUT_S` seconds.
+    `clipboards` are commands that fill the desktop's clipboard from standard input. A command that hangs is given up
+    after `TIMEOUT_S` seconds. `send` passes text to the terminal, and is `None` for a terminal without OSC 52. The file
+    is written into `folder`.
 
     Raises:
         OSError: Every destination failed, including the file."""
@@ -82,7 +83,8 @@ async def copy_text(
 ) -> None:
     """Copy a text without its secrets, and announce the destination.
 
-    `what` names the text in the notice. `copy_to_clipboard` sends OSC 52. The last resort is a file in `folder`."""
+    `what` names the text in the notice. `copy_to_clipboard` sends the escape sequence OSC 52. If no clipboard works,
+    the text goes to a file in `folder`."""
     text = secrets.redact(text)
     if not text:
         announce("There is nothing to copy here", "warned", GLYPHS.warned)

@@ -43,12 +43,12 @@ BuildLines = Callable[[int], Sequence[Line]]
 
 
 class TextView(LineView):
-    """A scrolling text. Its lines are built for the width of the view."""
+    """A scrolling text. A function builds its lines for the width of the view."""
 
     GROUND: ClassVar[Ground] = "panel"
 
     class Ended(Message):
-        """Posted when the last line was drawn for the first time."""
+        """Posted once, when the last line becomes visible."""
 
     def __init__(self, build: BuildLines, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -96,9 +96,9 @@ MAX_LABEL_CELLS = 24
 
 @dataclass(frozen=True)
 class Option:
-    """A row to choose: a label, a detail, and the name of its key.
+    """A row of a list of choices: a label, a detail, and the name of its key.
 
-    `short` replaces a `detail` that does not fit. `checked` is `None` in a list with a single choice."""
+    `short` replaces a `detail` that does not fit. `checked` is `None` in a list where only one row can be chosen."""
 
     label: str
     detail: str = ""
@@ -163,9 +163,9 @@ class ChoiceList(LineView):
 
 
 def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
-    """Return the place for a dialog's frame at which the subject stays visible.
+    """Return the position of a dialog's frame at which the region `subject` stays visible.
 
-    The frame goes to the middle of the screen if the middle is free, otherwise directly above or below the subject."""
+    This is the middle of the screen if it does not cover the subject, otherwise directly above or below the subject."""
     # A frame too high for either side of the subject may still leave the subject's first row visible.
     middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
     for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):
@@ -178,7 +178,7 @@ def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
 
 
 class _KeysBar(Bar):
-    """The keys of a dialog, or a notice in their place, which may need several rows."""
+    """The row of a dialog's keys. A notice may replace the keys and need several rows."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -215,7 +215,7 @@ class _KeysBar(Bar):
 
 
 class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
-    """A framed dialog over the screen. Esc closes the dialog without an answer."""
+    """A framed dialog over the screen. Esc closes it without an answer."""
 
     DEFAULT_CSS = """
     Dialog { align: center middle; background: $background 60%; }
@@ -243,9 +243,7 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
 
     @property
     def subject(self) -> Region:
-        """The region that the dialog must leave visible.
-
-        It is the cursor's lines on the screen below, or the focused field there."""
+        """The region of the screen below that the dialog leaves visible: the selected lines, or the focused field."""
         # A dialog outside of the stack, such as a closing one, has no screen below.
         screens = self.app.screen_stack
         at = screens.index(self) if self in screens else 0
@@ -260,7 +258,7 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
 
     @property
     def heading(self) -> str:
-        """The title of the dialog at opening. Override it if the title depends on the content."""
+        """The title when the dialog opens. Override it if the title depends on the content."""
         return self.TITLE_LINE
 
     def body(self) -> ComposeResult:
@@ -287,7 +285,7 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
         self.query_one(_KeysBar).set_line(lambda width: fitting_keys(keys, width))
 
     def show_notice(self, text: str, role: Role = "warned", sign: str = GLYPHS.warned) -> None:
-        """Show a text in place of the keys, until `set_keys` is called."""
+        """Show a text in place of the keys, until `set_keys` restores them."""
         self.query_one(_KeysBar).set_notice((Span(f" {sign} {one_line(text)}", role),))
 
     @on(PasteChanged)
@@ -323,7 +321,7 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
 
 
 def keys_line(*pairs: tuple[str, str]) -> Line:
-    """Return a line of keys from pairs of a key's name and its effect."""
+    """Return a line that shows keys. Each pair is the name of a key and its effect."""
     spans: list[Span] = []
     for key, label in pairs:
         spans += [Span("   " if spans else " "), Span(key, "accent"), Span(f" {label}")]
@@ -331,7 +329,7 @@ def keys_line(*pairs: tuple[str, str]) -> Line:
 
 
 def fitting_keys(keys: Line, width: int) -> Line:
-    """Return as many of a dialog's keys as fit, closer together if necessary. The first key and Esc always stay."""
+    """Return as many of a dialog's keys as fit, with narrower gaps if necessary. The first key and Esc always stay."""
     if cells(keys) <= width:
         return keys
     pairs: list[Line] = []
@@ -349,9 +347,9 @@ def fitting_keys(keys: Line, width: int) -> Line:
 
 
 class PreviewScreen(Dialog[bool]):
-    """A text to read. Enter confirms the text, Esc leaves the dialog.
+    """A dialog with a text to read. Enter confirms the text, Esc leaves the dialog.
 
-    `verb` names the effect of Enter. If it is `None`, the text can only be read."""
+    `verb` names the effect of Enter. If it is `None`, there is nothing to confirm."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "PreviewScreen > Vertical { width: 120; }"

@@ -1,4 +1,4 @@
-"""A text in an editor: lines, cursor, selection, and the changes made by keys."""
+"""A text that is edited: its lines, cursor and selection, and the changes that keys make."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class EditedText:
         self.put((self.touched, _common_prefix_length(old, self.lines[self.touched])))
 
     def put(self, place: Place, *, select: bool = False) -> None:
-        """Move the cursor to a place or the nearest place in the text. With `select`, the anchor stays."""
+        """Move the cursor to a place, or to the nearest place in the text. With `select`, extend the selection."""
         line = min(max(place[0], 0), len(self.lines) - 1)
         self._place_cursor((line, min(max(place[1], 0), len(self.lines[line]))), select)
 
     def move(self, motion: Motion, *, select: bool = False, times: int = 1) -> None:
-        """Move the cursor. `up` and `down` move by `times` lines. With `select`, the anchor stays."""
+        """Move the cursor. `up` and `down` move by `times` lines. With `select`, extend the selection."""
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._place_cursor(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
@@ -111,11 +111,11 @@ class EditedText:
                 self.put((line, word.end()), select=True)
 
     def type(self, text: str) -> None:
-        """Replace the selection by a text with any line ends."""
+        """Replace the selection by `text`, which may have any kind of line ends."""
         self._replace(*self.selection, text.replace("\r\n", "\n").replace("\r", "\n"))
 
     def new_line(self) -> None:
-        """Begin a line with the indentation of the previous line."""
+        """Insert a line break, and indent the new line like the previous one."""
         (line, column), _ = self.selection
         before = self.lines[line][:column]
         self.type("\n" + before[: len(before) - len(before.lstrip())])
@@ -183,7 +183,7 @@ class EditedText:
         self._last = self._last[0], self.cursor
 
     def _update_undo_step(self, start: Place, end: Place, text: str) -> None:
-        """Begin an undo step, unless a change continues the previous step."""
+        """Begin a new undo step, unless the replacement of start to end by `text` continues the previous step."""
         # A step is a word typed letter by letter, or a series of deletions at one place. A paste, a line break and the
         # replacement of a selection (kind "") are separate steps.
         kind = "deleted"
@@ -198,9 +198,9 @@ class EditedText:
         self._last = kind, start
 
     def _reindent(self, first: int, lines: list[str]) -> None:
-        """Replace lines by lines with another indentation.
+        """Replace lines by the same lines with a different indentation.
 
-        Cursor and anchor keep their distance to the line ends, except at the start of a line."""
+        Cursor and anchor stay at their characters, except at the start of a line, where they stay at the start."""
         before = self.lines[first : first + len(lines)]
         self.lines[first : first + len(lines)] = lines
         self.touched = first
@@ -259,7 +259,9 @@ class EditedText:
                 return last, len(self.lines[last])
 
     def _character_edge(self, column: int, step: int) -> int:
-        """Return the next column outside of a combined character, such as a letter with an accent."""
+        """From `column`, go in the direction `step` to a column that is not inside a combined character.
+
+        Such a character is, for example, a letter followed by a combining accent."""
         cells = shown(self.lines[self.cursor[0]]).cells
         while 0 < column < len(cells) - 1 and cells[column] == cells[column + 1]:
             column += step
@@ -276,7 +278,7 @@ def _common_prefix_length(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def column_at(line: str, cell: int) -> int:
-    """Return the column of the character in a cell of a line, or the end of the line for a later cell."""
+    """Return the column of the character at a cell of a line. After the end of the line, return the end."""
     places = shown(line).cells
     if cell < places[-1]:
         return max(bisect_right(places, cell) - 1, 0)
@@ -284,9 +286,9 @@ def column_at(line: str, cell: int) -> int:
 
 
 def shift_for(line: str, column: int, room: int, shift: int) -> int:
-    """Return how many cells a line shifts to the left to show the cursor in `room` cells.
+    """Return how many cells a line is scrolled to the left so that the cursor is visible in `room` cells.
 
-    Keeps the current `shift` if the cursor stays visible."""
+    If the cursor is visible with the current `shift`, return that."""
     places = shown(line).cells
     # One more cell for the cursor after the end of the line.
     width = places[-1] + 1
@@ -302,10 +304,10 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 
 
 def window(painted: Line, line: str, shift: int, room: int) -> Line:
-    """Return the visible part of a coloured line: `room` cells from the cell `shift` on.
+    """Return the visible part of a coloured line: `room` cells, beginning with the cell `shift`.
 
-    An ellipsis marks each side where the line continues. `painted` is `line` in colour, with one more cell for a cursor
-    at the end."""
+    An ellipsis marks each side where the line continues. `painted` is `line` in colour, followed by one cell for a
+    cursor at the end."""
     _, at, places = shown(line)
     first, left = 0, EMPTY
     if shift:
@@ -325,7 +327,7 @@ _MARK = f"{GLYPHS.breakpoint} "
 
 
 def with_breakpoint(line: Line) -> Line:
-    """Return a line with the mark of a breakpoint in its indentation. Return a line with too few blanks unchanged."""
+    """Put the mark of a breakpoint into a line's indentation. Return the line unchanged if it has too few blanks."""
     first = line[0] if line else None
     if first is None or not first.text.isspace() or len(first.text) < len(_MARK):
         return line
@@ -333,23 +335,23 @@ def with_breakpoint(line: Line) -> Line:
 
 
 def line_within(problem: Problem, first: int, count: int) -> int:
-    """Return the line of a problem (from 0) in a part of `count` lines.
+    """Return the line of a problem (from 0) in a part of a file.
 
-    `first` is the number of the part's first line."""
+    The part has `count` lines. Its first line has the number `first` in the file."""
     return min(max((problem.line or first) - first, 0), count - 1)
 
 
 def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
-    """Return the role of each line with a problem, by line (from 0).
+    """Return the colour role of each line that has a problem, by line (from 0) of a part of a file.
 
-    The part has `count` lines, and its first line has the number `first`."""
+    The part has `count` lines. Its first line has the number `first` in the file."""
     # Errors come last, so a line with errors and warnings has the role of errors.
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], list[int]]:
-    """Return problems as lines of at most `width` cells, with the index of each line's problem."""
+    """Return problems as lines of at most `width` cells. Also return, for each line, the index of its problem."""
     lines: list[Line] = []
     about: list[int] = []
     for index, problem in enumerate(problems):

@@ -49,7 +49,7 @@ def editor_command(editor: str, file: Path, line: int) -> list[str]:
 
 
 class EditorError(Exception):
-    """Raised when the editor returns no text. The message names the file with the changed text."""
+    """Raised when the editor returns no text. The message names the file that still has the changed text."""
 
 
 def edit_in_editor(editor: str, text: str, name: str, line: int) -> str:
@@ -93,7 +93,7 @@ def edit_in_editor(editor: str, text: str, name: str, line: int) -> str:
 
 
 def run_editor(editor: str, file: Path, line: int) -> str | None:
-    """Open a file in the user's editor at a line (from 1). Return the error, if any.
+    """Open a file in the user's editor at a line (from 1). Return why that failed, `None` if it succeeded.
 
     Blocks until the editor ends. Suspend the app first."""
     try:
@@ -119,8 +119,8 @@ _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 class ExternalEditor:
     """Runs the user's editor.
 
-    Without a `command`, `missing` says why there is no editor. If the user did not choose the editor (`named`), a
-    notice names it after the first use."""
+    If there is no `command`, `missing` says why. `named` is whether the user chose the editor. If not, a notice names
+    it after the first use."""
 
     def __init__(self, stage: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
         self._stage = stage
@@ -129,9 +129,9 @@ class ExternalEditor:
         self._says_which = not named
 
     def changed(self, text: str, name: str, line: int) -> str | None:
-        """Edit a text in a file of this name, and return the new text.
+        """Let the user edit a text in a temporary file called `name`. Return the new text.
 
-        After a failure, announces the reason and returns `None`."""
+        If that fails, announce the reason and return `None`."""
         if self.command is None:
             self._stage.announce(self._missing[:1].upper() + self._missing[1:], "warned", GLYPHS.warned)
             return None
@@ -151,7 +151,7 @@ class ExternalEditor:
         return after
 
     def open_file(self, path: Path, line: int) -> str | None:
-        """Open a file at a line. Return the error, if any."""
+        """Open a file at a line (from 1). Return why that failed, `None` if it succeeded."""
         try:
             with self._stage.suspend():
                 failure = run_editor(self.command or "", path, line)

@@ -20,7 +20,7 @@ ONE_LINE = "this field takes one line"
 
 
 class PasteChanged(Message, verbose=True):
-    """Posted when a field changes or refuses a paste. `notice` is the text for the user."""
+    """Posted when a field changes a pasted text or refuses it. `notice` tells the user so."""
 
     def __init__(self, notice: str) -> None:
         super().__init__()
@@ -30,8 +30,8 @@ class PasteChanged(Message, verbose=True):
 class SafeInput(Input):
     """A one-line input in which each control character is visible and one cell wide.
 
-    The field inserts only the first line of a paste that is not blank. If the paste had several lines, the field posts
-    `PasteChanged`."""
+    Of a pasted text, only the first line that is not blank is inserted. If there were more lines, `PasteChanged` is
+    posted."""
 
     # With the terminal's own colours, Textual draws a cursor in black on white. The terminal may reverse these colours,
     # and the cursor becomes invisible on a dark background.
@@ -80,7 +80,7 @@ class SafeInput(Input):
 
 
 class FilterField(SafeInput):
-    """The field of a filter. It is hidden while there is no filter."""
+    """The input field of a filter. It is hidden while no filter is set."""
 
     # Textual follows only the first base for default CSS, and some screens have two. So the whole style of the field is
     # defined here.
@@ -117,7 +117,7 @@ def _is_part_removed(before: str, now: str) -> bool:
 
 
 class LineField(SafeInput):
-    """A one-line field over a cell of a form. Open while it has the class `open`."""
+    """A one-line field over a cell of a form. It is visible while it has the CSS class `open`."""
 
     # Keys that leave the field call its owner directly, not by a message. Text later in the same burst of input then
     # goes to the next cell.
@@ -140,13 +140,13 @@ class LineField(SafeInput):
 
     @property
     def is_by_keys(self) -> bool:
-        """Whether every change since `fill` was typed key by key. A paste makes it false."""
+        """Whether the whole change since `fill` was typed. `False` if a part of it was pasted."""
         return self.value == self._by_keys
 
     def fill(self, text: str, known: str) -> None:
         """Put a text into the field.
 
-        `known` is the text that counts as typed key by key."""
+        `known` is the value that counts as typed, so that only later pastes make `is_by_keys` false."""
         self.value, self._by_keys = text, known
         self.cursor_position = len(text)
 

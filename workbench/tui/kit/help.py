@@ -58,7 +58,7 @@ _NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
 
 
 class HelpScreen(Dialog[None]):
-    """The help dialog: a page for the current place, and a search in the keys of all places."""
+    """The help dialog: a page of keys for the current place, and a search in the keys of all places."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Keys"
@@ -164,9 +164,9 @@ def help_lines(
     elsewhere: Sections = (),
     query: str | None = None,
 ) -> list[Line]:
-    """Return the lines of the help for `width` cells: all entries that match a query.
+    """Return the lines of the help for `width` cells: all actions that match `query`.
 
-    Without a query (`None`), return a page for the first of the `sections`."""
+    If `query` is `None`, return the page for the current place, which is the first of `sections`."""
     if query is None:
         return _page(sections, now, width, keymap) if sections else []
     lines: list[Line] = []
@@ -189,11 +189,11 @@ def _lines_of(block: _Block, column: int) -> list[Line]:
 
 
 def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
-    """Return the page for a place, made to fit 80 by 24 cells.
+    """Return the page of the help for a place. It should fit a terminal of 80 by 24 cells.
 
-    The page lists the keys of the place, the keys of the other sections by their labels, and the signs. If the page is
-    too long, it omits why keys are unavailable, and shortens the keys of every screen to their labels. The search still
-    shows the reasons. The signs stay in one column if the page has room."""
+    The page lists the keys of the place, the keys of the other sections by their labels, and the signs. If that is too
+    long, it leaves out why keys are unavailable, and shortens the keys of every screen to their labels. The signs stay
+    in one column if there is room."""
     rows: list[Line] = []
     for brief in (False, True):
         keys, signs = _page_blocks(sections, now, keymap, brief=brief)
@@ -322,9 +322,9 @@ def _is_key(query: str, key: str) -> bool:
 
 
 def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
-    """Return a section in columns. Actions that are unavailable `now` come last.
+    """Return the lines of a section, in columns. Actions that are unavailable come last.
 
-    For the keys of another place, `now` is `None`, and all actions count as available."""
+    `now` decides which are unavailable. It is `None` for the section of another place, where all count as available."""
     if not found:
         return []
     reasons: dict[str, str | None] = {}
@@ -353,7 +353,7 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
 
 
 def _sign_lines(action: str, mark: tuple[str, Role], meaning: str, keymap: Keymap, column: int) -> list[Line]:
-    """Return the lines of a sign: its meaning, and the key of an action with more details."""
+    """Return the lines that explain a sign. They also name the key of the action that shows more details."""
     more = keymap.in_words(f": {key_for(action)}") if action else ""
     return behind((Span(f"  {mark[0]} ", mark[1]),), f"{meaning}{more}", "text", max(column - 5, 10))
 
@@ -374,7 +374,7 @@ _Entry = TypeVar("_Entry")
 
 
 def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], list[Line]], width: int) -> list[Line]:
-    """Return entries in as many columns as fit, read from top to bottom. Each entry stays in one column."""
+    """Lay out entries in as many columns as fit, to be read from top to bottom. No entry is split between columns."""
     count = min(max(width // COLUMN_CELLS, 1), _MAX_COLUMNS, max(len(entries), 1))
     column = width // count
     blocks = [lines_of(entry, column) for entry in entries]

@@ -26,7 +26,8 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
 
     Invalid entries are skipped. If there is no file, the keymap has the default keys.
 
-    `places` returns which actions are bound at the same time. Within a place, a key has only one meaning."""
+    `places` returns groups of actions whose keys work at the same time. In such a place, a key may have one meaning
+    only."""
     # Looking up `actions` may load all screens, so a missing file ends the reading before any look-up.
     try:
         text = file.read_bytes().decode("utf-8-sig")
@@ -107,7 +108,7 @@ class _KeymapReader:
             self._problems.append((self._lines.pop(loser), text))
 
     def _drop_overridden_defaults(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """If the file assigns a key to an action, remove the key from actions that have it by default."""
+        """Take default keys away from actions if the file assigns these keys to other actions."""
         while clash := self._clash(wanted, of_own=False):
             key, *both = clash
             own = next(action_id for action_id in both if action_id in self._lines)
@@ -125,9 +126,9 @@ class _KeymapReader:
             self._problems.append((self._lines[own], text))
 
     def _clash(self, wanted: Mapping[str, tuple[str, ...]], *, of_own: bool) -> tuple[str, str, str] | None:
-        """Return a key and the ids of two actions that share it in one place.
+        """Return a key that two actions share in a place, and the ids of the two. `None` if there is no such key.
 
-        With `of_own`, the file names both actions. Otherwise, the file names exactly one of them."""
+        With `of_own`, both actions have their keys from the file. Otherwise, exactly one of them does."""
         # Keys are grouped by the first character, because `g` clashes with `g` and with `gg`.
         keymap = Keymap(wanted)
         for place in self._places(wanted):
@@ -148,7 +149,7 @@ class _KeymapReader:
 
 
 def _keys_overlap(key: str, other: str) -> bool:
-    """Return whether two keys are equal, or one is the first character of the other."""
+    """Return whether two keys are equal, or one is the first character of the other, such as `g` and `gg`."""
     return key == other or (is_sequence(key) and key[0] == other) or (is_sequence(other) and other[0] == key)
 
 

@@ -1,4 +1,4 @@
-"""Screens with a search in their lines."""
+"""Screens on which the user can search the displayed lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SearchedScreen(SideScreen[Answer]):
 
     @action("ctrl+g", "Next match of the search")
     def do_find_next(self) -> None:
-        """Go to the next match. Without a search, begin one."""
+        """Go to the next match. If nothing is searched yet, open the search."""
         if self._searched is None:
             self.do_find()
         self._go_to_match(1)

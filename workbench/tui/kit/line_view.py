@@ -1,4 +1,4 @@
-"""A pane of any number of lines.
+"""A pane that shows any number of lines.
 
 Only visible lines are requested, and only changed lines are drawn. Ten thousand lines take no longer than fifty."""
 
@@ -37,13 +37,13 @@ _Row = tuple[Line, Ground, bool]
 
 
 def motion_distances(height: int) -> Mapping[Motion, int]:
-    """Return the number of lines of each motion in a view of `height` lines. Upward motions are negative."""
+    """Return how many lines each motion moves in a view of `height` lines. Upward motions are negative."""
     page, half = max(height - 1, 1), max(height // 2, 1)
     return {"up": -1, "down": 1, "page_up": -page, "page_down": page, "half_up": -half, "half_down": half}
 
 
 class LineView(PlainLinesWidget, can_focus=True):
-    """A pane of lines supplied by a subclass, with a cursor or only a scroll position."""
+    """A pane of lines that a subclass supplies. It has a cursor, or is only scrolled."""
 
     # Drawing has two steps. `_rows_of` requests the content of the visible rows, and `_draw_changed` invalidates the
     # rows that differ from the previous content (`_asked`). Then `render_line` turns rows into strips. Strips are
@@ -84,13 +84,13 @@ class LineView(PlainLinesWidget, can_focus=True):
         raise NotImplementedError
 
     def group_start(self, index: int) -> int:
-        """Return the first line of the group that contains a line.
+        """Return the index of the line that the cursor goes to when the line `index` is selected.
 
-        The cursor goes to this line if the line is selected."""
+        This is the first line of a group of lines that can only be selected together."""
         return index
 
     def lay_out_all(self) -> None:
-        """Lay out the lines outside of the window too.
+        """Lay out all lines, not only the visible ones.
 
         Override this method in views that estimate the number of lines."""
 
@@ -107,19 +107,19 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.repaint()
 
     def moved(self) -> None:
-        """React to the user's movement of the cursor or window. Does nothing unless overridden."""
+        """React after the user has moved the cursor or scrolled. Does nothing unless overridden."""
 
     def chosen(self, index: int) -> None:
         """React to a click on the selected line. Does nothing unless overridden."""
 
     @property
     def text_width(self) -> int:
-        """The width for text in cells. The last column of the view is for the scroll thumb."""
+        """The width for text in cells. The last column of the view is reserved for the scroll bar."""
         return max(self.size.width - 1, 1)
 
     @property
     def cursor_region(self) -> Region:
-        """The visible lines of the cursor as a region of the screen, empty if no line is visible."""
+        """The region of the screen with the selected lines. Empty if they are not visible."""
         if not self.has_cursor:
             return NULL_REGION
         x, y, width, height = self.region
@@ -140,9 +140,9 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor)
 
     def _move_by_key(self, index: int) -> None:
-        """Select a line in a view where the cursor changes the text of no other line.
+        """Select a line. Only for views in which the cursor's position affects no other lines.
 
-        Without scrolling, only two lines are requested: the old and the new line of the cursor."""
+        Unless the view scrolls, only the lines that the cursor leaves and enters are drawn."""
         before, top = self.cursor, self.top
         self._place_cursor(index)
         if self.top != top or len(self._asked) != self.size.height:
@@ -232,7 +232,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             yield index, (line, ground, index - top in thumb)
 
     def _pieces(self, count: int) -> Mapping[int, Sequence[tuple[int, int, Role]]]:
-        """Return the parts of the visible lines to highlight, by line. A part is start, end and role."""
+        """Return the parts of the visible lines to highlight, by line. A part has a start, an end and a role."""
         assert self._pattern is not None
         first = max(self.top - _MATCH_MARGIN_LINES, 0)
         lines = []

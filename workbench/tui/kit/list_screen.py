@@ -40,8 +40,8 @@ Row = TypeVar("Row")
 class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, State]):
     """A filtered list with the details of the selected row.
 
-    On a narrow screen, the details replace the list. With `CAN_STACK`, they go below the list if the screen has at
-    least `STACKED_ROWS` rows."""
+    On a narrow screen, list and details share one place, and one of them is visible. With `CAN_STACK`, the details are
+    below the list instead if the screen has at least `STACKED_ROWS` rows."""
 
     DEFAULT_CSS = """
     ListScreen Head { height: auto; }
@@ -101,11 +101,13 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         return ()
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
-        """Return the left part of the title, and alternatives for its right part, longest first."""
+        """Return the left part of the title, and texts for the right part, of which the longest that fits is shown.
+
+        The longest text comes first."""
         raise NotImplementedError
 
     def _refusals(self) -> Mapping[str, str]:
-        """Return why actions on the selected row are unavailable, by action id."""
+        """Return the actions that are unavailable on the selected row: the reason of each, by action id."""
         return {}
 
     @property
@@ -172,7 +174,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     @action("esc", "Leave the filter, the details or the screen", label="back")
     def do_back(self) -> None:
-        """Leave the filter, then the details, then the screen."""
+        """Go back by one step: end the filter, or leave the details, or close the screen."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)
         else:
@@ -183,14 +185,14 @@ Marking = TypeVar("Marking", bound=MarkedState[Any])
 
 
 class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
-    """A list that compares two marked rows."""
+    """A list in which the user marks two rows to compare them."""
 
     MARK_NOTICE: ClassVar[str]
     """The notice after the first mark. It names the effect of a second mark."""
 
     @action("space", "Mark it; mark two to compare them", label="mark")
     def do_mark(self) -> None:
-        """Mark or unmark the selected row. A second mark opens the comparison."""
+        """Mark or unmark the selected row. The second marked row opens the comparison."""
         self.state.mark()
         pair: tuple[Row, Row] | None = self.state.pair
         if pair is not None:
@@ -206,7 +208,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
 
     @action("esc", "Leave the filter, the marks, the details or the screen", label="back")
     def do_back(self) -> None:
-        """Leave the filter, the marks, the details, then the screen."""
+        """Go back by one step: end the filter, or remove the marks, or leave the details, or close the screen."""
         # Each key press leaves one state, starting with the innermost.
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
             self.state.unmark()

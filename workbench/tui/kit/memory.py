@@ -1,4 +1,4 @@
-"""The app's memory between sessions: the appearance, and the last position in each project."""
+"""What the app remembers between sessions: its appearance, and the last position in each project."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DEFAULT_BORDERS: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class SavedRequestLine:
-    """The line for new cases: the typed text, its kind, and the latest requests. Secrets are not stored."""
+    """The input line for new cases: the typed text, its kind, and the latest requests. Secrets are not stored."""
 
     text: str = ""
     kind: str = ""
@@ -53,9 +53,9 @@ class SavedRequestLine:
 class ProjectPosition:
     """The last position in a project.
 
-    `case` is the key of the selected case. `folded` has the kind and path of each folded branch. If there are no
-    `models`, each suite uses its own models. `variants` are the names of variants to run in addition to the suites.
-    `line` is the line for new cases."""
+    `case` is the key of the selected case. `folded` has the kind and path of each folded branch of the tree. `models`
+    are the chosen models. If there are none, each suite uses its own. `variants` are the names of the variants to run
+    beside the suites. `line` is the input line for new cases."""
 
     suite: str = ""
     case: str | None = None
@@ -66,17 +66,17 @@ class ProjectPosition:
 
 
 def project_of(workspace: Workspace) -> str:
-    """Return the key of a project in the memory: the opened paths, joined like `PATH`."""
+    """Return the key under which a project is remembered: its opened paths, joined like `PATH`."""
     return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
 
 
 @dataclass(frozen=True)
 class MemoryContent:
-    """The content of the memory.
+    """What the app remembers.
 
-    The keys of `projects` are the opened paths, with the latest project last. `commands` are ids of actions chosen in
-    the palette, latest first. `borders` are the positions of moved borders between panes, by layout, as shares of the
-    width."""
+    The keys of `projects` are those of `project_of`, the latest project last. `commands` are the ids of actions chosen
+    in the palette, latest first. `borders` are the positions of moved borders between panes, by layout, as shares of
+    the width."""
 
     theme: str | None = None
     view: View | None = None
@@ -87,7 +87,7 @@ class MemoryContent:
     borders: Mapping[Layout, tuple[float, ...]] = field(default_factory=lambda: _DEFAULT_BORDERS)
 
     def with_position(self, project: str, place: ProjectPosition) -> MemoryContent:
-        """Return a copy with a new position in a project. The project becomes the latest."""
+        """Return a copy with a new position in a project, which becomes the latest project."""
         others = dict(self.projects)
         # The project is removed first, because setting an existing key would keep its place in the order.
         others.pop(project, None)
@@ -95,12 +95,12 @@ class MemoryContent:
         return replace(self, projects=MappingProxyType({**latest, project: place}))
 
     def with_request_line(self, project: str, line: SavedRequestLine) -> MemoryContent:
-        """Return a copy with another line for new cases in a project."""
+        """Return a copy with a new input line for new cases in a project."""
         place = self.projects.get(project, ProjectPosition())
         return self.with_position(project, replace(place, line=line))
 
     def with_command(self, action_id: str) -> MemoryContent:
-        """Return a copy with a new latest action of the palette."""
+        """Return a copy in which an action is the latest that was chosen in the palette."""
         others = tuple(known for known in self.commands if known != action_id)
         return replace(self, commands=(action_id, *others)[:MAX_COMMANDS])
 
@@ -112,15 +112,15 @@ _BORDERS: Mapping[Layout, int] = {"wide": 2, "narrow": 1}
 
 
 class Memory:
-    """The file of the memory.
+    """The file with what the app remembers.
 
-    Damaged or unknown parts are ignored. Failures to write are tolerated. Both are logged."""
+    Damaged or unknown parts are ignored, and a failure to write is not reported to the user. Both are logged."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def read(self) -> MemoryContent:
-        """Read the memory. If the file is missing or invalid, return an empty memory."""
+        """Read the file. If it is missing or invalid, return an empty content."""
         try:
             if self._file.stat().st_size > MAX_STATE_FILE_BYTES:
                 raise ValueError("it is too large")
@@ -139,7 +139,7 @@ class Memory:
         return found
 
     def change(self, change: Callable[[MemoryContent], MemoryContent]) -> None:
-        """Apply a change to the memory and write it, unless the app is read-only."""
+        """Apply `change` to the content and write the file. A read-only app does not write it."""
         if is_read_only():
             return
         # A second app may have written meanwhile, so the file is read again. Only settings changed by both apps are

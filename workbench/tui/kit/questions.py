@@ -1,4 +1,4 @@
-"""Dialogs that ask for a choice, guarded against accidental consent, or for a name."""
+"""Dialogs that ask for a choice or for a name. They prevent accidental consent."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 
 
 class QuestionScreen(Dialog[_Answer]):
-    """A question with numbered answers. The last answer means no.
+    """A question with numbered answers, of which the last means no.
 
-    Esc means no. Enter gives the answer suggested by the title (`default`). Enter means no if another answer would
-    start, send or lose something. Other answers, except `harmless` ones, are accepted only after the end of the text
-    was visible."""
+    Esc means no. Enter means `default`. If an answer would start, send or lose something, there is no `default`, and
+    Enter means no. Unless an answer is `harmless`, it is accepted only after the user has scrolled to the end of the
+    text."""
 
     # A dialog may open on its own, or just before the next key. The dialog therefore ignores keys until no key has come
     # for `ANSWER_DELAY_S`.
@@ -119,7 +119,7 @@ class QuestionScreen(Dialog[_Answer]):
         self.action_answer(self._answers[event.index][0])
 
     def action_answer(self, answer: _Answer) -> None:
-        """Close with an answer, or ask to read to the end first."""
+        """Close with an answer. If the text must be read first, say so instead."""
         # Keys that arrive before the dialog is mounted and ready were meant for the screen below.
         if answer not in self._offered or self._rest is not None or not self._was_mounted:
             return
@@ -142,7 +142,7 @@ class QuestionScreen(Dialog[_Answer]):
 
 
 class _Answers(ChoiceList):
-    """The focused list of answers. Page keys scroll the text above the list."""
+    """The list of answers, which has the focus. Page keys scroll the text above the list."""
 
     def action_move(self, motion: Motion) -> None:
         if motion in ("page_up", "page_down", "half_up", "half_down"):
@@ -189,11 +189,11 @@ class TextPromptScreen(Dialog[_Choice]):
         self.set_focus(self.query_one("#name", Input))
 
     def answer(self, text: str) -> None:
-        """Close with an accepted text."""
+        """Close the dialog with a text that was accepted."""
         raise NotImplementedError
 
     def submit(self) -> None:
-        """Close with the typed text, or show why the text cannot be used."""
+        """Close the dialog with the typed text. If the text cannot be used, show why."""
         text = self.query_one("#name", Input).value.strip()
         why = self._refusal(text) if text else "a name is needed"
         if why is None:

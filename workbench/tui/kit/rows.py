@@ -1,4 +1,4 @@
-"""Lists of rows: states that filter, fold and mark rows, and widgets that show rows."""
+"""Lists of rows: states that filter, fold and mark rows, and the widgets that show them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ Row = TypeVar("Row")
 
 
 class ListState(Generic[Row]):
-    """A list of rows with a selected row and a filter. A row is visible if it has every word of the filter.
+    """A list of rows with a selected row and a filter. A row is visible if it contains every word of the filter.
 
-    A subclass supplies the rows (`_found`). If rows are not compared by equality, it also supplies their identity
-    (`_key`)."""
+    A subclass supplies the rows (`_found`). If equality does not identify a row, it also supplies a key (`_key`)."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -39,16 +38,16 @@ class ListState(Generic[Row]):
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def set_filter(self, text: str) -> None:
-        """Show only rows with every word of `text`."""
+        """Show only the rows that contain every word of `text`."""
         self.filter = text
         self._rebuild()
 
     def _found(self) -> Sequence[Row]:
-        """Return the rows that the filter and the folds leave visible."""
+        """Return the rows to show: those that match the filter and are not folded."""
         raise NotImplementedError
 
     def _key(self, row: Row) -> Hashable:
-        """Return the identity of a row. It stays the same when rows are rebuilt."""
+        """Return a key that identifies a row, even after the rows were rebuilt."""
         return row
 
     def _rebuild(self, stay_on: Hashable | None = None) -> None:
@@ -76,14 +75,14 @@ class ListState(Generic[Row]):
 
 
 class FoldingState(ListState[Row]):
-    """A list of rows in groups that can be folded. A filter unfolds all groups."""
+    """A list of rows in groups that can be folded. While a filter is set, all groups are unfolded."""
 
     def __init__(self) -> None:
         super().__init__()
         self._folded: set[Hashable] = set()
 
     def _group(self, row: Row) -> Hashable | None:
-        """Return the group of a row or of a group's heading, `None` if it has no group."""
+        """Return the group that a row belongs to or is the heading of, `None` if there is none."""
         raise NotImplementedError
 
     def is_folded(self, group: Hashable) -> bool:
@@ -127,7 +126,7 @@ class MarkedState(ListState[Row]):
         raise NotImplementedError
 
     def mark(self) -> None:
-        """Mark or unmark the selected row. A third mark removes the first mark."""
+        """Mark or unmark the selected row. If two rows are already marked, unmark the one that was marked first."""
         if (row := self.selected) is None:
             return
         marked = list(self.marked)
@@ -150,7 +149,7 @@ class MarkedState(ListState[Row]):
 
 
 class RowSource(Protocol):
-    """The list state for `RowsView`: the rows and the selected row."""
+    """The state of a list that `RowsView` shows: the rows and the selected row."""
 
     @property
     def cursor(self) -> int: ...
@@ -163,7 +162,7 @@ class RowSource(Protocol):
 
 
 class RowsView(LineView):
-    """A list of rows, or a message for an empty list. A function returns the line for an index and a width."""
+    """A list of rows. If it is empty, a message is shown. `row_line` returns the line for an index and a width."""
 
     class Moved(Message):
         """Posted when the cursor moves to a different row."""

@@ -51,7 +51,7 @@ class SearchBar(Horizontal):
             self.step = step
 
     class Closed(Message):
-        """Posted when the search ends."""
+        """Posted when the user ends the search."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__()
@@ -69,12 +69,14 @@ class SearchBar(Horizontal):
         self._show_match_count()
 
     def take_focus(self) -> None:
-        """Focus the field. Before the bar is mounted, do nothing: the bar takes the focus when it is mounted."""
+        """Focus the search field. If the bar is not mounted yet, it takes the focus when it is."""
         for field in self.query("#search-text"):
             field.focus()
 
     def show_count(self, found: tuple[int | None, int]) -> None:
-        """Show the index of the current match (from 0, `None` if there is no match) and the number of matches."""
+        """Show the position of the current match.
+
+        `found` has the index of the match (from 0, `None` if there is no match), and the number of matches."""
         self._found = found
         self._show_match_count()
 
@@ -99,7 +101,7 @@ class SearchBar(Horizontal):
 
 
 class SearchedPane(Vertical):
-    """A pane with a search bar. A subclass highlights the matches."""
+    """A pane with a search bar. A subclass finds and highlights the matches."""
 
     def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(id=widget_id, classes=classes)
@@ -124,7 +126,7 @@ class SearchedPane(Vertical):
         self.call_after_refresh(self.mark_found)
 
     def find(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) match. Without a search, begin one."""
+        """Go to the next (1) or previous (-1) match. If nothing is searched yet, open the search."""
         if not self.searching:
             self.search()
         self._go_to_match(step)
@@ -137,7 +139,7 @@ class SearchedPane(Vertical):
         self._take_keyboard()
 
     def show_match_count(self, found: tuple[int | None, int]) -> None:
-        """If the search bar is open, show the index of the current match and the number of matches."""
+        """If the search bar is open, show the index of the current match (from 0) and the number of matches."""
         if not self.searching:
             # A bar that is being removed is still mounted.
             return
@@ -172,9 +174,9 @@ class SearchedPane(Vertical):
 
 
 def count_line(found: tuple[int | None, int], *, blank: bool = False) -> Line:
-    """Return the state of a search as text, such as `3 of 17` for the index 2 of 17 matches.
+    """Return the state of a search as text, such as `3 of 17` for the match with index 2 of 17.
 
-    With `blank`, there is no search yet, and the text is empty."""
+    `blank` is whether nothing is searched yet. The text is then empty."""
     which, count = found
     if blank:
         return (Span(""),)

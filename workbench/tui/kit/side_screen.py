@@ -1,4 +1,4 @@
-"""Base classes of the screens above the main screen: with actions and a key bar, with two columns, with a filter."""
+"""Base classes of the screens that cover the main screen: with a key bar, with two columns, with a filter."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LAST_ACTIONS = ("filter", "find", "find_next", "copy", "other", "back", "help",
 
 
 class ActionOverride(NamedTuple):
-    """The keys and texts of an inherited action on one screen.
+    """The keys and texts with which one screen replaces those of an inherited action.
 
     `name` is the action's id without the name of the screen. Empty fields keep the inherited value."""
 
@@ -53,10 +53,10 @@ class ActionOverride(NamedTuple):
 
 
 class SideScreen(DismissOnce[Answer], Screen[Answer]):
-    """A screen above the main screen, with a title, actions and a key bar.
+    """A screen that covers the main screen, with a title, actions and a key bar.
 
     A subclass composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`. Its actions are the methods
-    declared with `action`: `do_sort` performs `NAME.sort`."""
+    declared with `@action`: `do_sort` performs `NAME.sort`."""
 
     # Textual calls the handlers of all bases, such as `on_mount`. No handler of the class or of a subclass calls
     # `super()`.
@@ -106,7 +106,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
 
     @property
     def exit_actions(self) -> tuple[tuple[str, str], ...]:
-        """The actions named in the notice after Ctrl+C, with their effects."""
+        """The actions that the notice after Ctrl+C names, each with its effect."""
         return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
 
     @property
@@ -126,7 +126,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
         return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
 
     def _show_bars(self) -> None:
-        """Show the keys. Below a dialog, show no keys. A subclass also shows its title."""
+        """Show the keys, or no keys while a dialog covers the screen. A subclass also shows its title."""
         if self.app.screen is self:
             self._keys.offer(self._key_bar_actions())
         else:
@@ -150,7 +150,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
         self._show_bars()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Show a notice at the bottom until the next key. If this screen is closed, use the current screen."""
+        """Show a notice at the bottom until the next key. If this screen is closed, the current screen shows it."""
         if self not in self.app.screen_stack:
             self.stage.announce(text, role, sign)
             return
@@ -192,16 +192,16 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
         self.stage.quit()
 
     def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
-        """Update the screen after events or new grades of these cases' runs.
+        """Update the screen after the runs of `cases` had events or were regraded. Does nothing unless overridden.
 
-        `batches` is whether batches began or ended. This method is also called on a covered screen, which must not draw
-        (`is_covered`)."""
+        `batches` is whether batches began or ended. A screen that is covered (`is_covered`) is updated too, but must
+        not draw."""
 
     def update_grades(self) -> None:
-        """Update the screen after a regrade. A covered screen is called too."""
+        """Update the screen after a regrade, even if another screen covers it. Does nothing unless overridden."""
 
     def update_times(self) -> None:
-        """Update times of active runs. Called every second on the top screen."""
+        """Update the times of active runs. Called once a second, only on the top screen."""
 
 
 class Filtered(Protocol):
@@ -223,7 +223,7 @@ class FilterScreen(SideScreen[Answer]):
         return Situation(has_text=True, typing="a filter" if self._filtering else None)
 
     def _show_state(self) -> None:
-        """Show `state` after a change of the filter."""
+        """Redraw the screen after the filter changed."""
         raise NotImplementedError
 
     def _focus_list(self) -> None:
@@ -270,10 +270,10 @@ class FilterScreen(SideScreen[Answer]):
 
 
 class ColumnsScreen(SideScreen[Answer]):
-    """A screen with a list and, beside the list, the details of the selected row.
+    """A screen with a list and, beside it, the details of the selected row.
 
-    A narrow screen shows either the list or the details. A subclass composes `#columns` of `#list-column` with
-    `#NAME-list`, and `#detail-column` with `#NAME-detail`."""
+    A narrow screen shows either the list or the details. A subclass composes `#columns`, which contains `#list-column`
+    with `#NAME-list`, and `#detail-column` with `#NAME-detail`."""
 
     DEFAULT_CSS = """
     ColumnsScreen #columns { height: 1fr; }

@@ -1,4 +1,4 @@
-"""Types shared by screens and services: closing a screen, notices, and background work."""
+"""What screens and services share: a safe way to close a screen, notices, and background work."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Answer = TypeVar("Answer")
 
 
 class DismissOnce(Generic[Answer]):
-    """A mixin that ignores a second `dismiss` of a screen. It must come before the screen class among the bases."""
+    """A mixin that ignores a second `dismiss` of the same screen. It must precede the screen class among the bases."""
 
     # Textual always closes the top screen. A second key or click during closing would close the screen below.
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
-        """Close the screen if it is the top screen."""
+        """Close the screen if it is the top screen. Otherwise do nothing."""
         screen = cast("Screen[Answer]", self)
         if screen.is_current:
             return Screen.dismiss(screen, result)

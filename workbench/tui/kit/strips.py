@@ -1,4 +1,4 @@
-"""Converts lines with roles to Textual's coloured strips. The one-row widget `Bar`."""
+"""Converts lines of the app to Textual's coloured strips, and shows them in the one-row widget `Bar`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LineBuilder = Callable[[int], Line]
 
 
 class DrawingContext(Protocol):
-    """The parts of the app needed for drawing: colours and names of keys."""
+    """The parts of the app that drawing needs: the colours, and the names of keys."""
 
     palette: Palette
     keymap: Keymap
@@ -35,7 +35,7 @@ def palette_of(widget: Widget) -> Palette:
 
 
 def safe_strip(strip: Strip) -> Strip:
-    """Return a strip of a Textual field with each control character replaced by one cell."""
+    """Return a strip of a Textual field in which each control character is replaced by one visible cell."""
     if all(one_line(segment.text) == segment.text for segment in strip):
         return strip
     # Each character stays one cell wide, because Textual computes the cursor's place from the original text.
@@ -65,7 +65,7 @@ def segments_of(line: Line, width: int, ground: Ground, palette: Palette) -> lis
 
 
 class Bar(Widget):
-    """A one-row widget whose content is a function of its width. It is redrawn only when the content changes."""
+    """A one-row widget. A function of the width supplies its content, and it is redrawn only if the content changes."""
 
     DEFAULT_CSS = "Bar { height: 1; }"
     ALLOW_SELECT = False
@@ -78,7 +78,7 @@ class Bar(Widget):
         self._drawn_width = 0
 
     def set_line(self, line_for: LineBuilder) -> None:
-        """Set the content, as a function of the width."""
+        """Set the function that returns the content for a width."""
         self._line_for = line_for
         width = self.size.width
         if self._drawn is None or self._drawn_width != width or self._drawn != line_for(width):

@@ -23,7 +23,7 @@ MAX_WIDTH_CELLS = 60
 
 
 class CompletionList(LineView, can_focus=False):
-    """A list of completions over the pane. The edited field keeps the focus."""
+    """A list of completions above the pane's content. The edited field keeps the focus."""
 
     DEFAULT_CSS = """
     CompletionList { position: absolute; display: none; height: 1; }
@@ -56,13 +56,13 @@ class CompletionList(LineView, can_focus=False):
 
     @property
     def current(self) -> Completion | None:
-        """The marked completion of an open list."""
+        """The marked completion, `None` if none is marked or the list is closed."""
         if self.is_open and self.marked and self.cursor < len(self.found):
             return self.found[self.cursor]
         return None
 
     def offer(self, found: tuple[Completion, ...], mark: int | None, rows: int = MAX_ROWS) -> None:
-        """Offer completions and show at most `rows` of them at once. Mark the completion at the index `mark`."""
+        """Show completions, at most `rows` of them at once. The completion with the index `mark` is marked."""
         self._most_rows = rows
         self.found, self.marked = found, mark is not None
         self.top = 0
@@ -76,7 +76,7 @@ class CompletionList(LineView, can_focus=False):
         self.set_class(False, "open")
 
     def place(self, field: Region, pane: Region) -> None:
-        """Move the list below a field, or above it if there is more room. Both regions are in cells of the pane."""
+        """Move the list below a field, or above it if it fits only there. The regions are relative to the pane."""
         below, above = pane.height - field.bottom, field.y
         height = min(len(self.found), self._most_rows, max(below, above))
         width = MIN_WIDTH_CELLS
@@ -125,7 +125,7 @@ class CompletionList(LineView, can_focus=False):
 
 
 class ProblemList(LineView, can_focus=False):
-    """The list of a text's problems, at most a third of the height. Hidden without problems."""
+    """The list of a text's problems. It takes at most a third of the height, and is hidden without problems."""
 
     DEFAULT_CSS = "ProblemList { height: auto; max-height: 33%; }"
     GROUND: ClassVar[Ground] = "panel"

@@ -1,6 +1,6 @@
-"""A text editor: numbered, coloured lines, a cursor, a selection.
+"""A text editor with numbered, coloured lines, a cursor and a selection.
 
-The editor has no undo. Each change is reported at once, and the document can undo it."""
+The editor has no undo of its own. It reports each change at once, so the edited document can undo it."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ _DELETIONS: Mapping[str, Motion] = {
 
 
 class TextEditor(LineView, inherit_bindings=False):
-    """A text to edit. Changes are reported to `on_change` at once.
+    """A text to edit.
 
-    `on_change` gets each new text and the number of its undo step before the next key is handled."""
+    For each change, `on_change` is called with the new text and the number of its undo step, before the next key is
+    handled."""
 
     # While highlighting, Textual's text area parses the whole text at each key (29 ms for 2,000 lines). The text editor
     # is a line view that colours and draws only changed lines.
@@ -68,7 +69,7 @@ class TextEditor(LineView, inherit_bindings=False):
             self.what = what
 
     class Ended(Message):
-        """Posted when editing ends."""
+        """Posted when the user ends editing."""
 
     def __init__(
         self, on_change: Callable[[str, int], None], colours: Callable[[], Colours], widget_id: str | None = None
@@ -105,7 +106,7 @@ class TextEditor(LineView, inherit_bindings=False):
             self._follow()
 
     def mark(self, marks: Mapping[int, Role], first: int) -> None:
-        """Set which lines have problems, by their index (from 0), and the number of the first line."""
+        """Set the colour role of each line with a problem, by index (from 0), and the number of the first line."""
         if (marks, first) != (self.marks, self.first):
             self.marks, self.first = marks, first
             self.repaint()
@@ -125,7 +126,7 @@ class TextEditor(LineView, inherit_bindings=False):
         self._follow(margin=self.size.height // 3)
 
     def replace_before_cursor(self, start: int, text: str) -> None:
-        """Replace the text of the cursor's line from a column to the cursor."""
+        """Replace the text between the column `start` of the cursor's line and the cursor."""
         line, column = self.typed.cursor
         self.typed.put((line, start))
         self.typed.put((line, column), select=True)
@@ -187,9 +188,9 @@ class TextEditor(LineView, inherit_bindings=False):
         return max(self.text_width - self._gutter, MIN_ROOM_CELLS)
 
     def _follow(self, margin: int = 0) -> None:
-        """Scroll to the cursor and draw changes.
+        """Scroll to the cursor and draw what changed.
 
-        After scrolling, at least `margin` lines separate the cursor from the edge."""
+        If the cursor was outside of the view, `margin` lines stay between it and the edge."""
         line, column = self.typed.cursor
         if line != self._line_before:
             self._line_before, self._shift = line, 0
@@ -221,7 +222,7 @@ class TextEditor(LineView, inherit_bindings=False):
         return character is not None and character.isprintable()
 
     def _take_key(self, key: str, character: str | None) -> bool:
-        """Type, move, delete or perform a command for a key. Return `False` for any other key."""
+        """Handle a key that types, moves, deletes or performs a command. Return `False` for any other key."""
         plain_key = key.replace("shift+", "")
         if character is not None:
             self._change(lambda: self.typed.type(character))

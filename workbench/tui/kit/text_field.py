@@ -16,9 +16,9 @@ _TEXT_KEYS: dict[str, FieldExit] = {"escape": "back", "ctrl+enter": "done", "tab
 
 
 class TextField(TextArea):
-    """A field of several lines over a cell of a form. Open while it has the class `open`.
+    """A field of several lines over a cell of a form. It is visible while it has the CSS class `open`.
 
-    While the text is a single line, Enter accepts the text, as in a one-line field."""
+    While the text has a single line, Enter accepts it, as in a one-line field."""
 
     DEFAULT_CSS = """
     TextField { position: absolute; display: none; padding: 0; background: $panel; }

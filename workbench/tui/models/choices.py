@@ -24,10 +24,10 @@ MAX_SUITES_NAMED = 2
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model with a one-line description without secrets.
+    """A model in the list, with a one-line description that contains no secrets.
 
-    `short`, for narrow screens, begins with the host. `hint` names what an agent needs before it can run. An agent is
-    listed even if it is not installed."""
+    `short` is the description for narrow screens and begins with the host. `hint` names what an agent needs before it
+    can run. An agent is in the list even if it is not installed (`is_installed`)."""
 
     name: str
     detail: str
@@ -38,7 +38,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class ModelChoices:
-    """The models to choose from, and the problems that keep other models from the list."""
+    """The models to choose from, and the problems because of which other models are missing."""
 
     choices: tuple[ModelChoice, ...]
     problems: tuple[str, ...]
@@ -47,9 +47,9 @@ class ModelChoices:
 def model_choices(
     program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str] = ()
 ) -> ModelChoices:
-    """Return the models of settings and suites, with the endpoint of each and whether its key is set.
+    """Return the models of settings files and suites. Each names its endpoint and whether the API key is set.
 
-    The result includes all `checked` models and the models of `recorded` runs. Reads files, but asks no endpoint."""
+    All `checked` models and the models of `recorded` runs are included. Files are read, but no endpoint is asked."""
     # A model named in several places is described by the first of: offline, settings, suites, recordings, earlier
     # choices.
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
@@ -156,7 +156,9 @@ def _endpoint_detail(program: Program, spec: ModelSpec, folder: Path) -> _Known:
 
 @dataclass(frozen=True)
 class _Known:
-    """The parts of a model's description: the state, the URL of the endpoint, and the file or suite with the name."""
+    """The parts of a model's description.
+
+    `state` says, for example, whether the key is set. `whose` is the file or suite that names the model."""
 
     state: str
     url: str = ""

@@ -1,4 +1,4 @@
-"""Opens the dialog that chooses models, and the form and the probes of the dialog."""
+"""Opens the dialog that chooses models. The form of a model and its probes are opened from there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
-    """Return the variants of suites by name. A description has the variant's own text and the names of its suites."""
+    """Return the names of the suites' variants with a description, which also names the variant's suites."""
     found: dict[str, tuple[str, list[str]]] = {}
     for suite in suites:
         if suite.file.suite is None:
@@ -46,7 +46,7 @@ def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
 
 
 class ModelChooser:
-    """Opens the dialog that chooses models. Provides the app's functions to the dialog."""
+    """Opens the dialog that chooses models, and gives it the app's functions."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
@@ -113,7 +113,7 @@ class ModelChooser:
         self._app.show(AddModelScreen(endpoints, preset, model, adder), added)
 
     def _change(self, endpoints: Sequence[KnownEndpoint], name: str, changed: Callable[[Added | None], None]) -> str:
-        """Open the form for a model of a `workbench.toml`. Return why that is impossible, or ""."""
+        """Open the form that changes a model of a `workbench.toml`. Return why that is impossible, or ""."""
         for folder in self._folders:
             try:
                 known = named_model(name, folder, self._program)

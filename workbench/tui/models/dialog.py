@@ -38,8 +38,8 @@ MAX_UNFOLDED = 12
 class Row:
     """A row of the dialog: a model, an endpoint, or a variant.
 
-    A model that can be checked has a `name`. A model listed by an endpoint has `endpoint` and `model`. The endpoint
-    itself has no `model`. A variant of suites has `variant` and can be checked."""
+    A model that can run has a `name`. A model that an endpoint lists has `endpoint` and `model`. An endpoint has
+    `endpoint` alone. A variant has `variant`. Rows with a `name` or a `variant` can be checked."""
 
     label: str
     detail: str = ""
@@ -51,7 +51,7 @@ class Row:
 
 
 class ModelsState:
-    """The state of the dialog: rows, checked models and variants, and answers of endpoints."""
+    """The state of the dialog: rows, checked models and variants, and the models listed by endpoints."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class ModelsState:
         variants: Mapping[str, str] = MappingProxyType({}),
         run_as: Variants = NO_VARIANTS,
     ) -> None:
-        """Begin with the current models and variants of runs (`run_as`).
+        """Begin with the models (`checked`) and the variants (`run_as`) that runs currently use.
 
-        `variants` are the descriptions of the suites' variants by name. `own` are the models named by the suites."""
+        `variants` are the descriptions of all variants by name. `own` are the models that the suites name."""
         self._variants = variants
         self._run_as = run_as
         self._checked_variants = set(run_as.names)
@@ -95,7 +95,7 @@ class ModelsState:
 
     @property
     def chosen_variants(self) -> Variants:
-        """The checked variants. They run in addition to the suites as written."""
+        """The checked variants. They run in addition to the unchanged suites."""
         # An unchanged choice of all variants also covers later variants.
         if self._checked_variants == self._variants_before:
             return self._run_as
@@ -108,7 +108,7 @@ class ModelsState:
 
     @property
     def absent(self) -> Iterator[tuple[Role, str]]:
-        """Sentences on endpoints without listed models and on agents that are not installed, one per reason."""
+        """Sentences on endpoints that list no models, and on agents that are not installed. There is one per reason."""
         for each in self.endpoints:
             if each.problem:
                 yield "error", f"{each.preset.title}: {each.problem}"
@@ -144,14 +144,14 @@ class ModelsState:
         return row.name in self._checked
 
     def is_in_effect(self, row: Row) -> bool:
-        """Return whether runs currently use the model or variant of a row. Confirming the dialog may change this."""
+        """Return whether runs used the model or variant of a row when the dialog opened."""
         if row.variant:
             return row.variant in self._variants_before
         return row.name in (self._before or self._own)
 
     @property
     def in_effect(self) -> Iterator[tuple[Role, str]]:
-        """Sentences on the models of runs now and after the dialog is confirmed."""
+        """Sentences on the models that runs use now, and on those that they will use once the dialog is confirmed."""
         if self._before:
             named = [choice.name for choice in self.choices.choices if choice.name in self._before]
             yield "text", f"In use: {_listed(named)}, checked here in place of each suite's own."
@@ -182,7 +182,7 @@ class ModelsState:
         self._build()
 
     def show_models(self, endpoint: KnownEndpoint) -> None:
-        """Show the models of an endpoint's answer."""
+        """Show the models that an endpoint has listed."""
         # The user did not request the models of local servers, so a long list stays folded.
         name = endpoint.preset.name
         self._asked.discard(name)
@@ -198,12 +198,12 @@ class ModelsState:
         self._build()
 
     def set_filter(self, text: str) -> None:
-        """Show only models with every word of a text, including models of folded endpoints and missing agents."""
+        """Show only models that contain every word of a text. Hidden models and agents are searched too."""
         self.filter = text
         self._build()
 
     def added(self, choices: ModelChoices, name: str) -> int:
-        """Show and check a new model. Return the index of its row."""
+        """Show a model that was added, and check it. Return the index of its row."""
         self.choices = choices
         self._checked.add(name)
         self._build()
@@ -278,11 +278,11 @@ _ROWS_AROUND = 6
 
 @dataclass(frozen=True)
 class ModelFunctions:
-    """Functions of the app for the dialog.
+    """The functions of the app that the dialog calls.
 
-    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint. It
-    calls its last argument with the result. `change` opens the form of a known model, or returns why that is
-    impossible. `probe` tests how a model handles tools. `choices` reads the models again."""
+    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint, and
+    `change` the form of a known model. Both call their last argument with the result. `change` returns why it is
+    impossible, or "". `probe` tests how a model calls tools. `choices` reads the list of models again."""
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
     add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[Added | None], None]], None]
@@ -292,7 +292,7 @@ class ModelFunctions:
 
 
 class ModelsScreen(Dialog[tuple[str, ...]]):
-    """Asks for the models to run on. Closes with the checked models in the order of the list."""
+    """Asks which models runs use. Returns the checked models in the order of the list."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Models"
@@ -399,9 +399,9 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self.run_worker(ask(), group="models", exit_on_error=True)
 
     def action_check(self) -> None:
-        """Check the model or variant of the row.
+        """Check or uncheck the model or variant of the selected row.
 
-        If the row is an endpoint, list its models, or show or hide them."""
+        For an endpoint, request its list of models. If it is there already, show or hide the models."""
         # A Space typed right after a letter comes before the field's message about the letter.
         self._filter_by(self.query_one("#filter", Input).value)
         row = self._list.row
@@ -439,7 +439,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._show(0)
 
     def action_leave(self) -> None:
-        """Show all models again, then leave the dialog."""
+        """If a filter is set, remove it. Otherwise leave the dialog."""
         if self.state.filter:
             self._show_all()
         else:
@@ -495,7 +495,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
 
 class _SearchField(SafeInput):
-    """The field for a part of a name. Names have no blanks, so Space checks the row at the cursor."""
+    """The input field for a part of a name. Names have no blanks, so Space checks the selected row."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         super().__init__("", "type a part of a name to search", widget_id="filter", max_length=MAX_FILTER_CHARS)
@@ -508,7 +508,7 @@ class _SearchField(SafeInput):
 
 
 class _ModelList(LineView, can_focus=False):
-    """The rows of the dialog. The field keeps the focus and passes keys on."""
+    """The rows of the dialog. The input field keeps the focus and passes keys to the list."""
 
     GROUND: ClassVar[Ground] = "panel"
     RESTING_GROUND: ClassVar[Ground] = "cursor"

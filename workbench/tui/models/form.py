@@ -1,4 +1,4 @@
-"""The form of a model. It asks the endpoint of the model, and adds the model to a `workbench.toml`."""
+"""The form of a model. It asks the model's endpoint, and writes the model into a `workbench.toml`."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ from workbench.tui.terminal.theme import Ground
 
 @dataclass(frozen=True)
 class Added:
-    """An added or changed model. `answered` is the notice on the endpoint's answer, if any."""
+    """An added or changed model. `answered` is a notice on what the endpoint answered, "" if it was not asked."""
 
     name: str
     answered: str = ""
 
 
 class ModelAdder:
-    """Adds a model for the suites in a folder, or changes the `known` model.
+    """Adds a model for the suites in a folder. If `known` is given, changes that model instead.
 
-    For `bundled` suites, only the user's own `workbench.toml` is offered. `check_refusal` returns why a changed model
-    must not be asked, `None` if it may be asked."""
+    For `bundled` suites, only the user's own `workbench.toml` is offered. `check_refusal` returns why the endpoint of a
+    changed model must not be asked, `None` if it may be."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class ModelAdder:
             self.owner = usual_owner(program, folder)
 
     def file(self, owner: Owner) -> Path:
-        """Return the path of the `workbench.toml` of an owner. For a known model, return the file of the model."""
+        """Return the path of the `workbench.toml` of an owner. A known model stays in its own file."""
         if self.known is not None and self.known.file is not None:
             return self.known.file
         return settings_file(self._program, self._folder, owner)
@@ -101,7 +101,7 @@ class ModelAdder:
         return bool(self._program.environment.of(self._folder).get(variable, "").strip())
 
     def check_name(self, name: str) -> None:
-        """Check that the name is free.
+        """Check that a new model's name is free.
 
         Raises ConfigError if another model has the name."""
         if self.known is None:
@@ -117,7 +117,7 @@ class ModelAdder:
             return CheckResult(False, str(error))
 
     def with_place(self, spec: ModelSpec) -> ModelSpec:
-        """Return a cloud's model with its `place`. Return any other model unchanged."""
+        """Return a cloud's model with its `place`, such as the region. Return any other model unchanged."""
         return self._program.models.with_place(spec, self._folder)
 
     def add(self, spec: ModelSpec, owner: Owner) -> Path:
@@ -204,7 +204,7 @@ name."""
 
 
 class ChoiceField(Bar, can_focus=True):
-    """A field with one of several values, changed with ← and →."""
+    """A field that holds one of several values. ← and → change it."""
 
     DEFAULT_CSS = "ChoiceField { background: $background; }"
     GROUND: ClassVar[Ground] = "background"
@@ -224,12 +224,12 @@ class ChoiceField(Bar, can_focus=True):
         return self.values[self.at]
 
     def choose(self, at: int) -> None:
-        """Choose the value at an index without calling `on_change`."""
+        """Select the value at an index. `on_change` is not called."""
         self.at = at
         self.show()
 
     def show(self) -> None:
-        """Draw the value between arrows. The arrows are coloured while the field has the focus."""
+        """Draw the value between two arrows, which are coloured while the field has the focus."""
         roles: tuple[Role, Role] = ("accent", "strong") if self.has_focus else ("muted", "text")
         line: Line = (Span("‹ ", roles[0]), Span(self.value, roles[1]), Span(" ›", roles[0]))
         self.set_line(lambda _: line)
@@ -253,7 +253,7 @@ class ChoiceField(Bar, can_focus=True):
 
 
 class AddModelScreen(Dialog[Added]):
-    """The form of a new or known model. The model is saved after the endpoint has confirmed it."""
+    """The form of a new or known model. The model is saved once the endpoint has confirmed it."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Add a model"
@@ -562,9 +562,9 @@ class AddModelScreen(Dialog[Added]):
 
     @on(Input.Submitted)
     def action_submit(self) -> None:
-        """Ask the endpoint, and add the model if the endpoint confirms it.
+        """Ask the endpoint, and save the model if the endpoint confirms it.
 
-        A second Enter adds an unchanged model without confirmation."""
+        If it does not, pressing Enter again saves the unchanged model nevertheless."""
         typed, owner = self._typed, self._owner
         try:
             spec = typed.spec(owner)

@@ -1,4 +1,4 @@
-"""The dialog that probes how a model calls tools. Each finding appears as it comes."""
+"""The dialog that tests how a model calls tools. Each finding appears as soon as it is known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "fa
 
 
 class Prober:
-    """Probes one model. The first folder with a definition of the model is used."""
+    """Tests how one model calls tools. The first of the folders that defines the model is used."""
 
     def __init__(
         self, program: Program, trust: Trust, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]
@@ -41,7 +41,7 @@ class Prober:
         self._files = files
 
     def model(self) -> ListedModel:
-        """Return the model with the environment that holds its key.
+        """Return the model, and the environment with its key.
 
         Raises:
             ConfigError: The model is unknown, or an untrusted `workbench.toml` defines it."""
@@ -57,7 +57,7 @@ class Prober:
         return listed
 
     async def check(self, listed: ListedModel, endpoints: Endpoints) -> CheckResult:
-        """Ask the endpoint whether it has the model. No answer within `CHECK_TIMEOUT_S` is a failed check."""
+        """Ask the endpoint whether it has the model. The check fails if no answer comes in `CHECK_TIMEOUT_S`."""
         try:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
                 return await endpoints.check(listed.spec, listed.environment)
@@ -83,7 +83,7 @@ class Prober:
 
 
 class ProbesScreen(Dialog[None]):
-    """Probes a model and shows the results as they come. Closing the dialog stops the probes."""
+    """Tests a model and shows each result as it comes. Closing the dialog stops the test."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "ProbesScreen > Vertical { width: 120; }"

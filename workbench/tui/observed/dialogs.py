@@ -1,4 +1,4 @@
-"""The dialogs to record a program with its model. Makes cases from recorded conversations."""
+"""The dialogs of a recording, and the making of cases from recorded conversations."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
 
 class TypedRecording(NamedTuple):
-    """The user's input for a recording: the endpoint, and the address of the proxy."""
+    """What the user typed for a recording: the endpoint (`upstream`), and the address of the proxy (`listen`)."""
 
     upstream: str
     listen: str
 
 
 class ObserveScreen(TextPromptScreen[TypedRecording]):
-    """Asks for the endpoint and the address of a recording. `problem` is the reason if the last attempt failed."""
+    """Asks for the endpoint and the proxy's address. `problem` is why the last attempt failed, "" at the first."""
 
     def __init__(self, before: TypedRecording, problem: str = "") -> None:
         super().__init__(
@@ -109,14 +109,14 @@ def _why_not_upstream(text: str) -> str | None:
 
 
 class WhereScreen(WhichSuiteScreen):
-    """Asks for the suite of a new case. Closes with the index of the suite."""
+    """Asks which suite gets a new case. Returns the index of the suite."""
 
     TITLE_LINE = "Add the case to"
     VERB = "show what changes"
 
 
 class EndScreen(QuestionScreen[Literal["end", "no"]]):
-    """Asks before a recording ends. Active requests and conversations without a case would be lost."""
+    """Asks whether to end a recording that has active requests, or conversations that are not cases yet."""
 
     TITLE_LINE = "End the recording?"
 
@@ -156,9 +156,9 @@ class CaseMaker:
         self._secrets = secrets
 
     async def make(self, seen: SeenConversation, announce: Announce) -> str | None:
-        """Make a case of a conversation, after the user chose a suite and agreed to the change.
+        """Make a case of a conversation. The user chooses a suite and confirms the change.
 
-        Returns the place of the case as text, `None` if no case was made."""
+        Returns where the case is, as text for the user, `None` if no case was made."""
         try:
             return await self._make_case(seen, announce)
         except (RefusedError, NotEditableError, SpliceError) as error:
@@ -223,7 +223,7 @@ class CaseMaker:
         return case_place
 
     def _single_case_suite(self, seen: SeenConversation, path: Path) -> ImportedSuite:
-        """Return a suite with only the conversation, without text that looks like a key.
+        """Return a suite with the conversation as its only case. Text that looks like a key is replaced by a name.
 
         Raises:
             RefusedError: No case can be made of the conversation."""

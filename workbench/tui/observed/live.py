@@ -39,9 +39,10 @@ answer came."""
 
 @dataclass(frozen=True)
 class SeenConversation:
-    """An observed conversation so far, as an immutable value for other threads.
+    """What has been observed of a conversation so far. The value is immutable, so any thread may read it.
 
-    `problem` is why the conversation broke off. `why_no_case` is why it cannot become a case."""
+    `problem` is why the conversation broke off, `why_no_case` why it cannot become a case. Both are "" if there is
+    none."""
 
     number: int
     wire: Provider
@@ -64,7 +65,7 @@ class SeenConversation:
         return sum(len(message.tool_calls) for message in self.conversation.messages)
 
     def events(self) -> Sequence[Event]:
-        """Return the conversation as events of an active run."""
+        """Return the conversation as events, as if it were an active run."""
         conversation = self.conversation
         # Messages up to the user's last request are the start of the run. The rounds of the model follow.
         asked = last_request(conversation.messages)
@@ -91,7 +92,7 @@ class SeenConversation:
 
 
 def seen_conversation(observed: ObservedConversation) -> SeenConversation:
-    """Return the current state of a conversation. Only the proxy's thread may call this function."""
+    """Return what has been observed of a conversation so far. Only the proxy's thread may call this function."""
     last = observed.steps[-1]
     why = problem = ""
     try:
@@ -111,7 +112,7 @@ def seen_conversation(observed: ObservedConversation) -> SeenConversation:
 class LiveRecording:
     """A recording proxy in front of an endpoint.
 
-    `wake` is called in the proxy's thread when there are observations to `take_all`."""
+    `wake` is called in the proxy's thread when `take_all` has something to return."""
 
     def __init__(self, upstream: str, secrets: Secrets, wake: Callable[[], None]) -> None:
         self.upstream = upstream
@@ -135,13 +136,13 @@ class LiveRecording:
             raise
 
     def stop(self) -> None:
-        """Stop listening and drop active requests, in the background."""
+        """Stop listening and abort active requests. Both happen in the background."""
         if not self.stopped:
             self.stopped = True
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()
 
     def take_all(self) -> list[SeenConversation | str]:
-        """Return new observations: conversations in their current state, and sentences about other errors."""
+        """Return what was observed since the last call: conversations as they are now, and sentences on errors."""
         return self._inbox.take_all()
 
     def _end(self) -> None:

@@ -22,7 +22,7 @@ _LISTEN = "127.0.0.1:0"
 
 
 class Observer:
-    """Starts recordings. Proposes the user's last input for the next recording."""
+    """Starts recordings. The form of the next recording contains the user's last input."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -31,7 +31,7 @@ class Observer:
         self._typed: TypedRecording | None = None
 
     def ask(self, problem: str = "") -> None:
-        """Ask for the endpoint and start recording. `problem` is the reason if the last attempt failed."""
+        """Ask for the endpoint, and start the recording. `problem` is why the last attempt failed, "" at the first."""
         from workbench.tui.observed.dialogs import ObserveScreen, TypedRecording
 
         def on_answer(wanted: TypedRecording | None) -> None:
@@ -97,7 +97,7 @@ class Observer:
 
 
 def _imported() -> None:
-    """Import slow modules. Called in a thread, so the app still reacts to keys."""
+    """Import modules that load slowly. Called in a thread, so that the app still handles keys."""
     import aiohttp.web  # noqa: F401
 
     import workbench.tui.observed.screen  # noqa: F401

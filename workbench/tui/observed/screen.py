@@ -109,7 +109,7 @@ def head_lines(live: LiveRecording, line: str, width: int) -> list[Line]:
 
 
 def list_message(state: Conversations, live: LiveRecording) -> Message:
-    """Return the message of the list if it is empty."""
+    """Return the message in place of an empty list."""
     if state.filter:
         return ((f"No conversation matches {one_line(state.filter)}", "muted"),)
     if live.stopped:
@@ -118,7 +118,7 @@ def list_message(state: Conversations, live: LiveRecording) -> Message:
 
 
 def row_line(seen: SeenConversation, made: bool, width: int) -> Line:
-    """Return the row of a conversation: its state, request, calls and model."""
+    """Return the row of a conversation: its state, request, calls and model. `made` is whether it became a case."""
     sign, role, _ = _SIGNS[seen.state]
     head: Line = (Span(f" {sign} ", role), Span(one_line(seen.request[:width]) or "(no request of a user)"))
     right: list[Span] = [Span("  ")]
@@ -131,7 +131,7 @@ def row_line(seen: SeenConversation, made: bool, width: int) -> Line:
 
 
 class _Steps(LazyLines):
-    """The lines of a conversation's steps, laid out like the lines of a run."""
+    """The steps of a conversation as lines, laid out like the lines of a run."""
 
     def __init__(self, events: Iterable[Event], width: int) -> None:
         view = RunView()
@@ -148,7 +148,7 @@ class _Steps(LazyLines):
 
 
 def detail_lines(seen: SeenConversation, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
-    """Return the details of a conversation: state and steps. `where` is the place of the case made of it, if any."""
+    """Return the details of a conversation: state and steps. `where` tells where its case is, if it has one."""
     sign, role, words = _SIGNS[seen.state]
     text = f"{words}: {seen.problem}" if seen.problem else words
     facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"
@@ -171,7 +171,7 @@ def _stop(now: Situation) -> str | None:
 
 
 class LiveScreen(ListScreen[None, Conversations]):
-    """The screen of a recording. Closing it ends the recording. `line` is the environment variable for the program."""
+    """The screen of a recording. Closing it ends the recording. `line` is the environment variable to set."""
 
     LIST_SHARES = (0.35, 0.5)
     TWO_COLUMNS_CELLS = 110
@@ -286,7 +286,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         self._ask_to_end(self.state.under_way, 0, self._stop)
 
     def do_back(self) -> None:
-        """Leave the filter, then the steps, then end the recording."""
+        """Go back by one step: end the filter, or leave the steps, or end the recording."""
         if self._filtering or self.state.filter or self.column == "detail":
             super().do_back()
         else:
