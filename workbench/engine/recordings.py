@@ -239,15 +239,17 @@ def save_recording(
     """Write the recording of a run into a folder, and return the new file. A missing folder is created.
 
     `result` is `None` for a run that has not ended. `started_at` is the time of the run's beginning as ISO 8601 text.
-    Runs of one suite share `excerpts`, which parse the suite once. Raises RecordingError when the file cannot be
-    written."""
+    Pass the same `excerpts` for several runs of one suite, so that the suite is parsed only once. Raises RecordingError
+    when the file cannot be written."""
     lines = RecordingLines(secrets, lambda: started_at, excerpts).all_lines(planned, events, result)
     stem = secrets.redacted((planned.file.path.stem, planned.case.id, planned.model))
     return _new_file(folder, _stem(*stem), 1, lines)
 
 
 def export_recording(folder: Path, recording: Recording, secrets: Secrets, before: str = "") -> Path:
-    """Write a run of the history into a folder like `save_recording`. The file's name begins with `before`."""
+    """Write a run of the history into a folder, and return the new file.
+
+    The file's name begins with `before`. Raises RecordingError like `save_recording`."""
     header, parts = recording.header, SuiteParts(secrets)
 
     def written() -> Iterator[str]:
@@ -287,10 +289,11 @@ def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path
 
 
 class _RunFile:
-    """The new file of one run, readable by its owner only.
+    """The new recording file of one run, readable by its owner only.
 
-    `finish` gives the file its final name. The name includes `number`, which is the first free number from `first` on.
-    `flushed_s` is the time of the last flush, in seconds of the caller's clock. All methods raise OSError."""
+    The file has a temporary name until `finish` renames it. The final name includes `number`, the first free number
+    from `first` on. `flushed_s` is the time of the last flush, in seconds of the caller's clock. All methods raise
+    OSError."""
 
     def __init__(self, folder: Path, stem: str, first: int) -> None:
         for number in count(first):
@@ -357,12 +360,10 @@ _MAX_NAMED_CASES = 5
 
 
 def suite_of_recording(recording: Recording) -> SuiteFile:
-    """Return the suite that a recording contains, and the suite's problems.
+    """Return the suite that a recording contains, with the problems found in it.
 
-    Its path is that of the recording.
-
-    The suite usually has only the recorded case, with the run's deciding grader. Raises RecordingError if this version
-    lacks that grader."""
+    The suite usually has only the recorded case, with the grader that decided the run. The path of the returned file is
+    the recording's path. Raises RecordingError if this version lacks that grader."""
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:

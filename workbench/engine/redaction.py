@@ -1,12 +1,11 @@
 """Redaction of runs: their events, results and suites, before they are stored or shown.
 
-Data is redacted when it leaves the program. Inside the program data stays unredacted, because graders, forks and the
-model need the true values. `tests/test_output_paths.py` finds every call that writes data, and plants secrets before
-each.
+Data is redacted when it leaves the program. Inside the program it keeps its true values, because graders, forks and the
+model need them. `tests/test_output_paths.py` finds every call that writes data, and tests each call with secrets.
 
-A secret is replaced by the name of its variable. A check would grade that name, so a stored run lists its redacted
-places. If the case checks one of these places, `regrade_refusal` refuses to regrade the run, which keeps its verdict.
-"""
+A secret is replaced by the name of its variable. A check of such a value would grade the name instead of the secret. So
+a stored run lists its redacted places. If the case checks one of these places, `regrade_refusal` refuses to regrade the
+run, and the run keeps its verdict."""
 
 from __future__ import annotations
 
@@ -42,7 +41,9 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def redacted_places(
     raw: Trajectory, stored: Trajectory, case: Case | None, stored_case: Case | None
 ) -> list[RedactedPlace]:
-    """Return the places where the stored run and case differ from the originals."""
+    """Return the places where redaction changed a run or its case.
+
+    `raw` and `case` are the originals, `stored` and `stored_case` their redacted forms."""
     places: list[RedactedPlace] = []
     sees_run = case is not None and any(asks_for_run(check) for _, check in case.answer_checks)
     if stored is not raw:
@@ -69,8 +70,8 @@ def redacted_places(
 def regrade_refusal(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
     """Return why a stored run cannot be regraded by a case; `None` if it can.
 
-    The reason is a check that needs a redacted place. `as_stored` means that the case is the one stored with the run.
-    """
+    The reason is a check of a value that redaction has changed. `as_stored` means that `case` is the case stored with
+    the run."""
     for place in result.redacted:
         if place.what == "case":
             if as_stored:
@@ -156,7 +157,7 @@ _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 
 
 class SuiteParts:
-    """Redacts parts that many runs share, such as tools and cases, only once.
+    """Redacts the parts of suites that many runs share, such as tools and cases, and caches the results.
 
     When another secret becomes known, the parts are redacted again."""
 
@@ -203,12 +204,12 @@ def redacted_run(
 ) -> tuple[tuple[Event, ...], RunResult]:
     """Return the events and the result of a finished run without secrets.
 
-    `RunResult.redacted` lists the redacted places that a check may need."""
+    `RunResult.redacted` of the returned result lists the redacted places that a check may need."""
     return tuple(EventRedaction(parts).redact_all(events)), redacted_result(result, parts, case)
 
 
 def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> RunResult:
-    """Return a result without secrets, as `redacted_run` does."""
+    """Return a result without secrets, like the result of `redacted_run`."""
     shown = parts.secrets.redacted(result)
     stored_case = None if case is None else parts.case(case)
     places = redacted_places(result.trajectory, shown.trajectory, case, stored_case)
@@ -228,9 +229,9 @@ class RunRedaction:
         self._cases = cases
 
     def search(self, run: FinishedRun) -> Search | None:
-        """Return a search for secrets in the JSON of a run; `None` if every such run must be redacted.
+        """Return a function that searches a run's JSON for secrets; `None` if the run must be redacted in any case.
 
-        A run in which the search finds nothing may be stored unchanged."""
+        A run in which the function finds nothing may be stored unchanged."""
         finder = self._parts.secrets.finder
         tools: tuple[ToolDefinition, ...] = ()
         if run.events and isinstance(started := run.events[0].payload, RunStarted):
@@ -251,9 +252,7 @@ class RunRedaction:
 
 
 def _texts_in_pieces(events: Iterable[Event]) -> str:
-    """Return all streamed texts of a run, each joined from its pieces.
-
-    A secret may span several pieces."""
+    """Return all streamed texts of a run, each joined from its pieces, because a secret may span several pieces."""
     texts: dict[object, list[str]] = {}
     for event in events:
         what = event.payload
@@ -315,9 +314,9 @@ def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
 class EventRedaction:
     """Redacts the events of one run. Each event keeps its sequence number and time.
 
-    A secret may arrive in several pieces. An event is held back if its text may end with the beginning of a secret. All
-    later events are held back too, until further pieces decide. The replacement goes into the piece in which the secret
-    begins."""
+    A streamed text may split a secret between several events. An event is held back while its text may end with the
+    beginning of a secret, and all later events wait behind it. The replacement of a secret goes into the event in which
+    the secret begins."""
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
@@ -325,7 +324,7 @@ class EventRedaction:
         self._texts: dict[tuple[type[_Delta], str], _TextTail] = {}
 
     def add(self, event: Event) -> list[Event]:
-        """Add the next event. Returns the redacted events that are now decided, in order."""
+        """Add the next event, and return the events, redacted and in order, that need not be held back any longer."""
         finder = self._parts.secrets.finder
         what = event.payload
         if not self._waiting and isinstance(what, _Delta) and self._passes_unchanged(what, finder):
@@ -355,7 +354,7 @@ class EventRedaction:
         yield from self.flush()
 
     def _passes_unchanged(self, what: _Delta, finder: Finder) -> bool:
-        """Return whether a piece can pass unchanged because no secret begins or ends in it."""
+        """Return whether no secret begins or ends in a piece of text, so that its event needs no redaction."""
         if isinstance(what, CallArgumentsDelta):
             text, piece = self._text(what, what.call_id), what.fragment
             if self._parts.secrets.redact(what.call_id) is not what.call_id:
@@ -405,14 +404,14 @@ class EventRedaction:
 
 @dataclass(slots=True)
 class _HeldEvent:
-    """An event that is held back. Once the event is decided, `shown` is its redacted form."""
+    """An event that is held back until its redacted form, `shown`, is known."""
 
     event: Event
     shown: Event | None = None
     text: str = ""
 
     def decide(self, secrets: Secrets) -> None:
-        """Set `shown`. Call this method once the whole text of the piece is decided."""
+        """Set `shown` from `text`, the redacted text of the event. Call this method when `text` is complete."""
         what = self.event.payload
         if isinstance(what, CallArgumentsDelta):
             call_id = secrets.redact(what.call_id)
@@ -427,10 +426,10 @@ class _HeldEvent:
 
 @dataclass(slots=True)
 class _TextTail:
-    """The end of one streamed text, which may belong to a secret.
+    """The end of one streamed text, which may be the beginning of a secret.
 
-    `undecided` is that end, with the length of each piece. `before` is the text just before the end; patterns of
-    secrets look back at it."""
+    `undecided` is this end, and `pieces` are its events with the lengths of their texts. `before` is the text just
+    before `undecided`, because patterns of secrets look back at it."""
 
     secrets: Secrets
     before: str = ""
@@ -443,7 +442,7 @@ class _TextTail:
         self._decide(finder, over=False)
 
     def try_pass(self, piece: str, finder: Finder) -> bool:
-        """Add a piece that can be sent unchanged, and return whether it can."""
+        """Add a piece only if it needs no redaction, and return whether it was added."""
         text = self.before + piece
         if self.pieces or finder.undecided_from(text) < len(text) or finder.may_contain(text):
             return False

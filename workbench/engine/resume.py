@@ -1,13 +1,13 @@
 """Resume a batch of the history: read the missing runs of its plan and prepare them.
 
-The whole plan is written before the first run, and each result when its run ends. So a run without a result is missing,
-however the program ended. An interrupted run is made again from its beginning. Resumed runs go into the same batch, at
-their places in the plan.
+The history stores the whole plan before the first run, and each result when its run ends. So a planned run without a
+result is missing, however the program ended. An interrupted run starts again from its beginning. Resumed runs go into
+the same batch, at their positions in the plan.
 
-A batch must not mix two experiments. A suite whose file has changed is run from the text in the history; graders,
-repeats and variants are those of the plan. If settings of models or judges have changed, `differences` names them, and
-only the user can accept them. A claim keeps two programs from making the same runs. It is a lock that ends with its
-program."""
+All runs of a batch must have the same conditions. So a suite whose file has changed is run from its text in the
+history, with the graders, repeats and variants of the plan. If settings of models or judges have changed, `differences`
+names them, and the user must accept them. A claim, which is a lock on the batch, keeps two programs from making the
+same runs. It ends with its program."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ class Resumption:
 
     @property
     def places(self) -> Mapping[str, int]:
-        """The place of each run in the batch's plan, by run id."""
+        """The position of each run in the batch's plan, from 0, by run id."""
         return self.handle.places
 
 
 def claim_and_read(
     history: History, number: int, program: Program, named: Collection[str], own_models: OwnModels = NO_OWN_MODELS
 ) -> Resumption:
-    """Claim a batch, and read its missing runs like `resumable`.
+    """Claim a batch, and return its missing runs like `resumable`.
 
     The claim keeps other programs from making these runs. If you do not resume the batch, release `handle.claim`.
     Raises HistoryError."""
@@ -112,9 +112,9 @@ def resumable(
 ) -> Resumption:
     """Return the missing runs of a batch, ready to be run.
 
-    The function blocks while it reads the history, suites and settings. `named` are the models that the user names
-    again. The caller must also supply `own_models` again. Raises HistoryError when no run is missing, or when a missing
-    run cannot be made as planned."""
+    The function blocks while it reads the history, suites and settings. `named` are the models that the user names in
+    this command. `own_models` must contain the Python models that the batch uses. Raises HistoryError when no run is
+    missing, or when a missing run cannot be made as planned."""
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes new reruns")
@@ -230,7 +230,7 @@ def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) 
 
 
 def register_model_secrets(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: ModelSpecs) -> None:
-    """Register the secrets in a stored suite, and those of the models that run it."""
+    """Register the secrets in a stored suite, and the secrets of the models that run the suite."""
     if file.suite is None:
         return
     runs = []
@@ -241,7 +241,7 @@ def register_model_secrets(program: Program, file: SuiteFile, models: Sequence[M
 
 
 def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteFile, list[str]]:
-    """Return a suite of a batch as it was when the batch ran, with messages for the user.
+    """Return a suite of a batch as it was when the batch ran, and messages for the user if the file has changed.
 
     Raises HistoryError when the suite's text was not stored completely, or is no longer valid."""
     # The file is preferred to the stored text, because the stored text is redacted.

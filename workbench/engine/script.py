@@ -1,6 +1,6 @@
-"""The decisions of a conversation that follow from its trajectory: scripted messages, released facts and the stop.
+"""Decides the next scripted message, the released facts and the end of a conversation.
 
-They depend on nothing else, so a fork and a replay decide like the original run."""
+The decisions depend only on the trajectory, so a fork or a replay decides like the original run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _MAX_QUOTED = 80
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A user's departure without a message."""
+    """The end of a conversation by its user, without another message.
+
+    `is_done` is false for a user who gave up."""
 
     is_done: bool
     why: str | None = None
@@ -29,7 +31,7 @@ def user_messages(trajectory: Trajectory) -> tuple[UserSaid, ...]:
 
 
 def is_text_answer(answer: Round) -> bool:
-    """Return whether the user reads an answer. Text beside a call is not shown to the user."""
+    """Return whether an answer is shown to the user. Text in an answer with tool calls is not shown."""
     return answer.stop_reason is not None and not answer.calls_to_answer
 
 
@@ -43,8 +45,8 @@ def turn_condition_holds(
 ) -> bool:
     """Return whether a condition of a conversation holds.
 
-    `answer` is the model's latest text answer, `None` before the first one. `called` holds the names of the tools
-    called so far. Raises CheckError."""
+    `answer` is the latest answer shown to the user, `None` before the first answer. `called` holds the names of the
+    tools called so far. Raises CheckError."""
     made = tuple(called)
     for tool in condition.called:
         if not any(same_tool(tool, each) for each in made):
@@ -57,8 +59,8 @@ def turn_condition_holds(
 def next_scripted_message(user: UserTable, trajectory: Trajectory, context: CheckContext) -> UserSaid | Departure:
     """Return the next message of a script.
 
-    This is the first message, in the order of the file, that was not sent yet and whose condition holds. Raises
-    CheckError."""
+    The next message is the first unsent message of the script whose condition holds. If no condition holds, it is the
+    script's `otherwise` message, or a departure after too many of these. Raises CheckError."""
     said = user_messages(trajectory)
     left = _unsaid(user, said)
     turn = len(said) + 1
@@ -89,7 +91,7 @@ def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
 
 
 def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContext) -> dict[str, str]:
-    """Return the facts that a played user may disclose.
+    """Return the facts that a user played by a model may disclose, by name.
 
     A fact is released once its condition holds after an answer. Raises CheckError."""
     released = {name: fact.value for name, fact in user.withheld.items() if fact.when == TurnCondition()}

@@ -1,4 +1,4 @@
-"""A person's use of a runtime's tool servers: start, stop, list tools, and call a tool by hand."""
+"""Lets a person start and stop the tool servers of a runtime, list their tools, and call a tool."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ async def execute_by_hand(
     on_progress: OnProgress | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ToolExecution:
-    """Call a tool of a suite's server once, by a person's request.
+    """Call a tool of a suite's server once, at a person's request.
 
-    The server is started if necessary and if the grant allows it. Raises UntrustedError if the grant does not cover the
-    server. Raises ServerError if the server cannot be started, dies or does not answer. Raises AuditError, without
-    calling the tool, if the call cannot be logged first."""
+    A server that is not running is started. Raises UntrustedError if the grant does not cover the server. Raises
+    ServerError if the server cannot be started, dies or does not answer. Raises AuditError, without calling the tool,
+    if the call cannot be logged first."""
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
     log = AuditLog(program.folders.audit_log, program.secrets)
@@ -80,10 +80,10 @@ class SuiteServer(NamedTuple):
 
 
 class ServerControl:
-    """The servers of a runtime, which its runs share.
+    """Controls the servers that all runs of a runtime share.
 
-    The suites' grants decide which servers may be started and called. The work is done on the engine's thread. Any
-    thread may wait for the futures; cancelling a future cancels its work."""
+    A suite's grant decides which of its servers may be started and called. The work is done on the engine's thread. Any
+    other thread may wait for the returned futures. Cancelling a future cancels its work."""
 
     def __init__(self, pool: ServerPool, engine: EngineThread, program: Program) -> None:
         self._pool = pool

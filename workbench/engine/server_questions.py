@@ -1,4 +1,4 @@
-"""Answers and records a server's own requests during one call of a run, and reports requests without an answer."""
+"""Replies to the requests that a server sends to its client during a call, and records them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ reply."""
 
 
 async def as_answered(question: ServerQuestion, reply: ServerReply) -> ServerReply:
-    """Return the reply unchanged: the review of a run that no person controls."""
+    """Return the reply unchanged, for runs that no person controls."""
     return reply
 
 
 class CallQuestions:
     """Replies to a server's requests during one call, and records the requests and replies.
 
-    An instance can be passed as an `AskRun`."""
+    An instance is a function that returns the reply to a request, as `AskRun` requires."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class CallQuestions:
         return reply
 
     def check(self) -> None:
-        """Raise ToolsError if an answer in the suite did not fit a request of the server."""
+        """Raise ToolsError if an answer that the suite defines did not fit a request of the server."""
         # Otherwise the run would continue as if its user had declined, contrary to the suite.
         if self._problem is not None:
             raise ToolsError(self._problem)

@@ -1,4 +1,4 @@
-"""Steppers, with which a person steps through runs. A stepper decides where its run is held, and sends it commands."""
+"""Steppers, with which a person steps through runs. A stepper decides where its run is held, and passes on commands."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ async def no_breakpoint(point: HoldPoint) -> str | None:
 
 
 class Stepper:
-    """Lets a person step through one run, on the engine's loop.
+    """Lets a person step through one run. Use a stepper on the engine's loop.
 
-    `until` is the first point at which the run is held. `break_reason` evaluates the breakpoints."""
+    `until` is the first point at which the run is held. `why_break` evaluates the breakpoints, and `on_held` is awaited
+    at each hold."""
 
     def __init__(
         self, until: StepTarget = "end", why_break: BreakReason = no_breakpoint, on_held: OnHeld = ignore_hold
@@ -58,7 +59,7 @@ class Stepper:
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
 
     async def hold_reason(self, point: HoldPoint) -> str | None:
-        """Return why the run is held at a point: a breakpoint, or the end of a step. `None` lets it continue."""
+        """Return why the run is held at a point: a breakpoint, or the end of a step. `None` lets the run continue."""
         why = await self._why_break(point)
         if why is None and (self._until == "stop" or (self._until == "round" and point.at == "request")):
             why = "step by step"
@@ -77,8 +78,8 @@ class Stepper:
     def continue_until(self, until: StepTarget, hold: int | None) -> str | None:
         """Let the run continue up to `until`, or return why it cannot.
 
-        `hold` is the hold that the caller saw (`HoldPoint.hold`). It is `None` for a run that was not held; such a run
-        gets `until` as its next stop."""
+        `hold` is the number of the hold at which the caller saw the run (`HoldPoint.hold`), or `None` for a run that
+        was not held. If the run has moved on since, the command is refused."""
         now = self._hold
         if hold != now:
             if hold is None and until == "stop":
@@ -93,7 +94,8 @@ class Stepper:
     def apply(self, command: Command, hold: int) -> str | None:
         """Apply a command to the held run, or return why it cannot be applied.
 
-        The run must still be at the hold that the caller saw."""
+        `hold` is the number of the hold at which the caller saw the run. If the run has moved on since, the command is
+        refused."""
         if self.held is None or self.held.hold != hold:
             return _elsewhere(self._hold)
         why_not = refusal(command, self.held)
@@ -121,7 +123,8 @@ _RUN_FINISHED = "the run has finished"
 class Steppers:
     """The steppers and breakpoints of all runs that can be held.
 
-    Use this object on the engine's loop. Any thread may set `breakpoints`, which also apply to runs in progress."""
+    Use this object on the engine's loop. Only `breakpoints` may be set on any thread; they also apply to runs in
+    progress."""
 
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
@@ -131,7 +134,7 @@ class Steppers:
         self._of_runs: dict[str, Stepper] = {}
 
     def prepare(self, runs: Sequence[PlannedRun], until: StepTarget) -> None:
-        """Prepare steppers for runs that will begin and continue up to `until`."""
+        """Register runs that will be stepped through. Each run continues up to `until` after it begins."""
         self._waiting.update((run.run_id, until) for run in runs)
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
@@ -190,7 +193,7 @@ class Steppers:
 class _BreakpointConditions:
     """Evaluates the conditions of breakpoints for one run.
 
-    The conditions share the judge of the run's grading, so that no value is judged twice."""
+    They use the same judge as the grading of the run, so that no value is judged twice."""
 
     def __init__(self, planned: PlannedRun, grading: RunGrading) -> None:
         self._planned = planned
@@ -217,7 +220,7 @@ class _BreakpointConditions:
             raise ConditionError(str(error)) from error
 
     async def failing(self, point: HoldPoint) -> str | None:
-        """Return a message about the failed check of the call at a point; `None` if none failed.
+        """Return a message about the check of the case that a call fails; `None` if the call fails none.
 
         Raises ConditionError."""
         trajectory = point.current_trajectory()
@@ -235,9 +238,9 @@ class _BreakpointConditions:
         return found[0]
 
     def _python(self, reference: str, value: JsonValue) -> object:
-        """Call a Python function that the suite names.
+        """Call a Python function for a check.
 
-        Raises CheckError for any other function."""
+        Raises CheckError for a function that the suite does not name, because the user trusts only the suite."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
             raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")

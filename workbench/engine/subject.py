@@ -1,4 +1,4 @@
-"""Runs of a subject, which is a program, such as an agent. It receives one request and makes the whole run."""
+"""Makes runs of a subject: a program, such as an agent, that receives one request and makes the whole run."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ async def run_program(
 ) -> ProgramResult:
     """Run a command to its end, with `text` as its standard input.
 
-    All processes that it started are killed when the command ends, writes too much or is cancelled. Raises OSError if
-    the command cannot be started."""
+    All processes that the command started are killed when it ends, when its output exceeds the limit, or when the task
+    is cancelled. Raises OSError if the command cannot be started."""
     mark = new_mark()
     program = command[0]
     # `python` means this program's interpreter, which has the same packages. PATH may have none, or another one.
@@ -173,9 +173,9 @@ class SubjectRun:
 async def run_subject(
     request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder, own_calls: OwnCalls | None
 ) -> Trajectory:
-    """Make one run like `run_case`, and return its trajectory.
+    """Make one run of a case with a subject, and return its trajectory.
 
-    The events of the subject's calls are emitted after the subject ends."""
+    The events of the subject's calls are emitted only after the subject has ended."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
     emit_start(request, tools, recorder, None, tools.notices, _offered(tools))
     try:
@@ -312,5 +312,5 @@ def _mock(mock: Mock, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _offered(tools: Toolbox) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a subject receives. Tools that model providers run are left out."""
+    """Return the tools that a subject receives: all tools except those that model providers run."""
     return tuple([tool for tool in tools.definitions if tool.provider is None])

@@ -1,6 +1,6 @@
-"""Registers the secrets of suites before a suite is stored or shown.
+"""Registers the secrets of suites, so that they are redacted in everything that is stored or shown.
 
-Runs register secrets only when they open models and start servers. For reports, this is too late."""
+Runs register secrets too, but only when they open models and start servers, which is too late for some reports."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def register_secrets(program: Program, folder: Path, suite: Suite | None = None,
 
 
 def exempt_stored_suites(program: Program, history: History, batch: BatchRow) -> None:
-    """Stop redacting tokens that a batch's stored suites contain, because these suites are shown unchanged."""
+    """Stop redacting the tokens in the text of a batch's stored suites, because this text is shown unchanged."""
     from workbench.history.records import HistoryError  # on use: most commands open no history
 
     for suite in batch.suites:
@@ -68,7 +68,7 @@ def exempt_stored_suites(program: Program, history: History, batch: BatchRow) ->
 
 
 def register_run_secrets(program: Program, runs: Iterable[PlannedRun], specs: ModelSpecs) -> None:
-    """Register the secrets of runs: those that `register_secrets` finds, and the keys of models and judges.
+    """Register the secrets of the suites of runs, and the keys of the models and judges that the runs use.
 
     Errors in settings are ignored here, because the runs report them."""
     runs = tuple(runs)

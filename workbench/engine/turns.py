@@ -1,4 +1,4 @@
-"""The order of requests and the messages of a run, for ordinary cases and for chains of steps."""
+"""Decides which request a run sends next, and with which messages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CONTINUE = "Continue the task to accomplish the original goal."
 class Turn:
     """One request of a run.
 
-    `step` is its step in a chain, from 1. `executes_calls` is whether the calls of its answer are executed. With
-    `asks_user`, the user of a conversation speaks or leaves first. With `continues`, this is a further request of the
-    same step."""
+    `step` is the request's step in a chain, from 1, and `user` is the user message before the request. `executes_calls`
+    is True if the tool calls in the answer are executed. With `asks_user`, the user of a conversation is first asked
+    for a message. `continues` is True if the previous request belongs to the same step."""
 
     step: int | None = None
     user: str | None = None
@@ -37,15 +37,15 @@ class Turns(Protocol):
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
         """Return the next request after `rounds` rounds, or the reason why the run ends.
 
-        `last` is the latest round."""
+        `last` is the latest round, `None` before the first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTurns:
-    """The requests of an ordinary case.
+    """The requests of a case without steps and conversation.
 
-    They end when the model answers without calls, or after `max_rounds` rounds."""
+    The run ends when the model answers without calls, or after `max_rounds` rounds."""
 
     max_rounds: int
     checks_answer: bool
@@ -68,7 +68,7 @@ class RoundTurns:
 class StepTurns:
     """The requests of a chain, one for each step.
 
-    One more request follows if the case checks an answer and the last step ended with calls."""
+    If the case checks the answer and the last step ended with calls, one more request follows."""
 
     case: Case
 
@@ -93,8 +93,8 @@ class StepTurns:
 class AgentStepTurns:
     """The requests of a chain that an agent runs.
 
-    Each call is a request of its own. A step ends with an answer without calls. If the next step has no message of the
-    user, a call begins that step; otherwise the call belongs to the step of the previous call."""
+    A request follows each call of the agent. An answer without calls ends a step. A call also ends its step if the next
+    step has no user message. Otherwise the next request belongs to the same step."""
 
     case: Case
 
@@ -114,7 +114,10 @@ class AgentStepTurns:
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurns:
-    """The requests of a conversation. The user speaks after each text answer; `max_rounds` limits each turn."""
+    """The requests of a conversation.
+
+    The user sends a message after each answer without calls. `max_rounds` limits the rounds between two of these
+    messages."""
 
     max_rounds: int
 
@@ -127,7 +130,7 @@ class ConversationTurns:
 
 
 def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
-    """Return the requests of a case, planned one at a time.
+    """Return an object that plans the requests of a case one at a time.
 
     `of_agent` means that an agent runs the case in place of a model."""
     if case.conversation is not None:
@@ -138,7 +141,7 @@ def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
 
 
 def steps_at(case: Case, step: int) -> range:
-    """Return the numbers of the steps from `step` on, up to the step before the next user message.
+    """Return the numbers of `step` and of the following steps without a user message.
 
     Steps are counted from 1."""
     end = step + 1
@@ -150,7 +153,7 @@ def steps_at(case: Case, step: int) -> range:
 def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
     """Assign the rounds of an agent with its own loop to the first `steps` steps, one round to each.
 
-    Calls in later rounds join the last of these steps. A later answer without calls belongs to no step."""
+    Later rounds with calls are added to the last of these steps. A later answer without calls belongs to no step."""
     done = [*rounds[:steps]]
     for later in rounds[steps:]:
         if later.calls:
@@ -161,9 +164,10 @@ def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[Extern
 
 
 def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Message, ...]:
-    """Return the messages before the first answer: the earlier messages in the case, then its request.
+    """Return the messages before the first answer: the earlier messages that the case defines, then its request.
 
-    In a chain, the request is that of the first step. The images come first in the request, without their content."""
+    In a chain, the request is the user message of the first step. The images come first in the request, without their
+    content."""
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.request
     if user is None:
@@ -183,7 +187,7 @@ def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -
 
 
 def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Message, ...]:
-    """Return the user messages just before a request: the step's message, then messages that a person added."""
+    """Return the user messages right before a request: `follow_up`, then the messages that a person `added`."""
     texts = list(added)
     if follow_up is not None:
         texts.insert(0, follow_up)
@@ -198,7 +202,7 @@ def _message(message: PriorMessage) -> Message:
 def answer_message(answer: Round) -> Message:
     """Return a finished answer as a message to send back to the model.
 
-    If a person edited the arguments of a call, the message has the edited ones."""
+    If a person edited the arguments of a call, the message has the edited arguments."""
     calls = tuple(record.sent for record in answer.calls_to_answer)
     return Message("assistant", answer.text, calls, provider_state=answer.provider_state)
 

@@ -1,4 +1,4 @@
-"""The texts that determine the runs of stored cases, to find runs of an unchanged case."""
+"""Finds out whether stored runs were made of the same, unchanged case."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from workbench.history.records import DamagedError, HistoryError, RunRow, SuiteR
 
 
 class CaseContents:
-    """The texts that determine the runs of a case. Two stored runs with equal texts had the same case.
+    """Returns a text for each stored run. Two runs with equal texts had the same, unchanged case.
 
-    A text includes the case, and its suite without the other cases. It also includes facts that only a run shows: the
-    instructions of servers and the images. Each suite is read once. For a suite with servers, one run per batch is read
-    too."""
+    A text consists of the case and of its suite without the other cases. It also includes the instructions of servers
+    and the hashes of images, which only the run itself has. Each suite is read once, and for a suite with servers also
+    one run per batch."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -21,7 +21,7 @@ class CaseContents:
         self._sent: dict[tuple[int, str, str], str] = {}
 
     def of(self, run: RunRow) -> str:
-        """Return the text of a finished run's case, or the hash of its suite if the case cannot be read."""
+        """Return the text for a finished run, or the hash of its suite if the case cannot be read."""
         suite = run.suite
         if suite not in self._of_suites:
             self._of_suites[suite] = {}
@@ -36,9 +36,9 @@ class CaseContents:
         return text
 
     def _sent_to(self, run: RunRow, case_id: str) -> str:
-        """Return the server instructions and the image hashes of a run.
+        """Return the server instructions and the image hashes of a run, as text.
 
-        An earlier look-up for another run of the same case in the batch is reused."""
+        The text is cached for all runs of a case in a batch."""
         key = (run.batch, run.suite.key, case_id)
         if key not in self._sent:
             try:

@@ -1,4 +1,4 @@
-"""Claims on batches. A claim shows all programs that a batch is running.
+"""Claims on batches: locks which show all programs that a batch is running.
 
 A claim locks one byte of a file next to the history, at the offset of the batch's number. The system drops the locks of
 a program that ends for any reason, so no claim outlives its program. Claims work between programs on one machine. They
@@ -88,7 +88,8 @@ def claim_if_free(file: Path, number: int) -> Claim | None:
 def is_claimed(file: Path, number: int) -> bool:
     """Return whether any program, including this one, is running a batch of the history `file`.
 
-    A batch without an end or a claim was interrupted. The check is fast enough for any thread, and never raises."""
+    A batch that has neither ended nor is claimed was interrupted. The check is fast enough for any thread. It raises no
+    errors."""
     path = _lock_file(file)
     with _guard:
         try:

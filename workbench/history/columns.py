@@ -1,4 +1,4 @@
-"""Validates the columns of a history. SQLite accepts any type in any column, and a history may come from anywhere."""
+"""Validates values from a history. SQLite accepts any type in any column, and a stranger may have made the file."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def metrics(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 def kinds(value: Any) -> tuple[str, ...]:
-    """Read a JSON list of kinds of deviations. An endpoint deviated from its API in these ways."""
+    """Return the kinds of deviations of an endpoint from its API, read from a JSON list."""
     found = parsed_json(text(value))
     if not isinstance(found, list):
         raise ValueError("must be a list of kinds of deviations")
@@ -96,7 +96,7 @@ def kinds(value: Any) -> tuple[str, ...]:
 
 
 def user_figures(value: Any) -> UserFigures:
-    """Return the token count and the cost of a model that played a user, read from JSON."""
+    """Return the token count and the cost of the model that played a conversation's user, read from JSON."""
     found = parsed_json(text(value))
     if not isinstance(found, dict) or found.keys() != set(UserFigures._fields):
         raise ValueError("must be the figures of a user")
@@ -104,7 +104,7 @@ def user_figures(value: Any) -> UserFigures:
 
 
 def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
-    """Return each tool's numbers of calls with valid, checked and unknown arguments, read from JSON."""
+    """Return for each tool how many calls had valid, checked and unknown arguments, read from JSON."""
     found = parsed_json(text(value))
     if not isinstance(found, dict):
         raise ValueError("must be counts of calls by tool")
@@ -117,7 +117,9 @@ def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
 
 
 def score(value: Any) -> float:
-    """Return a score: from 0 to 1, or with `arcade_compatible` any number except NaN and positive infinity."""
+    """Return a score, which may be any number except NaN and positive infinity.
+
+    Scores are from 0 to 1, but suites with `arcade_compatible` have others."""
     if type(value) not in (int, float) or not value < math.inf:
         raise ValueError("must be a score")
     return value  # type: ignore[no-any-return]

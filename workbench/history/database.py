@@ -307,7 +307,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def yielding_step() -> Iterator[None]:
-    """Run one step of a long task in this context. A pause follows, in which other programs can write."""
+    """Run one step of a long task in this context, and then pause, so that other programs can write to the history."""
     began = time.monotonic()
     yield
     threading.Event().wait((time.monotonic() - began) * _PAUSE_SHARE)
@@ -444,7 +444,7 @@ def _refuse_other_files(file: Path) -> None:
 
 
 def _refuse_foreign_files(file: Path) -> None:
-    """Refuse a file of another kind, such as a text or an encrypted database.
+    """Refuse a file that is not an SQLite database, such as a text or an encrypted database.
 
     The user probably named the file by mistake, so it is not renamed like a damaged history."""
     # Another program may have renamed the damaged file in the meantime.
@@ -464,7 +464,7 @@ def _for_its_owner_only(file: Path) -> None:
 def _opened_if_sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
     """Open a file and return the connection; return `None` if SQLite finds damage in one of the `checks`.
 
-    Raises OtherFileError for another kind of database. Also raises errors of SQLite that do not show damage."""
+    Raises OtherFileError for a database that is not a history, and all errors of SQLite that are not about damage."""
     connection = None
     sound = False
     try:
@@ -509,9 +509,9 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
 
 
 def _retry_while_locked(attempt: Callable[[], _Result]) -> _Result:
-    """Retry while the file is locked.
+    """Call `attempt` again while the file is locked, up to the time limit.
 
-    SQLite's own timeout does not cover all cases: while a file is being created, a lock fails at once."""
+    SQLite's own timeout does not help while another program creates the file, because a lock then fails at once."""
     # The system does not report that a lock was released, so try again after a short wait.
     never = threading.Event()
     deadline = time.monotonic() + BUSY_TIMEOUT_S

@@ -42,7 +42,7 @@ _SHARED_WITHOUT_BATCH = f"{values_in('shared', 'batch')} AND batch NOT IN (SELEC
 
 
 def check_name(name: str) -> None:
-    """Raise HistoryError unless a batch can have this name: it must be one line, and not a number.
+    """Raise HistoryError unless the name is one line of text and not a number.
 
     A number would be ambiguous, because `7` and `#7` already mean batch 7."""
     if not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal():
@@ -83,8 +83,8 @@ def add_grading(
     """Store a regrade: new grades of a batch's runs, in addition to the old grades.
 
     `regraded` yields the row id of each run with its new figures and result. Runs are consumed one at a time and
-    written in small steps. Readers see the regrade only when it is complete. `texts` are the case texts used for
-    grading, where they differ from the texts of the run. Raises HistoryError, also if the batch is running."""
+    written in small steps. Readers see the regrade only when it is complete. `texts` are the texts of the cases that
+    have changed since the runs. Raises HistoryError, also if the batch is running."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, report)) as connection:
         claims.callback(claim(file, batch).release)
         # The row of the regrade is written last, and its grades are hidden until then. Foreign keys would require the
@@ -155,9 +155,10 @@ def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
 def remove_batches(file: Path, numbers: Sequence[int], report: ReportProblem) -> int:
     """Remove batches with their runs and with suites that no other batch uses.
 
-    Returns the number of unused bytes in the file. If one of the batches is running, none is removed. The batches
-    vanish at once. Their runs are deleted in small steps, between which other programs can write. The file then
-    shrinks, unless it is a large file of an earlier version. If shrinking fails, `report` is called with the reason."""
+    Returns the number of unused bytes in the file. If one of the batches is running, none is removed. All batches
+    disappear from lists at once. Their runs are deleted in small steps, between which other programs can write. The
+    file then shrinks, unless it is a large file of an earlier version. If shrinking fails, `report` is called with the
+    reason."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, report)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)
@@ -172,10 +173,10 @@ def remove_batches(file: Path, numbers: Sequence[int], report: ReportProblem) ->
 
 
 def _remove_batch_rows(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """Remove batches without their runs, in one step.
+    """Remove the rows of batches, but not yet their runs, in one transaction.
 
-    If the program is killed afterwards, runs without a batch remain. Nothing shows such runs, and the next removal
-    deletes them."""
+    If the program is killed afterwards, runs without a batch remain. No list shows them, and the next removal deletes
+    them."""
     # With foreign keys, SQLite would delete all runs within this transaction. For a large batch, this takes seconds.
     connection.execute("PRAGMA foreign_keys = OFF")
     with transaction(connection):

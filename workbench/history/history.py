@@ -105,7 +105,7 @@ _NAMED = {"id": columns.integer, "name": columns.text}
 
 
 class StoredBatches(RowReader):
-    """The part of a `History` that reads batches: their parts, regrades and sizes."""
+    """The methods of `History` that read batches, their results by suite and model, their regrades and their sizes."""
 
     def batches(self) -> list[BatchRow]:
         """Return all undamaged batches from the newest to the oldest."""
@@ -125,9 +125,9 @@ class StoredBatches(RowReader):
     ) -> Iterator[BatchRow]:
         """Yield batches from the newest to the oldest, including damaged ones, reading a page at a time.
 
-        `forks=True` selects forks and reruns, which count for no case; `forks=False` selects all other batches.
-        `suites` (row ids) selects batches with one of these suites. `lacking` selects batches with missing runs, and
-        `unended` selects batches that have not ended."""
+        `forks=True` selects batches of forks and reruns, and `forks=False` all other batches. `suites` (row ids)
+        selects batches with one of these suites. `lacking` selects batches with missing runs, and `unended` selects
+        batches that have not ended."""
         wanted = ["id < ?"]
         if forks is True:
             wanted.append(_ASIDE)
@@ -151,7 +151,7 @@ class StoredBatches(RowReader):
             before = page[-1].number if page else 0
 
     def count_batches(self, suites: Collection[int] | None = None) -> tuple[int, int]:
-        """Return the number of all batches, and the number of forks and reruns among them.
+        """Return the number of all batches, and how many of them are forks or reruns.
 
         `suites` selects batches as in `each_batch`."""
         statement = f"SELECT count(*), coalesce(sum({_ASIDE}), 0) FROM batches"
@@ -197,7 +197,7 @@ class StoredBatches(RowReader):
         return names
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Return the parts of a batch with the counts of a regrade: its statuses and its valid calls."""
+        """Return the results of a batch by suite and model, counted from the grades of a regrade."""
         wanted = {
             "suite": columns.integer,
             "model": columns.text,
@@ -243,7 +243,7 @@ class StoredBatches(RowReader):
         return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
 
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
-        """Yield the results of a suite with a model, from batch `up_to` back to the first batch.
+        """Yield the results of a suite with a model in each batch, from batch number `up_to` back to the first.
 
         Forks, shards and damaged batches are left out. `suite` is a `SuiteRef.key`. Close the generator if you do not
         read it to its end."""
@@ -413,7 +413,9 @@ class History(StoredBatches):
     Use it on one thread. Every method raises HistoryError, and DamagedError for damaged content."""
 
     def suites_called(self, name: str) -> list[int]:
-        """Return the row ids of all versions of a suite, given a name, a path in the project, or a file."""
+        """Return the row ids of all stored versions of a suite.
+
+        `name` is the suite's name, its path in the project, or its file."""
         with self._at_one_moment():
             found = self._stored("SELECT id FROM suites WHERE name = ? OR path = ?", (name, name))
             ids = {id_ for (id_,) in found}
@@ -426,9 +428,9 @@ class History(StoredBatches):
         return [path for (path,) in rows]
 
     def runs(self, batch: int, grading: Regrade | None = None) -> RunTable:
-        """Return all runs of a batch in memory, in the order of the plan. `each_run` reads them page by page instead.
+        """Return all runs of a batch in the order of the plan.
 
-        With `grading`, the runs have the grades of that regrade."""
+        With `grading`, the runs have the grades of that regrade. Use `each_run` to read the runs page by page."""
         return RunTable(self._each_run(*_of_batch(batch, grading, "ORDER BY place")))
 
     def each_run(self, batch: int, grading: Regrade | None = None) -> Iterator[RunRow]:
@@ -452,7 +454,7 @@ class History(StoredBatches):
         return self._each_run(*_of_batch(batch, None, "ORDER BY place"), damaged)
 
     def runs_from(self, batch: int, place: int, limit: int, grading: Regrade | None = None) -> list[RunRow]:
-        """Return up to `limit` runs of a batch, starting at a place in its plan."""
+        """Return up to `limit` runs of a batch in the order of its plan, from the run at position `place` on."""
         return self._runs(*_of_batch(batch, grading, "AND place >= ? ORDER BY place LIMIT ?", place, limit))
 
     def cases_of(self, batch: int, grading: Regrade | None = None) -> Generator[CaseOutline]:
@@ -494,7 +496,7 @@ class History(StoredBatches):
         return self._runs(missing, (batch,))
 
     def planned_in(self, batch: int) -> int:
-        """Return the number of a batch's planned runs that are stored.
+        """Return how many planned runs of a batch are stored, with or without results.
 
         The number is below the batch's `planned` if a program was killed while it wrote the plan."""
         rows = self._stored("SELECT count(*) FROM runs WHERE batch = ?", (batch,))
@@ -517,7 +519,7 @@ class History(StoredBatches):
             return uses
 
     def agents_of(self, batch: int) -> dict[str, tuple[str, ...]]:
-        """Return the names and versions of the agents of a batch by model, ordered by first use."""
+        """Return the names and versions of the agents in a batch, keyed by model, in the order of first use."""
         statement = (
             "SELECT model, agent FROM runs WHERE batch = ? AND agent IS NOT NULL "
             "GROUP BY model, agent ORDER BY min(place)"
@@ -529,9 +531,9 @@ class History(StoredBatches):
         return found
 
     def tallies(self, batch: int) -> list[Tally]:
-        """Return the number and the cost of a batch's finished runs, by model and status.
+        """Return the number and the total cost of a batch's finished runs for each model and status.
 
-        Runs of unknown cost are counted separately."""
+        Runs of unknown cost have a tally of their own."""
         statement = (
             "SELECT model, status, sum(cost_usd), count(*) FROM runs WHERE batch = ? AND status IS NOT NULL "
             "AND status != 'stopped' GROUP BY model, status, cost_usd IS NULL"
@@ -541,15 +543,17 @@ class History(StoredBatches):
         return [Tally(*row) for row in rows]
 
     def run_ids(self, batch: int) -> frozenset[str]:
-        """Return the run ids in a batch's events. A run that is added to the batch needs another id."""
+        """Return the ids that the runs of a batch have in their events.
+
+        A run that is added to the batch needs a different id."""
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
 
     def suites_with(self, case_id: str, batch: int | None = None) -> list[SuiteRef]:
-        """Return the suites that had a case with this id, the newest first.
+        """Return the stored suites with runs of a case with this id, the newest first.
 
-        With `batch`, return only the suites of the case's runs in that batch."""
+        With `batch`, only runs of that batch count, and the oldest suite comes first."""
         statement = "SELECT DISTINCT suite FROM runs WHERE case_id = ?"
         values: tuple[str | int, ...] = (case_id,)
         if batch is not None:
@@ -564,7 +568,7 @@ class History(StoredBatches):
         return found
 
     def case_names(self, batch: int | None = None) -> list[CaseName]:
-        """Return the ids of all cases, or of a batch's cases, with every name that each case had.
+        """Return the ids of all cases, or of the cases of a batch, each with every name that the case had.
 
         Unreadable cases are left out."""
         if batch is not None:
@@ -587,10 +591,10 @@ class History(StoredBatches):
             return self._runs(statement, (case_id, limit), damaged)
 
     def last_runs(self, cases: Mapping[str, Collection[str]], damaged: ReportProblem) -> Sequence[RunRow]:
-        """Return each case's finished runs in the last batch that has any, from the oldest to the newest.
+        """Return the finished runs of each case in the latest batch that has any, from the oldest to the newest.
 
-        The runs have their latest grades. `cases` maps a `SuiteRef.key` to case ids. Forks do not count. Damaged runs
-        are left out and reported to `damaged`."""
+        The runs have their latest grades, which may come from a regrade. `cases` maps a `SuiteRef.key` to case ids.
+        Forks are left out. Damaged runs are left out and reported to `damaged`."""
         with self._at_one_moment():
             asked = []
             for suite, ids in cases.items():
@@ -609,7 +613,7 @@ class History(StoredBatches):
     def mean_costs(self) -> dict[tuple[str, str, str], float]:
         """Return the mean cost in US dollars of each case's graded runs with each model.
 
-        The keys are as in `mean_latencies`. Runs of unknown cost do not count."""
+        A key is the suite's path in its project, the case and the model. Runs of unknown cost do not count."""
         return self._means("cost_usd", f"status IN ('passed', 'warned', 'failed') AND {_COUNTS}")
 
     def _means(self, column: str, where: str) -> dict[tuple[str, str, str], float]:
@@ -630,12 +634,12 @@ class History(StoredBatches):
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
         """Return the stored, redacted text of each case of a suite, keyed by case id.
 
-        The result is empty if the suite's cases could not be cut out of its text when the text was stored."""
+        The result is empty if the positions of the cases in the suite's text are unknown."""
         whole = self.suite_text(suite)
         return {case: whole[first:end] for case, first, end in self.case_blocks(suite)}
 
     def regraded_texts(self, grading: Regrade) -> CaseTexts:
-        """Return the case texts that a regrade used, where they differ from the texts of the runs."""
+        """Return the texts of the cases that had changed when a regrade was made."""
         if grading.id not in self._regraded_texts:
             found = self._stored("SELECT hashes FROM gradings WHERE id = ?", (grading.id,))
             self._regraded_texts = {grading.id: case_texts_of(found[0][0]) if found else {}}
@@ -644,12 +648,12 @@ class History(StoredBatches):
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
         """Return a run with its events in the form of a recording file.
 
-        With `grading`, the run has the result of that regrade. If the case has changed only in its expectations, the
-        recording has the regraded case. Raises HistoryError for a run that never finished."""
+        With `grading`, the recording has the result of that regrade, and the case text that was used for it. Raises
+        HistoryError for a run that never finished."""
         return self.recording_and_outcome(run, grading)[0]
 
     def recording_and_outcome(self, run: RunRow, grading: Regrade | None = None) -> tuple[Recording, Outcome]:
-        """Return a run like `recording`, and also the run's outcome."""
+        """Return a run in the form of a recording file, like `recording`, and the run's outcome."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
             with self._reading(which):
@@ -701,10 +705,10 @@ class History(StoredBatches):
         return Recording(run.suite.file, header, events, trajectory, result), outcome
 
     def facts(self, runs: Sequence[RunRow], *, checks_runs: bool = False) -> Iterator[tuple[str, RunFacts | None]]:
-        """Yield the id that each run has in its events, and the run's stored facts in its original grading.
+        """Yield for each run its id in the events, and the facts that were stored when the run was first graded.
 
-        `None` means that the facts must be computed from the run. With `checks_runs`, so it does for a run that cannot
-        be unpacked."""
+        The facts are `None` if they must be computed from the run. With `checks_runs`, they are also `None` if the run
+        cannot be decompressed."""
         sound: dict[int | None, bool] = {None: False}
         blocks: dict[int, list[RunFacts | None]] = {}
         for first in range(0, len(runs), RUNS_IN_BLOCK):
@@ -758,7 +762,7 @@ class History(StoredBatches):
                 yield run, recording
 
     def suite_text(self, suite: SuiteRef) -> str:
-        """Return the redacted text of a suite as it was when it ran."""
+        """Return the redacted text of this version of a suite."""
         rows = self._stored("SELECT text FROM suites WHERE id = ?", (suite.id,))
         if not rows:
             raise HistoryError(f"the suite {suite.path} is no longer in {self.file}")
@@ -766,7 +770,7 @@ class History(StoredBatches):
             return unpacked(rows[0][0])
 
     def gates(self, batch: BatchRow, damaged: ReportProblem) -> dict[str, Gate]:
-        """Return the gate of each suite in a batch when the batch ran, keyed by `SuiteRef.key`.
+        """Return the gate of each suite in a batch, as it was when the batch ran, keyed by `SuiteRef.key`.
 
         Suites with unreadable text are left out and reported to `damaged`."""
         found: dict[str, Gate] = {}

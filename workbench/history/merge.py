@@ -1,4 +1,4 @@
-"""Merges shards into one batch. Shards are batches of several histories with runs of the same plan.
+"""Merges shards into one batch. A shard is a batch with some of the runs of a plan, usually in another history.
 
 Each shard is merged completely or not at all. The order of the shards does not matter, and merging a shard again
 changes nothing. If a run has two results, the result merged first stays."""
@@ -36,8 +36,8 @@ _SHARDS = f"SELECT id, uid, settings, ended_at {PLANNED} AND (? IS NULL OR id = 
 class StoredShard:
     """A stored batch with some runs of a plan: one shard, or several merged shards.
 
-    `ref` is the shard, `None` for a merged batch. `shards` holds pairs: a shard's index, from 1, and the number of
-    shards in the plan. `is_running` means that a program is still adding runs to the batch."""
+    `ref` identifies the shard; it is `None` for a batch of merged shards. `shards` are pairs of a shard's index, from
+    1, and the number of shards in the plan. `is_running` means that a program is still adding runs to the batch."""
 
     file: Path
     number: int
@@ -162,12 +162,12 @@ _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 class MergeResult:
     """The result of a merge.
 
-    `number` is the merged batch, and `new_results` the number of results that this merge added. `second_results` counts
-    runs that already had a different result; `named` lists some of these runs. `unfinished` lists the shards with
-    missing runs. `kept` lists the shards that stay in the history next to the merged batch. `damaged` lists the parts
-    that were left out. `is_running` means that a shard is still running. If all shards were merged at once,
-    `covered_by_several` counts the runs that several shards covered, and `covered_by_none` the runs that no shard
-    covered."""
+    `number` is the number of the merged batch, and `new_results` counts the results that this merge added.
+    `second_results` counts the runs that already had a different result, and `named` lists some of them. `unfinished`
+    lists the shards with missing runs. `kept` lists the shards that stay in the history beside the merged batch.
+    `damaged` lists the parts that were left out. `is_running` means that a program is still running a shard. If all
+    shards were merged at once, `covered_by_several` counts the runs planned in several shards, and `covered_by_none`
+    the runs planned in none."""
 
     number: int = 0
     new_results: int = 0
@@ -182,7 +182,7 @@ class MergeResult:
     covered_by_none: int = 0
 
     def add(self, other: MergeResult) -> None:
-        """Add the result of merging another shard into the batch."""
+        """Add the result of merging another shard into the same batch."""
         self.number = other.number
         self.new_results += other.new_results
         self.second_results += other.second_results
@@ -296,7 +296,7 @@ class _ShardMerge:
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
         """Yield rows of the shard's history.
 
-        Raises ValueError for a damaged file, as for a damaged value. The merge then leaves out the damaged part."""
+        Raises ValueError instead of HistoryError, so that the merge leaves out a damaged part and continues."""
         try:
             with as_history_errors(self._shard.file):
                 yield from self._source.execute(statement, values)
@@ -305,7 +305,7 @@ class _ShardMerge:
 
     @contextmanager
     def _claimed_own(self) -> Iterator[bool]:
-        """Claim a shard in the target itself, and yield whether the shard may be removed.
+        """Claim a shard that is in the target history itself, and yield whether it may be removed.
 
         It may not be removed while a program adds runs to it."""
         if self._shard.file.resolve() != self._file.resolve():
@@ -324,7 +324,9 @@ class _ShardMerge:
     def _batch(
         self, started_at: str, program: str, settings: dict[str, Any], outline: str, of_source: Sequence[int]
     ) -> tuple[int, list[int]]:
-        """Return the number of the merged batch and the ids of its suites. The first shard creates the batch."""
+        """Return the number of the merged batch and the row ids of its suites.
+
+        If there is no merged batch yet, create it."""
         shards = self._shard.shards
         for number, has_settings, suites, has_outline in self._target.execute(
             f"SELECT id, settings, suites, outline {PLANNED} AND uid = ?", (self._shard.uid,)
@@ -469,7 +471,7 @@ class _ShardMerge:
     def _gradings(self, number: int) -> None:
         """Copy the shard's regrades. The first regrade of every shard becomes the batch's first regrade, and so on.
 
-        Regrades have no id across files. Shards share only the order of their regrades."""
+        Regrades are matched by their order, because they have no id that is the same in all shards."""
         statement = "SELECT id, graded_at, program FROM gradings WHERE batch = ? ORDER BY id"
         theirs = list(self._read(statement, self._shard.number))
         ours = [row[0] for row in self._target.execute(statement, (number,))]

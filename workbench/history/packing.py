@@ -81,17 +81,17 @@ def packed(text: str) -> bytes:
 
 
 def unpacked(data: bytes, sample: bytes = b"") -> str:
-    """Decompress a text. `sample` must be the sample with which the text was compressed.
+    """Decompress a text. `sample` must be the zlib dictionary of the compression.
 
     Raises ValueError for bytes that are not compressed text."""
     return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
 def unpacked_bytes(data: bytes, sample: bytes = b"", more: int = 0) -> bytes:
-    """Decompress bytes. `sample` must be the sample with which the bytes were compressed.
+    """Decompress bytes. `sample` must be the zlib dictionary of the compression.
 
-    Raises ValueError for bytes that are not compressed, and for a result of more than MAX_STORED_TEXT_BYTES plus
-    `more`."""
+    Raises ValueError for bytes that are not compressed, and for a result of more than MAX_STORED_TEXT_BYTES plus `more`
+    bytes."""
     most = MAX_STORED_TEXT_BYTES + more
     unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
     try:
@@ -183,7 +183,7 @@ def unpacked_blocks(data: bytes) -> Blocks:
 # The runs of a batch have few different options, and comparing options takes as long as writing a run's events.
 @lru_cache(maxsize=256)
 def grading_text(grading: Grading) -> str | None:
-    """Return the grading options that differ from the first version's, as JSON; `None` if none differs."""
+    """Return the grading options that differ from the first version's options, as JSON; `None` if all are equal."""
     if grading == _ABSENT:
         return None
     absent, differing = asdict(_ABSENT), {}
@@ -250,9 +250,9 @@ class RunRedaction(Protocol):
     """The redaction of the runs of a batch before they are stored."""
 
     def search(self, run: FinishedRun) -> Search | None:
-        """Return a search for secrets in a run's JSON texts; `None` if every such run must be redacted.
+        """Return a function that searches a run's JSON for secrets; `None` if the run must be redacted in any case.
 
-        A run may be stored unchanged if the search finds nothing."""
+        A run in which the function finds nothing may be stored unchanged."""
 
     def redacted(self, run: FinishedRun) -> FinishedRun: ...
 
@@ -271,7 +271,8 @@ class NoRedaction:
 class SharedText:
     """A compressed text that several runs of a batch share.
 
-    `hash` is a hexadecimal SHA-256: of a block's compressed bytes, and of the content of other texts."""
+    `hash` is a hexadecimal SHA-256 hash. For a block, it is the hash of the compressed bytes; for other texts, the hash
+    of the content."""
 
     hash: str
     packed: bytes
@@ -279,11 +280,11 @@ class SharedText:
 
 @dataclass(frozen=True, slots=True)
 class PackedRun:
-    """A finished run in its stored form: its texts in a block, and its figures by column name.
+    """A finished run in its stored form.
 
-    `nth` is the run's place in the block, from 0. `tools` are the tools of the run's first event. `sample` is the text
-    with which the block was compressed. `facts` are the facts of the block's runs. Runs of a batch share blocks, tools,
-    samples and facts."""
+    `values` are the values of its row by column name. `block` has the texts of several runs, and `nth` is the run's
+    index in it. `tools` are the tools of the run's first event. `sample` is the zlib dictionary of the block. `facts`
+    are the facts of all runs in the block. Runs of a batch share blocks, tools, samples and facts."""
 
     run_id: str
     status: Status
@@ -296,7 +297,7 @@ class PackedRun:
 
     @property
     def shared(self) -> tuple[SharedText | None, ...]:
-        """The shared texts in the order of the columns: tools, sample, block, facts."""
+        """The shared texts in the order of the table's columns: tools, sample, block, facts."""
         return self.tools, self.sample, self.block, self.facts
 
     def unpacked_events(self) -> tuple[Event, ...]:
@@ -314,7 +315,7 @@ class PackedRun:
 
 
 def texts_in_block(data: bytes, sample: bytes = b"") -> list[str]:
-    """Decompress a block into the texts of its runs. `sample` must be the sample of the block's compression.
+    """Decompress a block into the texts of its runs. `sample` must be the zlib dictionary of the compression.
 
     Raises ValueError for damage."""
     return unpacked_block(data, sample).decode("utf-8", "surrogatepass").split(_BETWEEN_RUNS)
@@ -326,7 +327,7 @@ def unpacked_block(data: bytes, sample: bytes = b"") -> bytes:
 
 
 def facts_in_block(data: bytes) -> list[RunFacts | None]:
-    """Read the facts of a block's runs. `data` are decompressed facts.
+    """Return the facts of a block's runs from decompressed text; `None` for a run without stored facts.
 
     Raises ValueError for damage."""
     return list(map(facts_from_text, data.decode().split(_BETWEEN_RUNS)))
@@ -341,7 +342,7 @@ def texts_of_run(text: str) -> tuple[str, str]:
 
 
 class _SecretFoundError(Exception):
-    """A text may hold a secret. The run must be redacted before it is stored."""
+    """A run's text may contain a secret, so the run must be redacted before it is stored."""
 
 
 class _RunInBlock(NamedTuple):
@@ -376,16 +377,17 @@ class RunPacker:
     def packed(self, run: FinishedRun) -> PackedRun | None:
         """Redact and compress a single run.
 
-        `add` and `all_packed` do the same with many runs."""
+        Returns `None` if `add` returns False for the run. Use `add` and `all_packed` for many runs."""
         if not self.add(run):
             return None
         (packed,) = self.all_packed()
         return packed
 
     def add(self, run: FinishedRun) -> bool:
-        """Redact a run and put it into a block; `all_packed` completes the block.
+        """Redact a run and put it into the current block.
 
-        Returns false for a run that counts as never begun: it was stopped without a reason before its first event.
+        Returns False, without adding the run, if it was stopped before its first event and has no error. Such a run
+        counts as never begun.
 
         Raises TypeError, ValueError or RecursionError for a value that cannot be stored."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
@@ -408,7 +410,7 @@ class RunPacker:
         self._packed.append(run)
 
     def all_packed(self) -> list[PackedRun]:
-        """Return the runs added since the last call, in the order of their addition."""
+        """Compress the current block, and return the runs added since the last call, in order."""
         self._close_block()
         packed, self._packed = self._packed, []
         return packed
@@ -499,13 +501,13 @@ def _searched(chunks: Iterable[str], search: Search | None) -> Iterator[str]:
 
 
 def _beginnings(text: str) -> bytes:
-    """Return the beginnings of a run's events and of its outcome, as a sample."""
+    """Return the beginnings of a run's events and of its outcome, as the zlib dictionary for later blocks."""
     events, _, outcome = text.partition(_BEFORE_OUTCOME)
     return (events[:_BEGINNING] + outcome[:_BEGINNING]).encode("utf-8", "surrogatepass")
 
 
 def figure_values(figures: RunSummary) -> Mapping[str, object]:
-    """Return the figures of a run, keyed by column name of `runs`."""
+    """Return the figures of a run, such as its score, keyed by their columns in the table `runs`."""
     repaired = None
     if figures.repaired:
         repaired = compact_json(figures.repaired)
@@ -538,9 +540,9 @@ def case_texts_json(texts: CaseTexts) -> str:
 
 
 def case_texts_of(stored: object) -> CaseTexts:
-    """Return the case texts that were stored with a regrade.
+    """Return the case texts in a column of a regrade.
 
-    The result is empty for old files, which store something else there."""
+    The result is empty for histories of old versions, whose column has other content."""
     try:
         found = parsed_json(stored) if isinstance(stored, str) else None
     except ValueError:
@@ -562,7 +564,7 @@ def metrics_text(figures: RunSummary) -> str | None:
 
 
 def arguments_text(figures: RunSummary) -> str | None:
-    """Return the counts of calls with valid arguments by tool, as JSON; `None` if a run has none."""
+    """Return the counts of a run's calls with valid arguments, by tool, as JSON; `None` if the run has no counts."""
     counts = {tool: numbers for tool, *numbers in figures.tool_arguments}
     if counts:
         return compact_json(counts)

@@ -33,7 +33,7 @@ class NoSuchBatchError(HistoryError):
 
 
 class OtherFileError(HistoryError):
-    """The file is not a history. `what` is the message without its advice."""
+    """The file is not a history. `what` is the message without its advice to the user."""
 
     def __init__(self, what: str, way_out: str = "name another with --history") -> None:
         super().__init__(f"{what}: {way_out}")
@@ -58,7 +58,7 @@ class NewRun:
     """A planned run.
 
     `run_id` is the run's id in its events. `by` is the deciding grader, `None` for the grader that the case names.
-    `model_of_suite` means that the suite names the model."""
+    `model_of_suite` means that the suite names the model, not the person who runs it."""
 
     run_id: str
     file: SuiteFile
@@ -86,7 +86,7 @@ ANSWER_SETTINGS = ("provider", "model", "base_url", "params", "headers", "query"
 
 
 def settings_of_answers(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the settings of a batch that influence its runs and are equal on all machines."""
+    """Return those settings of a batch that influence its runs and do not depend on the machine."""
     asked: dict[str, JsonValue] = {}
     for kind in ("models", "judges"):
         asked[kind] = _reached(settings.get(kind))
@@ -116,11 +116,12 @@ _WORSE_BY: Final = 0.1
 
 @dataclass(frozen=True)
 class Until:
-    """The condition on which a batch stops early.
+    """The condition under which a batch stops early.
 
-    The `rule` compares models by an e-value after each case, compares models at a number of `looks`, or tests pass
-    rates against a gate. `seed` shuffled the runs. `gate` is the required pass rate, `None` for the gates of the
-    suites. `worse` is the pass rate treated as clearly too low. Both are from 0 to 1."""
+    The `rule` compares models by an e-value after each case, compares models at a fixed number of times (`looks`), or
+    tests pass rates against a gate. `seed` is the seed with which the runs were shuffled. `gate` is the required pass
+    rate, `None` for the gates of the suites. `worse` is the pass rate treated as clearly too low. Both are from 0 to
+    1."""
 
     rule: StopRule
     seed: int
@@ -140,7 +141,7 @@ class Until:
 
     @classmethod
     def of(cls, settings: Mapping[str, JsonValue]) -> Until | None:
-        """Read the early-stopping settings of a batch; `None` if it runs every case."""
+        """Read the early-stopping settings of a batch; `None` if the batch never stops early."""
         kept = settings.get("until")
         if not isinstance(kept, dict):
             return None
@@ -154,7 +155,7 @@ class Until:
         return cls(rule, seed, looks, _float_of(kept.get("gate")), _float_of(kept.get("worse")))
 
     def worse_than(self, gate: float) -> float:
-        """Return the pass rate treated as clearly below a gate: `worse`, or by default the gate minus 0.1."""
+        """Return the pass rate that counts as clearly below a gate: `worse`, or by default the gate minus 0.1."""
         if self.worse is not None:
             return self.worse
         # For a low gate, use half of the gate, because a fixed distance would give a rate of zero or less.
@@ -248,7 +249,8 @@ class MergedShards:
 class NewShard:
     """The plan of a shard.
 
-    It has the outline of all runs with its suites, and the places of the shard's own runs."""
+    `outline` describes all runs of the plan, and `files` are its suites. `places` are the positions of the shard's runs
+    in the plan."""
 
     places: tuple[int, ...]
     outline: Outline
@@ -260,8 +262,8 @@ class NewBatch:
     """A new batch.
 
     `started_at` is an ISO 8601 time. `settings` are the settings at the start, without secrets. `projects` maps each
-    suite's file to its project's folder. `uid` identifies the plan. The batch is the whole plan or, with `shard`, one
-    shard of it."""
+    suite's file to its project's folder. `uid` identifies the plan. With `shard`, the batch has only one shard of the
+    plan's runs."""
 
     kind: Kind
     started_at: str
@@ -274,7 +276,7 @@ class NewBatch:
 
     @property
     def places(self) -> Sequence[int]:
-        """The places of the batch's runs in the plan, in the order of `runs`."""
+        """The positions of the batch's runs in the plan, from 0, in the order of `runs`."""
         if self.shard is not None:
             return self.shard.places
         return range(len(self.runs))
@@ -308,9 +310,9 @@ class SuiteRef:
 
     @property
     def key(self) -> str:
-        """The absolute path of the suite's file. It identifies the suite in a history, as in `RunSummary`.
+        """The absolute path of the suite's file, which identifies the suite in a history.
 
-        Use the key only for look-ups, because the file has another path on another machine."""
+        Use the key only for look-ups in one history, because the file has another path on another machine."""
         return posixpath.join(self.project, self.path)
 
     @property
@@ -359,9 +361,9 @@ NAMED_AFTER = "named_after"
 class BatchRow:
     """A batch in the list of batches.
 
-    `number` identifies the batch, and so does a `name` that the user has given. `ended_at` is `None` while the batch is
-    running, and if it was interrupted. `damage` names the unreadable part of a damaged batch. Such a batch has no
-    parts, and can only be listed and removed."""
+    `number` identifies the batch. A `name`, which the user may give, identifies it too. `ended_at` is `None` while the
+    batch is running, and if it was interrupted. `damage` names the unreadable part of a damaged batch. A damaged batch
+    has no parts, and can only be listed and removed."""
 
     number: int
     name: str | None
@@ -381,7 +383,7 @@ class BatchRow:
 
     @property
     def shard(self) -> ShardRef | None:
-        """The batch's place in a plan that was divided into shards; `None` if the batch is no shard."""
+        """The shard of a plan that this batch is; `None` if the batch is not a shard."""
         return ShardRef.of_batch(self.settings)
 
     @property
@@ -391,7 +393,7 @@ class BatchRow:
 
     @property
     def named_after(self) -> int | None:
-        """The number of the batch that had this batch's name before; `None` if there was none."""
+        """The number of the batch from which this batch took its name; `None` if no batch had the name before."""
         return self._number(NAMED_AFTER)
 
     @property
@@ -408,7 +410,7 @@ class BatchRow:
 
     @property
     def min_score(self) -> float | None:
-        """The mean score (0..1) that all shards of the plan together must reach; `None` without such a limit."""
+        """The mean score (0..1) that all shards of the plan together must reach; `None` if there is no such gate."""
         demanded = self.settings.get("min_score")
         if isinstance(demanded, float) and 0 <= demanded <= 1:
             return demanded
@@ -466,8 +468,9 @@ class BatchRow:
 class RunRow:
     """A run of a batch.
 
-    `place` is its place in the plan, from 0. `figures` are its figures in the requested grading, `None` if the run
-    never finished. `by` is the deciding grader, `None` for the grader that the case names."""
+    `place` is the run's position in the plan, from 0. `figures` are its score, costs and times by the requested
+    grading, `None` if the run never finished. `by` is the deciding grader, `None` for the grader that the case
+    names."""
 
     id: int
     batch: int
@@ -497,7 +500,7 @@ class ModelUse(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """The number of runs that share a model and a status. `cost_usd` is their cost in US dollars, `None` if unknown."""
+    """The number of runs with one model and status. `cost_usd` is their total cost in US dollars, `None` if unknown."""
 
     model: str
     status: Status
@@ -506,7 +509,9 @@ class Tally(NamedTuple):
 
 
 class DatedPart(NamedTuple):
-    """A part of a batch, with the batch's number. `stops_early` means that the batch may stop early."""
+    """The results of one suite with one model, with the number of their batch.
+
+    `stops_early` means that the batch has a rule for early stopping."""
 
     batch: int
     part: BatchPart
@@ -514,17 +519,17 @@ class DatedPart(NamedTuple):
 
 
 class CaseName(NamedTuple):
-    """The id of a case, with one of its names."""
+    """The id of a case, and a name that the case had."""
 
     id: str
     name: str
 
 
 class CaseOutline(NamedTuple):
-    """A case of a batch, with the places of its first and last run in the plan.
+    """A case of a batch. `first` and `last` are the positions of its first and last run in the plan.
 
-    `ended` has the model and the status of each run, in the order of the plan. An unfinished run has the status `None`.
-    """
+    `ended` has the model and the status of each run, in the order of the plan. An unfinished run has the status
+    `None`."""
 
     suite: SuiteRef
     case_id: str
@@ -553,10 +558,10 @@ SameSuites = Mapping[str, str]
 
 
 def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameSuites:
-    """Map the suites of an earlier batch to the same suites of a later batch, by `SuiteRef.key`.
+    """Map the suites of an earlier batch to the same suites in a later batch. Keys and values are `SuiteRef.key`.
 
     Suites are the same if their paths in the project are equal, because the project folder differs between checkouts
-    and machines. If several suites of one batch share a path, they are the same only if their keys are equal."""
+    and machines. If several suites of one batch have the same path in different projects, the result omits them."""
     before, after = _alone(earlier), _alone(later)
     same = {}
     for path, key in before.items():
@@ -602,9 +607,9 @@ class OutlinedRun:
 class Outline:
     """The runs of a plan in order, in a form that is small enough to store with every shard.
 
-    `suites` are pairs of a suite's path in the project, with slashes, and its hash. `shapes` are the different sets of
-    runs that cases have. Each of `blocks` stands for successive cases with one suite and one shape: the index of the
-    suite, the index of the shape, and the pairs of case id and name."""
+    `suites` are pairs of a suite's path in the project, with slashes, and its hash. A shape is the list of runs of a
+    case; many cases have the same shape. A block describes successive cases of one suite and one shape. It has the
+    index of the suite, the index of the shape, and the id and name of each case."""
 
     suites: tuple[tuple[str, str], ...]
     shapes: tuple[Shape, ...]
@@ -627,7 +632,7 @@ class Outline:
     def read(cls, text: str) -> Outline:
         """Read an outline from its JSON text.
 
-        Raises ValueError for another version and for damage."""
+        Raises ValueError for an outline of another version and for damage."""
         try:
             content = parsed_json(text)
             if content["version"] != VERSION:
@@ -651,7 +656,7 @@ class Outline:
 
     @property
     def text(self) -> str:
-        """The outline as JSON. It is equal on all machines."""
+        """The outline as JSON, which is the same on all machines."""
         return compact_json({"version": VERSION, "suites": self.suites, "shapes": self.shapes, "blocks": self.blocks})
 
     @property
@@ -678,7 +683,7 @@ class Outline:
         return {part: len(ids) for part, ids in found.items()}
 
     def runs(self) -> Iterator[OutlinedRun]:
-        """Yield all runs in the order of their places."""
+        """Yield all runs in the order of the plan."""
         for suite, shape, cases in self.blocks:
             for case_id, name in cases:
                 for model, of_suite, by, first, count in self.shapes[shape]:
@@ -686,7 +691,7 @@ class Outline:
                         yield OutlinedRun(suite, case_id, name, model, of_suite, by, repeat)
 
     def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
-        """Return the id of a batch of this plan. It is equal on every machine that runs a shard of the plan.
+        """Return the id that all shards of a batch with this plan share, whichever machine runs them.
 
         `settings` are the settings that influence runs. `plan_id` distinguishes batches of the same plan."""
         what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class NewSuite:
-    """A suite of a new batch. `folder` is the stored form of its project's folder."""
+    """A suite of a new batch. `folder` is the folder of its project, in the form that the history stores."""
 
     def __init__(self, history: Path, file: SuiteFile, project: Path) -> None:
         self.folder = stored_folder(history, project)
@@ -52,7 +52,7 @@ class NewSuite:
 
     @cached_property
     def row(self) -> tuple[Any, ...]:
-        """The columns of the suite's row from `path` on.
+        """The values of the suite's row, from the column `path` on.
 
         They are computed once, because this takes seconds for a large suite."""
         file = self._file
@@ -76,9 +76,9 @@ class NewSuite:
 
 
 class NewPlan:
-    """The plan of a new batch: its parts and the rows of its suites.
+    """The plan of a new batch, ready to be written: its suites, and the numbers of runs of each suite and model.
 
-    Create this object before the transaction, because a large plan takes seconds."""
+    Create this object before the transaction, because this takes seconds for a large plan."""
 
     def __init__(self, connection: sqlite3.Connection, history: Path, batch: NewBatch) -> None:
         self.batch = batch
@@ -143,7 +143,7 @@ def planned_runs(connection: sqlite3.Connection, number: int) -> int:
 
 
 def plan_runs(connection: sqlite3.Connection, number: int, plan: NewPlan, start: int, end: int) -> None:
-    """Write the planned runs of a batch from index `start` to before index `end`."""
+    """Write the planned runs of a batch with the indices from `start` to `end` - 1."""
     connection.executemany(
         "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,"
         " run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -168,7 +168,7 @@ def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int]
 
 
 def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
-    """Mark a batch as running again, and return the time when it first began.
+    """Mark a batch as running again, and return the ISO 8601 time when it first began.
 
     Raises LookupError if there is no such batch."""
     row = connection.execute("SELECT started_at FROM batches WHERE id = ?", (number,)).fetchone()
@@ -224,9 +224,9 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
 
 
 def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments: object) -> None:
-    """Add the checked calls of a run to the counts of its part.
+    """Add the checked calls of a run to the counts of its suite and model in the batch.
 
-    `part` is batch, suite and model; `arguments` is the column of the run's row."""
+    `part` is batch, suite and model. `arguments` is the value of this column in the run's row."""
     if arguments is None:
         return
     counts = columns.tool_arguments(arguments)
@@ -246,7 +246,7 @@ COUNTED_OUTCOMES: Mapping[UserOutcome, str] = {"error": "user_errors", "gave up"
 
 
 def count_user_outcome(connection: sqlite3.Connection, part: tuple[Any, ...], outcome: object) -> None:
-    """Add the outcome of a run's user to the counts of its part: batch, suite and model."""
+    """Add the outcome of a conversation's user to the counts of a part: batch, suite and model."""
     for counted, column in COUNTED_OUTCOMES.items():
         if counted == outcome:
             connection.execute(
@@ -269,7 +269,8 @@ def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None)
 def insert_suite(connection: sqlite3.Connection, folder: str, row: Sequence[Any]) -> int:
     """Return the id of a suite in the history, after writing a missing suite.
 
-    `folder` is the stored form of its project's folder. `row` is path, hash, name, number of cases, text and blocks."""
+    `folder` is the folder of its project, in stored form. `row` is path, hash, name, number of cases, text, and the
+    positions of the cases in the text."""
     if (known := _known_suite(connection, folder, *row[:2])) is not None:
         return known
     added = connection.execute(
@@ -310,10 +311,10 @@ _Text = TypeVar("_Text")
 
 
 def values_in(table: str, column: str) -> str:
-    """Return a statement that selects the distinct values of a column, which must be the first column of an index.
+    """Return SQL that selects the distinct values of a column, without NULL, faster than `SELECT DISTINCT`.
 
-    For each value, the statement takes one step in the index, even if many rows have the value. SQLite's `SELECT
-    DISTINCT` would read all rows. NULL is left out."""
+    The column must be the first column of an index. For each value, the SQL takes one step in the index, even if many
+    rows have the value. SQLite's `SELECT DISTINCT` would read all rows."""
     return f"""
     WITH RECURSIVE each({column}) AS (
         SELECT min({column}) FROM {table}
@@ -323,7 +324,7 @@ def values_in(table: str, column: str) -> str:
 
 
 class RowReader:
-    """The part of a `History` that reads and validates rows."""
+    """The methods of `History` that read and validate rows."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -357,7 +358,7 @@ class RowReader:
     def _each_run(
         self, statement: str, values: Sequence[Any], damaged: ReportProblem | None = None
     ) -> Iterator[RunRow]:
-        """Yield the runs that a statement selects, all read at one moment."""
+        """Yield the runs that a statement selects, all from one state of the history."""
         with self._at_one_moment(), as_history_errors(self.file):
             for row in self._cursor(statement, values):
                 try:
@@ -401,7 +402,7 @@ class RowReader:
         return self._suites[id_]
 
     def _versions(self, key: str) -> list[int]:
-        """Return the row ids of all versions of a suite; `key` is a `SuiteRef.key`."""
+        """Return the row ids of all stored versions of a suite. `key` is a `SuiteRef.key`."""
         found: list[tuple[Any, ...]] = []
         # Projects are stored relative to the history if possible, but `key` is absolute. So the stored projects, which
         # are few, are resolved instead of all suites.
@@ -449,7 +450,7 @@ class RowReader:
         return self._shared_texts[id_]
 
     def _texts_of(self, row: Sequence[Any]) -> tuple[str, str]:
-        """Return the texts of a run's events and outcome. `row` has the columns in `TEXTS`.
+        """Return the texts of a run's events and of its outcome. `row` has the values of the columns in `TEXTS`.
 
         Raises ValueError if a text is missing or cannot be read."""
         events, outcome, sample_id, block, nth = row
@@ -470,7 +471,7 @@ class RowReader:
     def _rows(
         self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: Sequence[Any]
     ) -> list[list[Any]]:
-        """Return the validated rows that a statement selects. Errors describe the rows as `what`."""
+        """Return the validated rows that a statement selects. Messages of errors call the rows `what`."""
         found = self._stored(statement, values)
         with self._damage_of(what):
             return [columns.read(wanted, row) for row in found]
@@ -518,7 +519,7 @@ class RowReader:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """Raise DamagedError for values that SQLite accepts but that no history contains. `what` names the row."""
+        """Convert errors in reading a damaged value to DamagedError. `what` names the row in the message."""
         try:
             yield
         except DAMAGE as error:

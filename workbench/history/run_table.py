@@ -1,4 +1,4 @@
-"""Stores all runs of a batch in columns, so that memory can hold several hundred thousand runs."""
+"""Keeps the runs of a batch in memory in columns, which is compact enough for several hundred thousand runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes running batches into a history. The writer has its own thread, so a slow disk delays no run.
+"""Writes running batches into a history. The writer has its own thread, so that a slow disk does not delay runs.
 
 Runs that end at nearly the same time are committed together."""
 
@@ -44,9 +44,9 @@ MAX_PLANNED_PER_STEP = 5_000
 class BatchHandle:
     """A batch that is being recorded.
 
-    `number` is the batch's number in the history, `None` until the batch is written. `places` maps run ids to places in
-    the plan. `started_at` is the ISO 8601 time when the batch first began. `claim` keeps other programs from resuming
-    the batch. `resumed_by` is the command that resumes it."""
+    `number` is the batch's number in the history, `None` until the batch is written. `places` maps run ids to positions
+    in the plan. `started_at` is the ISO 8601 time when the batch first began. `claim` keeps other programs from
+    resuming the batch. `resumed_by` is the command that resumes it."""
 
     number: int | None = None
     places: dict[str, int] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class BatchHandle:
         self._written[place] = 1
 
     def mark_all_lost(self) -> None:
-        """Mark all runs as not stored, because their file is gone."""
+        """Mark all runs as not stored, because the file with them was removed."""
         self._written.clear()
 
     def release(self) -> None:
@@ -78,7 +78,7 @@ class BatchHandle:
 
 @dataclass(frozen=True)
 class BeginBatch:
-    """Write a new batch with its plan."""
+    """An entry for the writer: write a new batch with its plan."""
 
     handle: BatchHandle
     batch: NewBatch
@@ -86,14 +86,14 @@ class BeginBatch:
 
 @dataclass(frozen=True)
 class ResumeBatch:
-    """Reopen a batch that the history already has."""
+    """An entry for the writer: reopen a batch that the history already has."""
 
     handle: BatchHandle
 
 
 @dataclass(frozen=True)
 class WriteRun:
-    """Write a finished run."""
+    """An entry for the writer: write a finished run."""
 
     handle: BatchHandle
     run: PackedRun
@@ -101,7 +101,7 @@ class WriteRun:
 
 @dataclass(frozen=True)
 class EndBatch:
-    """Mark a batch as ended; `ended_at` is ISO 8601."""
+    """An entry for the writer: mark a batch as ended. `ended_at` is an ISO 8601 time."""
 
     handle: BatchHandle
     ended_at: str
@@ -114,7 +114,8 @@ class OpenHistory:
     """The file of a history to which batches are written. The file is opened on demand.
 
     The file may be damaged, removed or replaced while it is open. It is then opened or created again, and `report` is
-    called with a message. Batches that began here are written to the new file. Use this object on one thread."""
+    called with a message. Running batches are written to the new file from their beginning. Use this object on one
+    thread."""
 
     def __init__(self, file: Path, report: ReportProblem) -> None:
         self._file = file
@@ -131,7 +132,7 @@ class OpenHistory:
         """The numbers of runs that were written and then lost with a removed file."""
 
     def write(self, entries: Sequence[Entry]) -> None:
-        """Write one entry, or several runs, completely or not at all.
+        """Write one entry, or several finished runs, completely or not at all.
 
         Raises HistoryError if a later attempt may succeed. Other exceptions mean that no attempt can succeed."""
         try:
@@ -183,7 +184,7 @@ class OpenHistory:
                 raise TypeError("a batch must begin in its own transaction")
 
     def _begin(self, connection: sqlite3.Connection, handle: BatchHandle, batch: NewBatch) -> None:
-        """Write the plan of a batch in steps, between which other programs can write.
+        """Write the plan of a batch in steps, so that other programs can write in between.
 
         If a call fails, the next call continues after the last complete step."""
         plan = NewPlan(connection, self._file, batch)
@@ -242,7 +243,7 @@ class OpenHistory:
 def _as_value_error() -> Iterator[None]:
     """Convert SQLite's errors about a value to ValueError.
 
-    Such a value can never be stored; the file is not at fault."""
+    The same value would fail in every later attempt too."""
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
@@ -287,7 +288,7 @@ MAX_RUNS_PER_COMMIT = 512
 
 @dataclass(frozen=True)
 class _Done:
-    """A finished run, possibly compressed already, and the future of its caller."""
+    """A finished run, possibly compressed already. `settled` is the future that `write_run` returned."""
 
     handle: BatchHandle
     run: FinishedRun | PackedRun
@@ -297,9 +298,9 @@ class _Done:
 class HistoryWriter:
     """The writer of one history. It has its own thread and lasts until the program ends.
 
-    No failure stops a run. `report` is called once with each message, on the writer's thread. A failed entry is retried
-    with the next entry and at the end. Waiting entries are kept in memory, compressed. Any thread may use the writer.
-    """
+    A failure to write does not stop any run. `report` is called once with each message, on the writer's thread. A
+    failed entry is retried with the next entry and at the end. Unwritten entries stay in memory, compressed. Any thread
+    may use the writer."""
 
     def __init__(self, file: Path, report: ReportProblem) -> None:
         self.file = file
@@ -339,12 +340,10 @@ class HistoryWriter:
         return handle
 
     def resume(self, handle: BatchHandle, redaction: RunRedaction | None = None) -> None:
-        """Reopen a batch to record further runs.
+        """Reopen a batch to record further runs, and wait until the history stores that it is running.
 
-        Blocks until the reopening is written.
-
-        `handle` has the number of the batch and the places of the further runs, which `redaction` redacts. Raises
-        HistoryError if a program is running the batch, or if the history cannot be written."""
+        `handle` has the number of the batch and the positions of the further runs in the plan. `redaction` redacts
+        these runs. Raises HistoryError if a program is running the batch, or if the history cannot be written."""
         # Resuming waits for this write, because the missing runs serve only the history. If the write failed later,
         # they would be paid for in vain. In other cases, a failed write only loses the record of a run.
         if handle.claim is None and handle.number is not None:
@@ -367,9 +366,9 @@ class HistoryWriter:
 
         Call this method for all runs of one batch on one thread.
 
-        The future is done when the run is stored. It is also done when the history cannot be written at present,
-        because waiting would not help. A run that is not stored yet is lost if the program is killed. The future cannot
-        be cancelled."""
+        The returned future is done when the run is stored. It is also done while the history cannot be written, because
+        waiting would not help. A run that is not stored yet is lost if the program is killed. The future cannot be
+        cancelled."""
         settled: Future[None] = Future()
         settled.set_running_or_notify_cancel()  # a running future refuses to be cancelled
         if self._failed_at is not None or self._closing_at is not None:
@@ -396,7 +395,7 @@ class HistoryWriter:
     def close(self) -> bool:
         """Write the waiting entries, and return whether all of them were written.
 
-        Blocks for at most CLOSE_TIMEOUT_S. Harmless if repeated."""
+        Blocks for at most CLOSE_TIMEOUT_S. A second call has no effect."""
         if self._closing_at is None:
             self._closing_at = time.monotonic()
             self._enqueue(None)
@@ -428,7 +427,7 @@ class HistoryWriter:
             handle.release()
 
     def _take_entries(self) -> bool:
-        """Block for the next entry, take all queued entries, and return whether more may come."""
+        """Wait for the next entry, take all queued entries, and return False if the writer is being closed."""
         given = self._given.get()
         if isinstance(given, _Done):
             self._in_a_hurry.wait(GATHER_TIME_S)
@@ -454,7 +453,7 @@ class HistoryWriter:
         return given is not None
 
     def _release_waiting(self) -> None:
-        """Release the callers that wait for runs, which are either written or cannot be written at present."""
+        """Complete the futures of all recorded runs, which are either written or cannot be written at present."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
@@ -506,7 +505,7 @@ class HistoryWriter:
             self._settling.pop().set()
 
     def _next_entries(self) -> list[Entry]:
-        """Return the first waiting entry, or the first waiting runs if one commit can cover them."""
+        """Return the entries for the next commit: the first waiting runs together, or a single entry."""
         runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_RUNS_PER_COMMIT)))
         if len(runs) > 1 and not self._alone:
             return runs

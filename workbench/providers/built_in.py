@@ -1,4 +1,4 @@
-"""The built-in models, which need no endpoint: the offline model and replayed recordings."""
+"""The built-in models, which need no endpoint: the offline model, and models that replay recordings."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def is_built_in(name: str) -> bool:
 class BuiltInModels:
     """The built-in models of one batch.
 
-    `pace_ms` is the pause between two pieces of an answer of the offline model. With `own_pace`, recordings are played
-    at their recorded speed."""
+    `pace_ms` is the pause in milliseconds between two pieces of an answer of the offline model. With `own_pace`,
+    recordings are replayed at their recorded speed."""
 
     # The models are imported on first use: rapidfuzz, or the reader of recordings, would slow every start.
 
@@ -63,8 +63,8 @@ class BuiltInModels:
         """Return the built-in model for a run of a case.
 
         The path of a recording is relative to `folder`. Raises ModelError for an unknown name, and for a missing or
-        unreadable recording. Also raises ModelError if a folder has recordings of several models and the name chooses
-        none of them."""
+        unreadable recording. Also raises ModelError if a folder has recordings of several models and `name` does not
+        choose one of them."""
         if name == OFFLINE:
             return self._offline
         if name in PLANTED_MODELS:
@@ -101,9 +101,9 @@ class BuiltInModels:
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
-    """Split a model's name into the path of the recordings and the name of the recorded model.
+    """Split the name of a `replay:` model into the path of its recordings and the name of the recorded model.
 
-    The second name follows `#`, if there is one."""
+    The name of the recorded model follows `#`; it is `None` if there is no `#`."""
     from workbench.providers.model import ModelError  # the app's first screen needs the names alone
 
     path = name.removeprefix(REPLAY)

@@ -1,1 +1,1 @@
-"""Models at Azure OpenAI, Amazon Bedrock and Google Vertex, whose requests the vendors' own SDKs make."""
+"""Models at Azure OpenAI, Amazon Bedrock and Google Vertex. The vendors' SDKs build and sign the requests."""

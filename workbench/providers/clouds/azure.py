@@ -1,4 +1,4 @@
-"""Azure OpenAI by its v1 and its dated API, and Claude in Foundry, with a key or Entra ID."""
+"""Connects to Azure OpenAI (its v1 and dated APIs) and to Claude in Foundry, with a key or Entra ID."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _PATHS = {"chat": "/chat/completions", "responses": "/responses", "messages": "/
 async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a deployment at Azure.
 
-    `key` returns the key of the resource; it is `None` for Entra ID. `given` are the variables of an Entra ID
-    application. Raises ModelError."""
+    `key` returns the key of the Azure resource; it is `None` for Entra ID. `given` are the environment variables with
+    the credentials of an Entra ID application. Raises ModelError."""
     if key is not None:
         bearer, credentials = Bearer(key), None
     else:

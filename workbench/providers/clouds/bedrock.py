@@ -1,4 +1,4 @@
-"""Amazon Bedrock: Claude by signed requests and binary event streams, and OpenAI's APIs."""
+"""Connects to Amazon Bedrock: to Claude with signed requests and binary event streams, and to OpenAI's APIs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _PATHS = {"messages": "/v1/messages", "chat": "/chat/completions", "responses": 
 async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Bedrock.
 
-    `key` returns the bearer key; it is `None` for signed requests. `given` are the variables with the credentials for
-    signing. Raises ModelError."""
+    `key` returns the bearer key; it is `None` for signed requests. `given` are the environment variables with the
+    credentials for signing. Raises ModelError."""
     if key is not None:
         bearer = Bearer(key)
         await bearer.renew()
@@ -127,7 +127,7 @@ def _aws_errors() -> tuple[type[Exception], ...]:
 
 
 class _SigningKeys:
-    """The credentials for the next signature, as attributes with botocore's names."""
+    """The credentials for the next signature, as the attributes that botocore reads."""
 
     access_key = _UNUSED
     secret_key = _UNUSED

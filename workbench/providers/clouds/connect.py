@@ -1,4 +1,4 @@
-"""Connects models at clouds: imports the SDK of a model's cloud, and finds the credentials and the address."""
+"""Connects to models at clouds: imports the cloud's SDK, and finds the credentials and the address."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ async def signer_of(
 ) -> Signer:
     """Return the signer, which builds and signs the requests of a model at a cloud.
 
-    `key` returns the key. Other credentials are in the environment `variables`. Every request has the `headers` and the
-    `query`. Raises ModelError if the credentials cannot be used."""
+    `key` returns the API key, and `variables` has other credentials as environment variables. `headers` and `query` are
+    added to every request. Raises ModelError if the credentials cannot be used."""
     if spec.problem is not None or spec.place is None:
         raise ModelError(spec.problem or f"the address of {spec.name} is unknown")
     # An import takes up to two seconds and must not delay other runs.

@@ -1,4 +1,4 @@
-"""Credentials of clouds: fetched in a thread, renewed before they expire, and known as secrets."""
+"""Credentials of clouds. They are fetched in a thread, renewed before they expire, and redacted as secrets."""
 
 from __future__ import annotations
 
