@@ -1,4 +1,4 @@
-"""The known agents, which Workbench starts through the Agent Client Protocol (ACP), and their names as models."""
+"""The agents that Workbench can start through the Agent Client Protocol (ACP), and their names as models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class KnownAgent:
     """An agent that Workbench can start through the Agent Client Protocol.
 
     `variables` names the environment variables that the agent receives, such as keys. `mode` is the session mode in
-    which a person, not a model, answers the agent's permission requests. It is empty if that is the default mode."""
+    which the agent asks the client for permissions. It is empty if that is the agent's default mode."""
 
     name: AgentName
     command: tuple[str, ...]
@@ -36,9 +36,7 @@ class KnownAgent:
 
     @property
     def login_variables(self) -> tuple[str, ...]:
-        """The variables that can log the agent in, one of which must be set.
-
-        These are keys, tokens, and settings with an endpoint of the user's."""
+        """The environment variables with a key, a token or an endpoint. The agent needs one of them to log in."""
         ends = ("_KEY", "_TOKEN", "_CONTENT", "GENERIC_BASE_URL")
         return tuple(name for name in self.variables if name.endswith(ends))
 
@@ -104,7 +102,7 @@ def is_installed(agent: KnownAgent) -> bool:
 
 
 def installed_version(agent: KnownAgent) -> str:
-    """Return the version of an agent that npm installed, as its package states it; empty if unknown."""
+    """Return the version of an agent from its npm package, or "" if it is unknown."""
     program = shutil.which(agent.command[0])
     if program is None:
         return ""
@@ -120,14 +118,14 @@ def installed_version(agent: KnownAgent) -> str:
 
 
 def agent_named(model: str) -> KnownAgent | None:
-    """Return the agent with a name such as `agent:codex`; `None` if no known agent has that name."""
+    """Return the agent with a name such as `agent:codex`, or `None` if there is none."""
     if not model.startswith(AGENT):
         return None
     return KNOWN_AGENTS.get(model.removeprefix(AGENT))
 
 
 def unknown_agent(model: str) -> str | None:
-    """Return an error message for a name that begins with `agent:` but names no known agent; `None` for other names."""
+    """Return an error message if a name begins with `agent:` but names no known agent, otherwise `None`."""
     if not model.startswith(AGENT) or agent_named(model) is not None:
         return None
     return f"there is no agent {model.removeprefix(AGENT)!r}: there are {', '.join(KNOWN_AGENTS)}"

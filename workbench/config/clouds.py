@@ -1,7 +1,7 @@
 """Models at Azure OpenAI, Amazon Bedrock and Google Vertex: their settings, their addresses, and their credentials.
 
-Nothing here sends anything or imports an SDK, because the user's approval needs the address of a model and the source
-of its credentials first."""
+This module sends nothing and imports no SDK. The user must first see the address of a model and the source of its
+credentials, and approve them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ SourceKind = Literal[
 class Source:
     """Where the credentials of a model come from.
 
-    `text` describes the source for messages; it is empty if one variable holds the key. `variables` are the environment
+    `text` describes the source in messages. It is empty if one variable holds the key. `variables` are the environment
     variables that the cloud's SDK reads."""
 
     kind: SourceKind
@@ -95,10 +95,10 @@ KEY = Source("key")
 class CloudPlace:
     """The address and credentials of a model at a cloud, found from its settings and the environment.
 
-    `key_variable` is the variable that holds the key; it is `None` if the credentials come from another `source`. An
+    `key_variable` is the variable that holds the key, or `None` if the credentials come from another `source`. An
     empty `project` means the project of the credentials. `written_url` and `written_key` are the values in the
-    settings, which may differ from those in use. A `problem` says why the model cannot be used; the model's name is put
-    before it in messages."""
+    settings, which may differ from the values in use. `problem` says why the model cannot be used, as the end of a
+    sentence that begins with the model's name."""
 
     base_url: str = ""
     region: str = ""
@@ -119,9 +119,9 @@ _OTHER_PARTITION_PREFIXES = ("cn-", "eusc-", "us-iso", "eu-iso")
 
 
 def checked_label(text: str) -> str:
-    """Return the name of a region, a resource or a project.
+    """Return `text` unchanged if it is a valid name of a region, a resource or a project.
 
-    Raises ValueError for a text that could change the host or the path of an address."""
+    Raise ValueError for any other text, which could change the host or the path of an address."""
     # The SDKs put these names into addresses as they are: a region `evil.example/#` would send the credentials there.
     if not _LABEL.fullmatch(text):
         raise ValueError("may contain only the letters a to z, digits and '-', since it becomes part of the address")
@@ -129,27 +129,21 @@ def checked_label(text: str) -> str:
 
 
 def checked_aws_region(text: str) -> str:
-    """Return the name of an AWS region.
-
-    Raises ValueError for any other text."""
+    """Return `text` unchanged if it is the name of an AWS region. Raise ValueError for any other text."""
     if not _AWS_REGION.fullmatch(text):
         raise ValueError("must be a region of AWS, such as us-east-1")
     return text
 
 
 def checked_api_version(text: str) -> str:
-    """Return a version of Azure's API.
-
-    Raises ValueError for a text that is neither `v1` nor a date."""
+    """Return `text` unchanged if it is a version of Azure's API: `v1` or a date. Raise ValueError otherwise."""
     if not _API_VERSION.fullmatch(text):
         raise ValueError("must be 'v1' or a date such as 2025-04-01-preview")
     return text
 
 
 def checked_profile(text: str) -> str:
-    """Return the name of an AWS profile.
-
-    Raises ValueError for a text that cannot be such a name."""
+    """Return `text` unchanged if it can be the name of an AWS profile. Raise ValueError otherwise."""
     if not text or not text.isprintable() or text != text.strip() or "]" in text:
         raise ValueError("must be the name of a profile of the AWS configuration")
     return text
@@ -181,7 +175,7 @@ _VERTEX_HOST = late_pattern(
 def is_own_address(cloud: Cloud, url: str) -> bool:
     """Return whether an address belongs to a cloud's own hosts.
 
-    Only these hosts may receive the credentials of this machine."""
+    Only these hosts may receive the credentials that the cloud's SDK finds on this machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme != "https":

@@ -32,7 +32,7 @@ ACTED_ON = late_pattern(
 def visible(text: str) -> str:
     """Return a text with its control characters replaced by Unicode pictures.
 
-    Invisible and bidirectional characters become `<U+202E>`. Tabs and newlines stay."""
+    Invisible and bidirectional characters become their code points, such as `<U+202E>`. Tabs and newlines stay."""
     return ACTED_ON.sub(_picture, text)
 
 
@@ -52,14 +52,14 @@ def one_line(text: str) -> str:
 
 
 def model_label(model: str) -> str:
-    """Return the name of a model for lines. The offline model is marked as a baseline."""
+    """Return the name of a model for display. The offline model is marked as a baseline."""
     if model == "offline":
         return "offline (baseline)"
     return one_line(model)
 
 
 def widest_cells(texts: Iterable[str]) -> int:
-    """Return the width in terminal cells of the widest text, or 0 without texts. Each text is measured on one line."""
+    """Return the width of the widest text in terminal cells, or 0 if there are no texts. A text counts as one line."""
     return max((cell_len(one_line(text)) for text in texts), default=0)
 
 
@@ -81,7 +81,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def after(lead: str, text: str | None, end: str = "") -> str:
-    """Return a text between `lead` and `end`, such as `: why` or ` (why)`, or an empty text if there is none."""
+    """Return a text between `lead` and `end`, such as `: why` or ` (why)`. If the text is empty, return ""."""
     if not text:
         return ""
     return f"{lead}{text}{end}"

@@ -1,4 +1,4 @@
-"""ISO 8601 times of batches as people read them."""
+"""Conversion of the ISO 8601 times of batches to text for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.show.visible import one_line
 def local_time(at: str) -> str:
     """Return an ISO 8601 time as local time, such as `2026-11-22 14:03`.
 
-    Any other text is returned as by `one_line`."""
+    If `at` is not such a time, return it on one line."""
     try:
         return moment_text(datetime.fromisoformat(at).timestamp() * 1000)
     # A year beyond the range of the system's clock raises OverflowError or OSError.
@@ -28,9 +28,9 @@ def epoch_ms(at: str) -> float | None:
 
 
 def ago(at: str, now: datetime) -> str:
-    """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`.
+    """Return the age of an ISO 8601 time as `now`, `4 min ago`, `3 h ago` or `2 days ago`.
 
-    The text is empty beyond two weeks. `now` must have a time zone."""
+    Return "" for an age of more than two weeks. `now` must have a time zone."""
     at_ms = epoch_ms(at)
     if at_ms is None:
         return ""
@@ -56,9 +56,9 @@ def took_s(began: str, ended: str | None) -> float | None:
 
 
 def utc_time(at: str) -> str:
-    """Return an ISO 8601 time in UTC, such as `2026-11-22 14:03 UTC`, for pages that are read anywhere.
+    """Return an ISO 8601 time in UTC, such as `2026-11-22 14:03 UTC`, for pages that are read in any time zone.
 
-    Any other text is returned as by `one_line`."""
+    If `at` is not such a time, return it on one line."""
     try:
         return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except (ValueError, OverflowError):

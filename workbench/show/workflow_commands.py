@@ -1,7 +1,7 @@
-"""Workflow commands of GitHub Actions: annotations, and texts that cannot act as commands.
+"""Workflow commands of GitHub Actions: annotations, and the escaping of commands in other output.
 
 A runner obeys `::command::` at the start of a line, after blanks. It also obeys the old form `##[command]` anywhere in
-a line (`ActionCommand.cs` of actions/runner). A model's answer could contain either."""
+a line (`ActionCommand.cs` of actions/runner). A model's answer could contain either form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMAND = re.compile(r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(\s*):(?=:)")
 
 
 def inert(text: str) -> str:
-    """Return a text in which no line acts as a workflow command, because blanks are inserted into commands."""
+    """Return a text with blanks inserted into workflow commands, so that a runner does not obey them."""
     if "::" in text:
         text = _COMMAND.sub(r"\1\2: ", text)
     if "##[" in text:
@@ -27,7 +27,7 @@ def inert(text: str) -> str:
 
 
 def inert_json(text: str) -> str:
-    """Return a JSON text with the same values, in which nothing acts as a workflow command."""
+    """Escape workflow commands in a JSON text. Its values do not change."""
     # A line of JSON never begins with `::`, so only the old form matters. It can only be inside a string, where it is
     # escaped.
     return text.replace("##[", "##\\u005b")
@@ -36,8 +36,8 @@ def inert_json(text: str) -> str:
 def command(level: str, message: str, *, title: str, file: str | None = None, line: int | None = None) -> str:
     """Return a line of output that GitHub Actions reads as an annotation.
 
-    `level` is error, warning or notice. Without a `line`, or for a file outside the repository, the annotation belongs
-    to no file."""
+    `level` is error, warning or notice. The annotation names no file if `line` is `None` or the file is outside the
+    repository."""
     properties: dict[str, object] = {}
     if file is not None and line is not None and not is_outside(file):
         properties |= {"file": one_line(file), "line": line, "endLine": line}

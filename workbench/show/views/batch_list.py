@@ -274,8 +274,8 @@ def times_text(batch: BatchRow) -> str:
 def made_with(batch: BatchRow, agents: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Iterator[str]:
     """Yield the version and the settings of a batch, then the address and the parameters of each model.
 
-    `agents` are the names and versions of agents by model. A history from elsewhere may have a setting of an unexpected
-    type, which is omitted."""
+    `agents` has the names and versions of agents by model. A setting of an unexpected type is omitted, because another
+    program may have written the history."""
     settings = batch.settings
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
     at_a_time = settings.get("concurrency")
@@ -327,7 +327,7 @@ def _endpoint_lines(model: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def shard_lines(batch: BatchRow) -> Iterator[str]:
-    """Yield a text that names the shard that the batch is, or the shards that it was merged from."""
+    """Yield a line if the batch is a shard, or if it was merged from shards."""
     shard, merged = batch.shard, batch.merged
     if shard is not None:
         yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{after(', plan ', shard.plan_id)}")

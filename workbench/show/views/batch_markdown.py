@@ -1,7 +1,7 @@
 """A report on runs as GitHub Markdown, for pull requests and job summaries.
 
-The verdict is first, details are folded, and the report is cut to the size that GitHub accepts. Text from models, tools
-and suites has no effect as markup."""
+The verdict is first, details are folded, and the report is cut to the size that GitHub accepts. Markup in text from
+models, tools and suites is escaped."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
 def _run_issues(result: RunResult, grade: Grade, shown: Container[tuple[object, ...]]) -> Iterator[Issue]:
     """Yield the issues of a run, except those in `shown`.
 
-    Issues of a chain's failed steps have their own lines. Calls of steps that the chain never reached are omitted."""
+    Issues that say that a step failed, and missing calls of steps that were never reached, are omitted too."""
     never = set()
     for step in result.steps:
         if step.status is None:
@@ -272,14 +272,14 @@ def _run_issues(result: RunResult, grade: Grade, shown: Container[tuple[object, 
 
 
 def _issue_key(issue: Issue) -> tuple[object, ...]:
-    """Return a key for an issue that does not depend on its wording.
+    """Return a key by which the same mistake is recognised in the issues of a step and of the whole run.
 
-    A call that is wrong for its step may also be in the wrong order among all calls. Both issues have the same key."""
+    A call with the wrong tool in a step may be a call in the wrong order in the run, so both kinds have one key."""
     return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
-    """Return an issue on one line. The limit on its length is generous, because readers of a log need whole lines."""
+    """Return an issue on one line. Only very long lines are cut, because readers of a log need whole lines."""
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 

@@ -1,7 +1,7 @@
 """Models side by side: their cells, totals, errors and paired tests.
 
-`cell_line` makes the text of a cell, `verdict_line` that of one result of a pair, and `totals_rows` that of the totals.
-Reports and the app show the same texts."""
+`cell_line` makes the text of a cell, `verdict_line` makes the text of one result of a pair, and `totals_rows` makes the
+texts of totals. Reports and the app show these texts."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def result_line(comparison: Comparison) -> Line:
 
 
 def first_sentences(comparison: Comparison) -> Iterator[str]:
-    """Yield the most important test sentence about each pair of models."""
+    """Yield the most important sentence on the tests of each pair of models."""
     for pair in comparison.pairs:
         yield from islice(pair.found.sentences(one_line(pair.first), one_line(pair.second)), 1)
 
@@ -205,7 +205,7 @@ def _titles(comparison: Comparison) -> Titles:
 
 
 class CellRooms(NamedTuple):
-    """The widths of the parts of cells. All cells use the same widths, so that equal parts are aligned."""
+    """The widths of the parts of a cell, such as score and latency. All cells share them, so that parts are aligned."""
 
     digits: int
     """The number of digits of the cells' numbers of runs. 0 if each cell has one run."""
@@ -363,12 +363,12 @@ _RULES: dict[RepeatRule, str] = {"every": "every run", "last": "last run", "mean
 
 
 def rules_text(rules: Iterable[RepeatRule]) -> str:
-    """Return the rules for repeats in words. They decide when cases with several runs pass."""
+    """Return the rules for repeats in words. A rule decides whether a case with several runs passes."""
     return ", ".join(_RULES[rule] for rule in rules)
 
 
 def rule_line(rules: Sequence[RepeatRule]) -> str:
-    """Return a line that names and explains the rules for repeats, or an empty line without repeats."""
+    """Return a line that names and explains the rules for repeats, or "" if no case has several runs."""
     if not rules:
         return ""
     line = f"rule for repeats: {rules_text(rules)}"
@@ -406,10 +406,11 @@ def totals_rows(
 ) -> Iterator[TotalsRow]:
     """Yield the measures, each with its value for every model.
 
-    Counts that are 0 for all models are omitted. Without repeats, pass@k and pass^k are omitted. `cases` is the number
-    of compared cases. If a value covers fewer cases, their number follows the value. The Pareto front is computed from
-    `on_same_cases`, which is `None` while runs are in progress. Then there is no front, and only the pass rate shows
-    its number of cases."""
+    Counts that are 0 for all models are omitted, and so are pass@k and pass^k if no case has several runs. `cases` is
+    the number of compared cases. If a value covers fewer cases, their number follows the value.
+
+    The Pareto front is computed from `on_same_cases`. While runs are in progress, `on_same_cases` is `None`: the front
+    is then omitted, and only the pass rate shows the number of its cases."""
     # While runs are in progress, a number of cases after every value would make the values hard to find.
     all_cases = cases
     if on_same_cases is None:
@@ -508,7 +509,7 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
 
 
 def _covered_cases(rests_on: int, cases: int) -> str:
-    """Return the number of cases that a value covers, or an empty text if it covers all cases."""
+    """Return the number of cases that a value covers, such as ` (4 cases)`, or "" if it covers all cases."""
     if rests_on >= cases:
         return ""
     return f" ({counted(rests_on, 'case')})"
@@ -554,7 +555,9 @@ def _pass_at_k_rows(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 
 def _share_of_k(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
-    """Return the share for k runs. The number of cases follows if some have fewer graded runs."""
+    """Return a model's pass@k or pass^k.
+
+    If some cases have fewer than `k` graded runs, the number of others follows."""
     if k not in shares:
         return NOTHING
     share, cases = rate_text(shares[k]), totals.passing[k - 1].cases

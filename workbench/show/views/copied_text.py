@@ -35,7 +35,7 @@ _UNBROKEN = 200
 
 
 def copied_text(item: Item) -> tuple[str, str]:
-    """Return the text to copy for an item of a run, and its name for the notice after copying."""
+    """Return the text to copy for an item of a run, and a name for the text that the app shows after copying."""
     match item:
         case MessageItem() | TextItem():
             return item.text.text, "the text"

@@ -87,7 +87,7 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
 
 
 def causes_table(groups: Sequence[CauseNumbers], *, with_advice: bool = True) -> Table[CauseNumbers]:
-    """Return a table with a row for each cause. The advice is the row's note."""
+    """Return a table with a row for each cause. The advice is the remark on the row."""
     columns: list[Column[CauseNumbers]] = [
         Column("cause", lambda group: words(group.cause, "failed")),
         Column("runs", lambda group: words(often(group))),
@@ -108,7 +108,7 @@ def _pair_text(pair: ToolPair) -> str:
 
 
 def often(group: CauseNumbers) -> str:
-    """Return how often a cause occurs: `3 runs, the main cause of 2`, `2 runs, never the main cause`."""
+    """Return how often a cause occurs, such as `3 runs, the main cause of 2` or `2 runs, never the main cause`."""
     runs, main = counted(len(group.indices), "run"), len(group.main_indices)
     if main == len(group.indices):
         return runs
@@ -120,7 +120,7 @@ def often(group: CauseNumbers) -> str:
 def concerned(group: CauseNumbers) -> str:
     """Return the tool or parameter that a cause concerns most often, and the number of others.
 
-    The text is empty if there is none."""
+    Return "" if the cause concerns no tool."""
     if not group.subjects:
         return ""
     (subject, count), *others = group.subjects
@@ -142,9 +142,9 @@ def symptom_text(symptom: Symptom) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunNames:
-    """The names of failed runs in texts.
+    """The names by which texts refer to failed runs.
 
-    A name includes the suite (by path) if there are several suites, and the model if there are several models."""
+    A name includes the suite if there are several suites, and the model if there are several models."""
 
     suites: Mapping[str, str]
     with_suite: bool = True
@@ -205,7 +205,7 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
 
 
 def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield examples of a cause: the symptoms of some runs. Runs of a case with equal symptoms are one example."""
+    """Yield the symptoms of some runs as examples of a cause. Runs of a case with equal symptoms are one example."""
     yield heading("Examples")
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:MAX_EXAMPLES_FROM]:

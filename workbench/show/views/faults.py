@@ -43,7 +43,7 @@ _NOTHING = "(nothing)"
 def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
     """Yield the matrix of faults, then the trials in which a model did not react well.
 
-    The matrix has a row for each tool with a fault and a column for each model."""
+    The matrix has a row for each pair of a tool and a fault, and a column for each model."""
 
     def cell(row: tuple[str, FaultName, FaultDuration], column: int) -> Value:
         return cell_value(matrix.cell(row, matrix.models[column]))
@@ -102,7 +102,7 @@ def trial_section(each: FaultTrial) -> Section:
 
 
 def cell_value(tried: Sequence[FaultTrial]) -> Value:
-    """Return a cell of the matrix: the sign of its worst verdict, and all verdicts in words."""
+    """Return a cell of the matrix: the sign of the worst verdict of its trials, and their verdicts in words."""
     sign, role = verdict_sign(shown_verdict(tried))
     return words(f"{sign} {one_line(cell_words(tried))}", role)
 

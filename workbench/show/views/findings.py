@@ -133,7 +133,7 @@ def _rule(group: str, kind: str) -> str:
 
 
 def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[StaticFinding, str]]:
-    """Yield findings with fingerprints. Equal findings get different fingerprints, because they are numbered."""
+    """Yield each finding with its fingerprint. Equal findings are numbered, so that their fingerprints differ."""
     seen: Counter[tuple[str, ...]] = Counter()
     for finding in findings:
         identity = (finding.rule, finding.path, finding.subject)
@@ -161,7 +161,7 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield the pieces of a report as SARIF 2.1.0. Above GitHub's limit, it has only the worst findings."""
+    """Yield the pieces of a SARIF 2.1.0 report. If findings exceed GitHub's limit, the mildest are omitted."""
     order: tuple[Level, ...] = ("error", "warning", "note")
     # Sorting is stable, so findings of equal level keep their order.
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
@@ -192,7 +192,7 @@ def _sarif_result(finding: StaticFinding, fingerprint: str, rules: Sequence[str]
 
 
 def _artifact(path: str) -> dict[str, str]:
-    """Return where a file is, relative to the repository if the file is inside it."""
+    """Return the SARIF location of a file, relative to the repository if the file is inside it."""
     # Lazy import: few reports are SARIF.
     from urllib.parse import quote
 

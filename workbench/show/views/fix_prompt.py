@@ -1,6 +1,7 @@
 """A prompt that asks a coding agent to fix a failed run: the request, the result, and the allowed changes.
 
-Texts from users, models and tools are labelled as data. They are in fenced blocks that no such text can close."""
+Texts from users, models and tools are labelled as data. They stand in fenced blocks with fences longer than any fence
+in the texts, so that no text can end its block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates and aggregates of suites: demands on a batch, and the values that the batch reaches."""
+"""The gates and aggregates of a batch, with the values that its runs reached."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Demand(NamedTuple):
-    """A gate or an aggregate with the value that was reached, and remarks for the lines below.
+    """A gate or an aggregate as a line with the reached value, and further lines below it.
 
     `met` is `None` for an aggregate without gates."""
 
@@ -39,12 +39,12 @@ class Demand(NamedTuple):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The line of the demand, then its remarks, indented."""
+        """All lines. Those below the first are indented."""
         return (self.line, *indented(self.below, 2))
 
 
 def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *, with_model: bool) -> Iterator[Demand]:
-    """Yield a demand for each gate. With `with_model`, it names the gate's model."""
+    """Yield a line for each gate. With `with_model`, the line names the gate's model."""
     for gate in gates:
         measure = GATE_MEASURES[gate.measure]
         subject = measure.option
@@ -69,7 +69,7 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
 def aggregate_demands(
     aggregates: Iterable[AggregateResult], suite_names: Mapping[str, str], *, with_model: bool
 ) -> Iterator[Demand]:
-    """Yield a demand for each aggregate with its gates. With `with_model`, it names the aggregate's model."""
+    """Yield lines for each aggregate and its gates. With `with_model`, they name the aggregate's model."""
     for result in aggregates:
         subject = f"{result.name} of {suite_names.get(result.suite, result.suite)}"
         if with_model:
@@ -93,7 +93,7 @@ def demands(quality: Quality, suite_names: Mapping[str, str], *, with_model: boo
 
 
 def watched_text(gate: GateEarlyStop) -> str:
-    """Return the pass rate of a batch that may stop early, and whether its gate is decided."""
+    """Return what the sequential test of a gate decided, after how many cases, and how many runs that saved."""
     worse = demanded_text(gate.worse, is_rate=True)
     size = ""
     if gate.clusters is not None:

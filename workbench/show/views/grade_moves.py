@@ -28,7 +28,7 @@ class Move:
 
 
 def graded_text(result: RunResult | None) -> str:
-    """Return the status and the score: `failed 0.50`."""
+    """Return the status and the score of a result, such as `failed 0.50`."""
     if result is None:
         return "not graded"
     if result.grades:
@@ -37,7 +37,7 @@ def graded_text(result: RunResult | None) -> str:
 
 
 def moves_text(moves: Iterable[Move]) -> str:
-    """Return in words what changed when runs were graded again. The text is that of `MovesFold.text`."""
+    """Return in words how grades changed when runs were graded again, as `MovesFold.text` does."""
     fold = MovesFold()
     for move in moves:
         fold.add(move)
@@ -45,7 +45,7 @@ def moves_text(moves: Iterable[Move]) -> str:
 
 
 class MovesFold:
-    """A running summary of what changed when runs were graded again. It keeps no run in memory."""
+    """A running summary of how grades changed when runs were graded again. It keeps no run in memory."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class MovesFold:
         self._numbers = ""
 
     def add(self, move: Move) -> None:
-        """Add a result. Results that did not change do not count."""
+        """Count a run if its grade changed."""
         if move.moved:
             self._kinds[_kind(move)] += 1
             self._cases.add((move.after.suite, move.after.case_id))
@@ -62,10 +62,10 @@ class MovesFold:
 
     @property
     def text(self) -> str:
-        """The changes in words, most frequent first. Empty if nothing changed.
+        """The changes in words, most frequent first, or "" if nothing changed.
 
-        Examples: `15 runs: 12 passed → failed, 3 scores higher`; for a single kind `4 runs of 2 cases: failed →
-        warned`; for a single score `score 0.85 → 0.92`."""
+        Examples: `15 runs: 12 passed → failed, 3 scores higher`, or `4 runs of 2 cases: failed → warned`. If only the
+        score of one run changed: `score 0.85 → 0.92`."""
         moved = self._kinds.total()
         if not moved or (moved == 1 and self._numbers):
             return self._numbers
@@ -101,7 +101,9 @@ def _kind(move: Move) -> str:
 
 
 def _numbers(move: Move) -> str:
-    """Return both scores of a run whose score alone changed, if two decimals show it, or else an empty text."""
+    """Return the scores of a run before and after, such as `score 0.85 → 0.92`.
+
+    Return "" if the status changed too, or if both scores are equal when rounded."""
     before = move.before
     if before is None or before.status != move.after.status:
         return ""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def issue_text(issue: Issue) -> str:
-    """Return an issue in words: `kind: where: expected …, got … (why)`. Missing parts are omitted."""
+    """Return an issue in words, as `kind: where: expected …, got … (why)`. Missing parts are omitted."""
     remarks = [_why(issue)]
     if issue.decides:
         remarks.append("this alone fails the case")
@@ -38,7 +38,7 @@ def issue_text(issue: Issue) -> str:
 
 
 def issue_note(issue: Issue) -> str:
-    """Return an issue in words for places that already show its call and argument."""
+    """Return an issue in words, without its call and argument, for places that show these already."""
     place = None
     # A schema may refuse a value deep inside an argument, so the message gives the place.
     if issue.kind == "schema violation":
@@ -52,7 +52,7 @@ def _issue_line(issue: Issue, place: str | None, remarks: Sequence[str]) -> str:
 
 
 def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
-    """Return an issue after its sign. Set `at_call` where the issue's call and argument are already visible."""
+    """Return an issue in words with a sign. With `at_call`, its call and argument are omitted."""
     status, text = Status.WARNED, issue_text
     if issue.decides:
         status = Status.FAILED
@@ -62,7 +62,7 @@ def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
 
 
 def _why(issue: Issue) -> str:
-    """Return the reason of an issue, or an empty text if its kind and both calls already say the same."""
+    """Return the reason of an issue. It is shortened if the line already names the expected and the called tool."""
     # The line already names the expected tool and the called one.
     if issue.kind == "wrong tool" and issue.expected and issue.got:
         return issue._replace(why="").reason
@@ -80,12 +80,12 @@ def issue_place(issue: Issue) -> str:
 
 
 def issue_facts(issue: Issue) -> str:
-    """Return the expected and the actual value: `expected 5..40, got 60`."""
+    """Return the expected and the actual value of an issue, such as `expected 5..40, got 60`."""
     return expected_and_got(issue.expected, issue.got)
 
 
 def expected_and_got(expected: str | None, got: str | None) -> str:
-    """Return `expected 5..40, got 60`. A part that is `None` is left out."""
+    """Return a text such as `expected 5..40, got 60`. A value that is `None` is omitted."""
     facts: list[str] = []
     if expected is not None:
         facts.append(f"expected {expected}")
@@ -95,7 +95,7 @@ def expected_and_got(expected: str | None, got: str | None) -> str:
 
 
 def verdict(status: Status, score: float | None) -> Line:
-    """Return a status with its score: `✓ passed 1.00`."""
+    """Return a status with its sign and the score, such as `✓ passed 1.00`."""
     shown = after(" ", score_text(score, ""))
     return (Span(f"{status.sign} {status}", status.role), Span(shown, "strong"))
 
@@ -127,7 +127,7 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 def is_doubt(issue: Issue, result: RunResult) -> bool:
     """Return whether an issue is worth a look even though the run passed.
 
-    This is true of invalid calls, of calls that a real server answered with an error, and of a user who gave up."""
+    Such issues are invalid calls, calls that a real server answered with an error, and a simulated user who gave up."""
     if issue.kind in ("schema violation", "broken arguments", "user gave up"):
         return True
     if issue.kind != "tool error" or issue.call is None:
@@ -152,7 +152,7 @@ def doubts(result: RunResult) -> list[str]:
 def why_passed(result: RunResult) -> str:
     """Return why a run with issues did not fail: its score, and the threshold that the score meets.
 
-    The text is empty for other runs."""
+    Return "" for a run that failed or has no issues."""
     grade = result.grade
     if grade is None or grade.score is None or not result.passed:
         return ""
@@ -166,9 +166,9 @@ def why_passed(result: RunResult) -> str:
 
 
 def note_of_step(step: StepGrade, steps: int, *, brief: bool = False) -> Note:
-    """Return the grade of a step among `steps`: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`.
+    """Return the grade of a step, such as `✓ step 1  1.00  right: tool 1.00, arguments 1.00`.
 
-    `brief` omits the reason of a step that passed."""
+    `steps` is the number of steps. `brief` omits the reason of a step that passed."""
     text = f"step {step.step:>{len(str(steps))}}  {score_text(step.score, f'{NOTHING:>4}')}"
     if not brief or step.status != Status.PASSED:
         text += f"  {one_line(step.why)}"
@@ -201,9 +201,9 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 
 
 def metric_text(metric: Metric) -> str:
-    """Return the value of a named check on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`.
+    """Return the value of a named check on one line, such as `polite 0.75 (4 on 1..5), expected …: why`.
 
-    If the check does not hold, the remaining facts are in its issue."""
+    If the check failed, the expected value and the reason are omitted, because its issue has them."""
     value = f"{metric.name} {score_text(metric.value)}"
     if metric.about is not None:
         return one_line(f"{value} ({metric.about})")
@@ -215,7 +215,7 @@ def metric_text(metric: Metric) -> str:
 
 
 def note_of_metric(metric: Metric) -> Note:
-    """Return the value of a named check after the sign of the check."""
+    """Return the value of a named check, with the sign for passed or failed."""
     status = passed_if(metric.holds)
     return Note(status.sign, metric_text(metric), status.role)
 
@@ -286,7 +286,7 @@ def issue_lines(run: RunResult) -> list[str]:
 
 
 def expected_lines(case: Case, grade: Grade | None) -> list[str]:
-    """Return the calls that a case expects, with the grade's descriptions of the argument checks."""
+    """Return the calls that a case expects, as lines. The checks of arguments are worded as in the grade."""
     # Lazy import: the writers of reports load this module, and show no expected calls.
     from workbench.grading.pairing_issues import call_notes
 
@@ -315,7 +315,7 @@ DISAGREE = GLYPHS.disagree
 
 
 def note_of_grade(grade: Grade) -> Note:
-    """Return a grade as a sign and its status, or a note that the grader does not apply."""
+    """Return the sign and the word for a grade: its status, or `not applicable`."""
     if grade.verdict == NOT_APPLICABLE:
         return Note(GLYPHS.skipped, "not applicable")
     status = grade.status or grade.verdict
@@ -341,7 +341,7 @@ def _grade_text(grade: Grade) -> str:
 
 
 def parts_line(grade: Grade) -> str | None:
-    """Return the parts of a grade's score in the words of its grader, or `None` without a score."""
+    """Return the partial scores that make up a grade's score, worded by its grader, or `None` without a score."""
     if grade.score is None:
         return None
     parts = " · ".join(TRAITS[grade.grader].parts(grade))
@@ -349,7 +349,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Return a line with the deciding graders, and on how many runs other graders disagree."""
+    """Return a line that names the deciding graders and counts the runs on which graders disagree."""
     deciders = Counter(filter(None, (result.grader for result in results)))
     names = [*deciders]
     if len(deciders) > 1:

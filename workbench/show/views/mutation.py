@@ -1,4 +1,6 @@
-"""Results of mutated tools for each model: survivors, the curve over decoys, and cases that detect no mutant."""
+"""Results of mutation testing of tools, for each model.
+
+They are the undetected mutants, the pass rate by number of decoy tools, and the cases that detect no mutant."""
 
 from __future__ import annotations
 

@@ -32,9 +32,7 @@ _WORTH_A_WORD_S = 2.0
 
 @dataclass
 class _OfModel:
-    """The counts of one model's runs.
-
-    `made` counts the runs that took time in this process, without runs that had ended earlier."""
+    """The counts of one model's runs. `made` excludes runs that ended before the batch was resumed."""
 
     planned: int = 0
     done: int = 0
@@ -45,9 +43,7 @@ class _OfModel:
 
 @dataclass
 class Progress:
-    """The counts of a running batch.
-
-    Times are in seconds, and all of one clock."""
+    """The counts of a running batch. All times are seconds on one clock, which the caller chooses."""
 
     statuses: Counter[Status] = field(default_factory=Counter)
     cost_usd: float = 0.0
@@ -65,7 +61,7 @@ class Progress:
     """The requests in flight by run, oldest first."""
 
     def plan(self, models: Iterable[str]) -> None:
-        """Add planned runs, one for each name of a model."""
+        """Add planned runs. `models` has the model of each run."""
         for model in models:
             self._models.setdefault(model, _OfModel()).planned += 1
 
@@ -84,14 +80,14 @@ class Progress:
                 of_model.began_s = now_s
 
     def waits(self, run_id: str, *, waits: bool) -> None:
-        """Record whether a run is waiting until it may repeat a request."""
+        """Record whether a run is waiting for the retry of a failed request."""
         if waits:
             self._waiting.add(run_id)
         else:
             self._waiting.discard(run_id)
 
     def starts_up(self, number: int, words: str, *, over: bool) -> None:
-        """Record that a server or a model is starting or has started."""
+        """Record that a server or a model is starting or, with `over`, that its start has ended."""
         if over:
             self.starting.pop(number, None)
         else:
@@ -100,7 +96,7 @@ class Progress:
     def ended(
         self, run_id: str, model: str, status: Status, cost_usd: float | None, user_usd: float | None = 0.0
     ) -> None:
-        """Count a finished run. `user_usd` is the cost of the model that played its user."""
+        """Count a finished run. `user_usd` is the cost of the model that simulated its user."""
         of_model = self._models[model]
         self._waiting.discard(run_id)
         self.awaited.pop(run_id, None)
@@ -125,7 +121,7 @@ class Progress:
 
     @property
     def waiting(self) -> int:
-        """The number of running runs that are waiting until they may repeat a request."""
+        """The number of runs that are waiting for the retry of a failed request."""
         # A run may begin to wait before it counts as running.
         return len(self._waiting & self._under_way)
 
@@ -139,7 +135,7 @@ class Progress:
 
     @property
     def by_model(self) -> dict[str, tuple[int, int]]:
-        """The numbers of finished and of planned runs, by model."""
+        """For each model, the number of finished runs and the number of planned runs."""
         return {name: (model.done, model.planned) for name, model in self._models.items()}
 
     def left_s(self, now_s: float) -> float | None:
@@ -227,14 +223,14 @@ def _done(done: int, planned: int) -> str:
 
 
 def waiting_text(runs: int) -> str:
-    """Return the number of waiting runs as text, to follow the number of running ones: `, 4 of them waiting`."""
+    """Return a suffix such as `, 4 of them waiting` for the number of running runs, or "" if no run is waiting."""
     if runs:
         return f", {count_text(runs)} of them waiting"
     return ""
 
 
 def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
-    """Return the known cost of runs. A mark shows that other runs have an unknown cost: `$0.25 + ?`."""
+    """Return the known cost of runs. If some runs have an unknown cost, a mark is added, as in `$0.25 + ?`."""
     cost = cost_text(cost_usd)
     if has_unknown:
         cost += " + ?"
@@ -242,7 +238,7 @@ def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
 
 
 def starting_text(each: Iterable[str]) -> str:
-    """Return a text that names the servers and models that are starting: `starting server weather and 2 others`."""
+    """Return a text on the servers and models that are starting, such as `starting server weather and 2 others`."""
     first, *others = each
     text = one_line(first)
     if others:

@@ -1,4 +1,4 @@
-"""The results that published systems would report for a batch."""
+"""The results that published benchmarks would report for a batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.show.visible import one_line
 def published_lines(
     results: Sequence[RunResult], suite_names: Mapping[str, str], *, with_details: bool
 ) -> Iterator[Line]:
-    """Yield a muted line for each suite and model. With `with_details`, add the published system's full report."""
+    """Yield the benchmark's result for each suite and model. With `with_details`, add its full report."""
     if len(results) > MAX_DOCUMENT_RUNS:
         why = f"the reports of published systems are left out above {counted(MAX_DOCUMENT_RUNS, 'run')}"
         yield line_of(f"  {why}", "muted")

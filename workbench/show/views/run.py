@@ -1,4 +1,4 @@
-"""Runs of the history: one run step by step, and the moves of a regrade."""
+"""Runs of the history: one run step by step, and the changes of grades by a regrade."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Pai
 
 
 class MovedRuns:
-    """A running list of the runs whose grade changed, or that could not be regraded."""
+    """A list of the runs whose grade changed or that could not be regraded. Runs are added one at a time."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
@@ -59,7 +59,7 @@ class MovedRuns:
             self._kept.add(f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}")
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each of these runs up to a limit, then how many grades changed in each way."""
+        """Yield a line for each run in the list, up to a limit, then how many grades changed in each way."""
         yield from self._moved.lines()
         yield from self._kept.lines()
         yield f"  {self._moves.text or 'no grade changed'}"

@@ -1,4 +1,4 @@
-"""The grade of a run, shown at its items: verdicts at calls, missing calls between them, the result at the end."""
+"""The grade of a run among its items: verdicts at calls, missing calls between them, and the result at the end."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def missing_calls(
     outcome: int,
     steps: Mapping[int, int],
 ) -> list[tuple[int, MissingItem]]:
-    """Return the missing calls of a run in order. Each has the index of the item that follows it.
+    """Return the missing calls of a run in order, each with the index of the item before which it is shown.
 
-    `calls` are the indices of the run's calls, and each call's result is the next item. `outcome` is the index of the
-    run's end. `steps` maps each step of a chain to the index of the item before which the step ends."""
+    `calls` has the indices of call items. The item after a call is its result. `outcome` is the index of the last item,
+    the run's outcome. `steps` maps each step of a chain to the index of the item that follows the step."""
     by_expected: dict[int, CallPairing] = {}
     lost: set[int] = set()
     met: dict[int, int] = {}
@@ -88,10 +88,11 @@ def missing_calls(
 
 
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
-    """Return the index of the item before which an expected call is shown as missing.
+    """Return the index of the item before which a missing call is shown.
 
-    This is the next call of the sequence that the model made. Without such a call, it is the item after the previous
-    call of the sequence, or else `end`."""
+    In a sequence, that is the next expected call that the model made. If it made none, it is the item after the
+    previous expected call and its result. If there is none either, or no sequence, it is `end`. `met` maps an expected
+    call that was made to its item."""
     position = _position(expected, index)
     if position is None:
         return end
@@ -112,9 +113,9 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
 
 
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
-    """Return the position of an expected call in the ordered sequence, or `None` if the case has no sequence.
+    """Return the position of an expected call in an ordered sequence, or `None` if it is not in a sequence.
 
-    If the case does not have the call, its position is its index."""
+    A grade may be older than the case. The position of a call that the case no longer has is its index."""
     if index >= len(expected):
         return index
     place = expected[index][0]
@@ -132,9 +133,9 @@ def put_grade(
     first: bool,
     final: FinalTable | None = None,
 ) -> None:
-    """Show a grade in place of the earlier grade. `first` is true if there is no earlier grade.
+    """Show a grade at the items of a run, and remove the earlier grade unless this is the `first`.
 
-    `former` is the original result of a regraded run."""
+    `former` is the original result of a regraded run. `final` has the requirements on the final state."""
     outcome = run.end()
     if (asked := run.request()) is not None:
         asked.over = True
@@ -195,7 +196,7 @@ def put_grade(
 
 
 def _mark_states(run: RunItems, result: RunResult) -> None:
-    """Mark each call that the suite made after the run as right or wrong, depending on its result."""
+    """Mark whether the result of each call that the suite made after the run is as expected."""
     wrong = [issue.why for issue in result.issues if issue.kind == "final state" and issue.decides]
     for index, item in enumerate(run.items):
         if not isinstance(item, SuiteCallItem) or item.call.stage != "final":
@@ -210,7 +211,7 @@ def _mark_states(run: RunItems, result: RunResult) -> None:
 
 
 def _after_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
-    """Return missing calls. Those at the end of a fork's replayed part move behind the fork."""
+    """Return missing calls with those at the end of a fork's replayed part moved behind the place of the fork."""
     fork = None
     for index, item in enumerate(run.items):
         if isinstance(item, ForkItem):
@@ -238,12 +239,12 @@ def _by_call(issues: Iterable[Issue]) -> Mapping[int | None, tuple[Issue, ...]]:
 
 
 def _issue_key(issue: Issue) -> tuple[object, ...]:
-    """Return a key for an issue. The issue of a step and the same issue of the whole run have equal keys."""
+    """Return a key by which the same issue is recognised in the grades of a step and of the whole run."""
     return issue.kind, issue.call, issue.argument
 
 
 class _Steps:
-    """The grades of a chain's steps, looked up by call. Other cases have none."""
+    """The grades of a chain's steps, looked up by call. It is empty for a case that is not a chain."""
 
     def __init__(self, run: RunItems, result: RunResult) -> None:
         self._run = run
@@ -254,9 +255,10 @@ class _Steps:
     def notes_at(
         self, place: int, issues: tuple[Issue, ...], pairing: CallPairing | None
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
-        """Return the issues and verdicts to show at a call. `issues` and `pairing` are those of the whole run.
+        """Return the issues and the argument verdicts to show at the call with the index `place`.
 
-        A step's issues and verdicts replace them if the step has issues at the call or pairs the call differently."""
+        `issues` and `pairing` come from the grade of the whole run. The grade of the call's step takes precedence if it
+        has issues or pairs the call with another expected call."""
         verdicts: tuple[ArgumentVerdict, ...] = ()
         wanted, other_tool = None, False
         if pairing is not None:
@@ -277,7 +279,7 @@ class _Steps:
     def lost(
         self, pairings: Sequence[CallPairing], issues: Sequence[Issue]
     ) -> tuple[Sequence[CallPairing], Sequence[Issue]]:
-        """Return the pairings and issues of missing calls. In a chain, return those of its steps."""
+        """Return the pairings and issues in which to look for missing calls: in a chain, those of its steps."""
         if not self._grades:
             return pairings, issues
         own = [issue for issue in self._issues[None] if issue.kind == "missing call"]
@@ -289,7 +291,7 @@ class _Steps:
         return unmet, own
 
     def reports(self, issue: Issue) -> bool:
-        """Return whether the issue is shown at a step, or belongs to a step that was never reached."""
+        """Return whether an issue of the run need not be shown again, because its step failed or was never reached."""
         if issue.expected_call is None:
             return False
         step = self._by_expected.get(issue.expected_call)
@@ -307,7 +309,7 @@ class _Steps:
 
 
 def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
-    """Attach each step's grade to the step's heading. Return the index of the item before which each step ends."""
+    """Show each step's grade at the step's heading. Return, for each step, the index of the item that follows it."""
     grades = {grade.step: grade for grade in result.steps}
     ends: dict[int, int] = {}
     if not grades:
@@ -328,7 +330,7 @@ def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
 
 
 def _remove_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
-    """Remove the missing calls. Return each with the index that its next item has after the removal."""
+    """Remove the missing calls. Return each with the index of the item that followed it, counted after removal."""
     taken: list[tuple[int, MissingItem]] = []
     for index in range(len(run.items) - 1, -1, -1):
         item: Item = run.items[index]

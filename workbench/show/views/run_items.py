@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class MessageItem:
     """A message before a request.
 
-    `number` counts the shown messages and answers, and is `None` for a system prompt. `by_hand` is true if the user
-    added the message while the run was held. `source` names the origin of a message by a conversation's user. `refused`
-    are the messages that were not sent before this message."""
+    `number` counts the shown messages and answers. It is `None` for a system prompt. `by_hand` is true if a person
+    added the message while the run was paused. `source` says where a message of a simulated user came from, and
+    `refused` has the simulated user's earlier attempts, which broke a rule and were not sent."""
 
     role: str
     text: GrowingText
@@ -59,7 +59,7 @@ class ToolsItem:
 
 @dataclass(slots=True)
 class NoticeItem:
-    """A deviation from the suite or, with `waits`, a delay of the next request. `quiet` marks an ordinary event."""
+    """A deviation from the suite or, with `waits`, a delay of the next request. `quiet` makes it inconspicuous."""
 
     text: str
     waits: bool = False
@@ -78,7 +78,7 @@ class SuiteCallItem:
 
 @dataclass(slots=True)
 class ServerRequestItem:
-    """A request from a server during a call, with the reply."""
+    """A request that an MCP server sent to the client during a call, with the reply."""
 
     asked: ServerAsked
     held: str | None = None
@@ -90,8 +90,9 @@ class ServerRequestItem:
 class StepItem:
     """The beginning of a step of a chain.
 
-    `of` is the number of steps, if known. `step` is `None` for the final request after the last step. `unprompted` is
-    true if the step has no system prompt although other steps have one. `grade` is set once the run is graded."""
+    `of` is the number of steps, if known. `step` is `None` for the request of the final answer, after the last step.
+    `unprompted` is true if the step has no system prompt although other steps have one. `grade` is set once the run
+    is graded."""
 
     step: int | None
     of: int | None = None
@@ -107,10 +108,10 @@ class StepItem:
 
 @dataclass(slots=True)
 class HoldItem:
-    """A place before the request of a round, where the run can be held.
+    """A place before the request of a round, where the run is paused while `why` is set.
 
-    The run is held there while `why` is set. `request` is the request or the reason why it cannot be sent, if known.
-    `said` is the message of a conversation's user that is sent first when the run continues."""
+    `request` is the request, or the reason why it cannot be sent, if known. `said` is a message of the simulated user
+    that the request will contain."""
 
     round: int
     why: str | None
@@ -122,8 +123,8 @@ class HoldItem:
 class ForkItem:
     """The place where a fork begins to differ from its origin.
 
-    `difference` is the first difference, once known. `origin` names the original run. It is empty if only the event is
-    known."""
+    `difference` describes the first difference, once known. `origin` names the original run, or is empty if the name
+    is unknown."""
 
     fork: Forked
     origin: str = ""
@@ -132,11 +133,11 @@ class ForkItem:
 
 @dataclass(slots=True)
 class RoundItem:
-    """A model request. It is in flight until `response` or the end of the run arrives.
+    """A model request. It is in flight until `response` is set or the run ends (`over`).
 
-    `begun` is true once a part of the answer has arrived. Until then, `awaited` is the progress of the request, and
-    `now_s` the current time on the run's clock, if known. `retry` is set while the request waits to be repeated at
-    `retry_at`. `replayed` is true if the request was copied from the origin of a fork."""
+    `begun` is true once a part of the answer has arrived. Until then, `awaited` has the progress of the request, and
+    `now_s` the current time on the run's clock, if known. `retry` is set while the request waits for its retry at
+    `retry_at`. `replayed` is true if a fork copied the request from its original run."""
 
     number: int
     round: int
@@ -153,7 +154,7 @@ class RoundItem:
 
 @dataclass(slots=True)
 class SupersededItem:
-    """An answer that a later one replaced, with the items that showed it. The first item is the round's item."""
+    """An answer that was replaced when the user regenerated it. `items` begins with the request's item."""
 
     round: int
     number: int
@@ -174,8 +175,8 @@ class TextItem:
 class CallItem:
     """A tool call. Once the run is graded, it has verdicts and issues.
 
-    `index` is the call's position among the run's calls, or `None` for a call that is only shown. `edited` are
-    arguments that the user replaced. `held` is the reason why the run is held before the call."""
+    `index` is the call's index among the run's calls, or `None` for a call that is shown but not graded. `edited` has
+    the arguments that the user put in place of the model's. `held` says why the run is paused before the call."""
 
     call_id: str
     tool: str
@@ -196,9 +197,9 @@ class CallItem:
 class ResultItem:
     """The result of a call, as the model reads it. `tool` is the called tool.
 
-    `unedited` is the original of an edited result. Until the result arrives, `asks` is the reason why the run asks for
-    permission, or `progress` is the progress of the execution. `held_ms` is the time that permission took. `held` is
-    the reason why the run is held after the result."""
+    `unedited` is the original of an edited result. Before the result arrives, `asks` says why the user must permit the
+    call, and `progress` is the progress of its execution. `held_ms` is the time until the user permitted it. `held`
+    says why the run is paused after the result."""
 
     result: ResultReceived | None = None
     unedited: ResultReceived | None = None
@@ -226,8 +227,8 @@ class MissingItem:
 class OutcomeItem:
     """The end of the run and, once the run is graded, its result.
 
-    `former` is the original result of a run that was regraded. `requirements` are those of `final`, and `met` are those
-    that the run met. `issues` has the others."""
+    `former` is the original result of a run that was regraded. `requirements` is the number of the case's requirements
+    on the final state. `met` describes the requirements that the run met, and `issues` those that it missed."""
 
     finish: RunFinished | None = None
     result: RunResult | None = None
@@ -288,7 +289,7 @@ class RunItems:
 
     @property
     def asked(self) -> RoundItem | None:
-        """The last request. It is for reading only: use `request` to change it."""
+        """The last request, for reading only, or `None` if there is none. To change the request, call `request`."""
         if self.round is None:
             return None
         item = self.items[self.round]
@@ -302,7 +303,7 @@ class RunItems:
         return len(self.items) - 1
 
     def append_round(self, item: RoundItem) -> None:
-        """Append a request, which becomes the last request."""
+        """Append a request and remember it as the last request."""
         self.round = self.append(item)
         self.rounds.append(self.round)
 
@@ -310,7 +311,7 @@ class RunItems:
         self.steps.append(self.append(item))
 
     def append_call(self, call_id: str, tool: str, by_provider: ProviderTool | None = None) -> None:
-        """Append a call with an empty result. Do nothing if there is a call with this id."""
+        """Append a call with an empty result, unless a call with this id exists."""
         if call_id in self._calls:
             return
         # The result is the next item, so `result` finds it at the next index.
@@ -322,7 +323,7 @@ class RunItems:
         self.append(ResultItem(tool=tool))
 
     def finish_text(self) -> None:
-        """Mark a streaming text at the end as complete."""
+        """Mark the last item as complete if it is a text that is being streamed."""
         # Only the text at the end can still grow.
         if isinstance(last := self.last, TextItem) and not last.done:
             last.done = True
@@ -400,7 +401,7 @@ class RunItems:
         return self._calls.get(call_id)
 
     def take_held(self) -> CallItem | ResultItem | HoldItem | ServerRequestItem | None:
-        """Return the item where the run was held, marked as changed. The run is no longer held there."""
+        """End a pause. Return the item at which the run was paused, marked as changed, or `None`."""
         if self.held is None:
             return None
         item = self.changed(self.held)
@@ -411,20 +412,20 @@ class RunItems:
     # Reporting changes
 
     def rebuild(self) -> None:
-        """Mark all indices as changed."""
+        """Report in the next `take_changes` that items moved."""
         self._rebuilt = True
 
     def take_changes(self) -> tuple[bool, list[int]]:
-        """Return whether items moved since the last call, and the indices of items that changed."""
+        """Return whether items moved since the last call, and the indices of items that changed since then."""
         rebuilt, changed = self._rebuilt, sorted(self._changed)
         self._rebuilt = False
         self._changed.clear()
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """Return how many items at the start are still the same objects as at the last call, or `None` for all.
+        """Return how many items from the start were never removed since the last call, or `None` for all.
 
-        Later items were removed, and new items may be in their places."""
+        The items behind them were removed, and new items may be in their places."""
         # Each cut is reported once. The next report covers only cuts after this call.
         cut, self._cut = self._cut, None
         return cut

@@ -250,10 +250,10 @@ class _Layout(NamedTuple):
         return [EMPTY, tuple(head), *below]
 
     def hold(self, item: HoldItem) -> Sequence[Line]:
-        """Return the lines of a hold, or no line if the run is not held there.
+        """Return the lines of a breakpoint, or no line if the run is not paused there.
 
-        A hold stands before a request or a user's message. The request takes one line. When expanded, it shows
-        everything that is sent."""
+        They show the message of the simulated user or the request that is sent next. The request takes one line or,
+        if expanded, as many lines as it needs."""
         if item.why is None:
             return []
         if item.said is not None:
@@ -316,9 +316,7 @@ class _Layout(NamedTuple):
         return self.rows(item.text, limit, role, 3)
 
     def set_aside(self, item: SupersededItem) -> Sequence[Line]:
-        """Return the lines of an answer that a later one replaced.
-
-        This is a summary on one line or, if expanded, the whole answer."""
+        """Return the lines of an answer that was regenerated: a summary or, if expanded, the whole answer."""
         head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
         if not self.expanded:
             return [(*head, Span(f": {_answer_summary(item.items, self.width)}", "muted"))]
@@ -491,7 +489,7 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
 
 
 def rough_height(item: Item, width: int) -> int:
-    """Estimate the number of lines of a folded item at almost no cost. An estimate of 0 is exact."""
+    """Estimate the number of lines of a folded item without laying it out. An estimate of 0 is exact."""
     match item:
         case TextItem():
             if item.text.blank:
@@ -535,7 +533,7 @@ def _answer_progress(item: RoundItem) -> str:
 
 
 def _timing(response: ResponseFinished, room: int) -> str:
-    """Return the latency, the time to the first token if there is room, and the tokens of an answer as text."""
+    """Return the latency and the tokens of an answer as text, with the time to the first token if there is room."""
     parts: list[str] = []
     if response.latency_ms:
         parts.append(duration_text(response.latency_ms))
@@ -557,7 +555,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
 
 
 class _Muted(LazyLines):
-    """The lines of an answer that a later one replaced. All lines but the first are muted."""
+    """The lines of a regenerated answer without the first, in muted colours."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -589,7 +587,7 @@ _KEYS = "  ".join(_OFFERED)
 
 
 def held_lines(where: str, why: str, width: int) -> list[Line]:
-    """Return lines that say where and why a run is held, highlighted over the whole width."""
+    """Return lines that say where and why a run is paused, highlighted over the whole width."""
     texts = [f"held {where}"]
     for more in (one_line(why), _KEYS):
         longer = f"{texts[-1]} {GLYPHS.dot} {more}"
@@ -610,7 +608,7 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
 
 
 def held_action(line: Line, cell: int) -> str | None:
-    """Return the action at a cell of a line from `held_lines`, or `None` if the cell has no action."""
+    """Return the action that a click at a cell triggers, or `None`. `line` is a line from `held_lines`."""
     if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
         return None
     text = line[0].text
@@ -635,9 +633,9 @@ def argument_rows(
 ) -> list[Sequence[Line]]:
     """Return the lines of the given arguments, then of the expected arguments that are missing.
 
-    A verdict that does not fit beside its value goes below the value. When expanded, values are complete and issues
-    have reasons. `edited` are the user's replacements, shown after the values. Verdicts concern the model's own values.
-    """
+    A verdict that does not fit beside its value goes below the value. With `expanded`, values are not cut and issues
+    have reasons. `edited` has the arguments that the user put in place of the model's. The verdicts are on the model's
+    arguments."""
     sent = arguments
     if edited is not None:
         sent = edited
@@ -695,9 +693,9 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 
 
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
-    """Return the rows of a value and its notes.
+    """Return the rows of a value and the notes on it, `marks`.
 
-    A note that does not fit loses the word "expected". If the note still does not fit, it goes below the value."""
+    A note that does not fit beside the value loses the word "expected". If that is not enough, it goes below."""
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):
@@ -745,7 +743,7 @@ def _is_alike(left: JsonValue, right: JsonValue) -> bool:
 
 
 def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
-    """Return the note after an argument: a sign and, unless the argument is right, the expected value."""
+    """Return the note on an argument: a sign and, unless the argument is right, what was expected or is wrong."""
     if verdict is not None and not verdict.listed:
         return f"{GLYPHS.failed} unexpected", "failed"
     if fault is not None and fault.kind == "schema violation" and (verdict is None or verdict.holds is not False):

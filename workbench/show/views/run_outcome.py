@@ -36,7 +36,7 @@ ENDINGS: dict[FinishReason, str] = {
 
 
 def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
-    """Return a line about the end of a run: `✗ failed 0.50  critics  ≠ graders disagree`."""
+    """Return a line about the end of a run, such as `✗ failed 0.50  critics  ≠ graders disagree`."""
     grade, status = result.grade, result.status
     if grade is None:
         why = ""
@@ -105,7 +105,7 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
 
 
 def _needs_reason(grade: Grade, status: Status) -> bool:
-    """Return whether the grade's reason says more than the status, the score and the issues do."""
+    """Return whether to show the grade's reason, because status and issues do not explain the result."""
     return grade.verdict == NOT_APPLICABLE or (status != Status.PASSED and not grade.issues)
 
 

@@ -1,6 +1,6 @@
-"""Two runs side by side: the lines of their aligned rows, and the layout of both sides in columns or stacked.
+"""Two runs side by side, in columns or one above the other.
 
-Values and texts may be long, so lines are built on demand (`show.lazy_lines`)."""
+Values and texts may be long, so lines are built when they are read (`show.lazy_lines`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Sides(NamedTuple):
 
 
 def row_sides(row: AlignedRow, width: int, *, whole: bool) -> list[Sides]:
-    """Return the lines of a row, with `width` cells for each side. With `whole`, nothing is cut."""
+    """Return the lines of a part of both runs, with `width` cells for each run. With `whole`, nothing is cut."""
     if row.part.kind == "call":
         return _call(row, width, whole=whole)
     if row.part.kind != "round":
@@ -77,7 +77,7 @@ def both_heads(left: Part, right: Part, width: int) -> Line:
 
 
 def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
-    """Return the line that stands for a number of equal rows, which are folded or unfolded."""
+    """Return the heading of a group of rows that are equal in both runs. `is_open` is true if they are shown."""
     sign = GLYPHS.folded
     if is_open:
         sign = GLYPHS.open
@@ -169,9 +169,9 @@ def _difference_at(left: str, right: str) -> int:
 
 
 def _from(text: str, at: int, how: PartState, width: int, rows: int) -> Line:
-    """Return the part of a text to show.
+    """Return the part of a text to show, at most `rows` rows.
 
-    If the difference is beyond the first row, the part begins shortly before the difference."""
+    If the first difference, at the index `at`, is beyond the first row, the part begins shortly before it."""
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
@@ -272,7 +272,8 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> PartState:
 def _value(text: str, at: int, how: PartState, room: int) -> Line:
     """Return the value of an argument on one row.
 
-    Equal and different parts have different colours. A value on only one side is highlighted as JSON."""
+    If the runs have different values, the value has another colour from the first difference on. A value that only one
+    run has is highlighted as JSON."""
     match how:
         case "same":
             return cut_line((Span(text, "muted"),), room)
@@ -350,7 +351,7 @@ def _line_at(lines: Sequence[Line], index: int) -> Line:
 
 
 class StackedColumns(LazyLines):
-    """The left side of a pair above its right side. Content that is equal on both sides appears once."""
+    """The left side of a pair above its right side. Lines that are equal on both sides appear once."""
 
     def __init__(self, sides: Sides, width: int) -> None:
         self._left, self._right, self._how = sides

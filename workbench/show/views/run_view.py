@@ -1,6 +1,6 @@
-"""A fold of a run's events and grade into items to show. The fold records which items changed.
+"""Conversion of a run's events and grade into the items to show. It records which items each event changed.
 
-The events are those of `TrajectoryFold`. An unexpected event is ignored and never an error."""
+The events are those that `TrajectoryFold` takes. Unexpected events are ignored."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class RunView:
 
     @property
     def held(self) -> int | None:
-        """The index of the item where the run is held or asks for permission, or `None` while the run continues."""
+        """The index of the item where the run is paused or asks for permission, or `None` if it is not paused."""
         return self._run.held
 
     def place(self, index: int) -> RunPlace | None:
@@ -137,18 +137,14 @@ class RunView:
         return isinstance(answer, ResultItem) and answer.result is not None
 
     def delay_until(self, until: datetime) -> None:
-        """Show that the next request waits, because the endpoint asked another run to wait.
-
-        The next event ends the notice."""
+        """Show, until the next event, that the next request waits because the endpoint asked another run to wait."""
         self._end_wait()
         # A time of day stays correct without a redraw, unlike a countdown.
         at = f"{until.astimezone():%H:%M:%S}"
         self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
 
     def set_request(self, request: HttpRequest | str) -> None:
-        """Show the request before which the run is held, or why the request cannot be sent.
-
-        The request stays visible until the run continues."""
+        """Show, until the run continues, the request before which it is paused, or why that cannot be sent."""
         set_request(self._run, request)
 
     def _end_wait(self) -> None:
@@ -273,7 +269,7 @@ class RunView:
     def _apply_user_action(
         self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated
     ) -> None:
-        """Apply an action of the user, or show that the run waits for one."""
+        """Show an action of the user, or that the run is paused until the user acts."""
         run = self._run
         match action:
             case Paused():
@@ -353,7 +349,7 @@ class RunView:
             run.append(MessageItem("user", GrowingText(step.user), self._next_number()))
 
     def _begin_answer(self) -> None:
-        """Show the heading of the final request after the last step."""
+        """Show a heading before the request of the final answer, unless the request continues the last step."""
         run, continues = self._run, self._continues
         self._continues = False
         if not continues and run.steps and run.rounds and run.rounds[-1] > run.steps[-1]:
@@ -385,7 +381,7 @@ class RunView:
             self._run.append(ForkItem(fork, self.origin))
 
     def differs(self, sentence: str) -> None:
-        """Show the sentence on the first difference of a fork from its origin."""
+        """Show a sentence about the first difference between a fork and its original run."""
         for index, item in enumerate(self._run.items):
             if isinstance(item, ForkItem) and item.difference != sentence:
                 item.difference = sentence
@@ -411,7 +407,7 @@ class RunView:
             run.changed(run.round)
 
     def _count(self, piece: str, at_ms: float) -> None:
-        """Count the characters of a piece of the answer. The clock's next tick shows the count."""
+        """Count the characters of a piece of the answer. `pass_time` shows the count later."""
         if (asked := self._run.asked) is not None:
             asked.awaited.add(piece, at_ms / 1000)
 
@@ -433,7 +429,7 @@ class RunView:
             self._run.append(TextItem(GrowingText(text), reasoning))
 
     def _mark_reasoning(self) -> None:
-        """Show the text of the answer so far as reasoning."""
+        """Turn the text that the answer has so far into reasoning."""
         for index in reversed(range(len(self._run.items))):
             item = self._run.items[index]
             # The items of the answer follow its request.
@@ -477,7 +473,7 @@ def _message_item(message: Message, number: int) -> MessageItem:
 
 
 def hold(run: RunItems, paused: Paused) -> None:
-    """Show that the run is held at a call or a result, or after the last item if a request is next."""
+    """Show that the run is paused at a call, a result or a server's request, otherwise before the next request."""
     go_on(run)
     if paused.asked is not None:
         run.held = run.append(ServerRequestItem(paused.asked, paused.why, waits=True))
@@ -503,7 +499,7 @@ def hold(run: RunItems, paused: Paused) -> None:
 
 
 def go_on(run: RunItems, held_ms: float = 0.0) -> None:
-    """Show that the run continues. A question for permission leaves only the time that it took."""
+    """Show that the run continues. `held_ms` is the time that the user took to permit a call."""
     match run.take_held():
         case ResultItem(asks=asks) as answer:
             if asks is not None:
@@ -520,14 +516,14 @@ def go_on(run: RunItems, held_ms: float = 0.0) -> None:
 
 
 def set_request(run: RunItems, request: HttpRequest | str) -> None:
-    """Show the request before which the run is held, or why that request cannot be sent."""
+    """Show the request before which the run is paused, or why that request cannot be sent."""
     if run.held is not None and isinstance(held := run.items[run.held], HoldItem):
         held.request = request
         run.changed(run.held)
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
-    """Show a message that the user added before the next request. A hold moves behind the message."""
+    """Show a message that the user added before the next request. If the run is paused, the pause follows it."""
     held = None
     if run.held is not None:
         held = run.items[run.held]
@@ -549,7 +545,7 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
 def set_aside(run: RunItems, asked: Regenerated) -> None:
     """Show that the last request will be repeated.
 
-    The request's answer becomes one item. Messages that were added after the answer move before the next attempt."""
+    The request and its answer become one `SupersededItem`. Messages that were added after the answer follow it."""
     request = run.request()
     if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
         return
@@ -566,14 +562,11 @@ def set_aside(run: RunItems, asked: Regenerated) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlace:
-    """A place in a run.
+    """A place in a run. `round` counts from 1, and includes the items before its request.
 
-    `round` counts from 1. Items before a request belong to the round of the request.
-
-    On a call or its result, `call_id` is the call, `call_index` is its index in `Trajectory.calls`, and `answered` is
-    the number of calls of the round that are answered before this place. `after_result` is true on a result that has
-    arrived. The result's call then counts as answered. Items of a replaced answer have a round but no call. `step` is
-    the step of a chain, from 1."""
+    Only a call and its result have `call_id`, `call_index`, which is the index in `Trajectory.calls`, and `answered`,
+    the number of the round's calls that have results at this place. `after_result` is true on a result that has
+    arrived, whose call is included in `answered`. `step` is the step of a chain, from 1."""
 
     round: int
     call_id: str | None = None
@@ -586,7 +579,7 @@ class RunPlace:
 def place_at(run: RunItems, index: int) -> RunPlace | None:
     """Return the place of the item at an index, or `None` for the end of a run.
 
-    The cost does not depend on the length of the run."""
+    It is fast in long runs, because it searches the requests by bisection."""
     item = run.items[index]
     if isinstance(item, OutcomeItem):
         return None
@@ -616,9 +609,9 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 
 
 def _step(run: RunItems, index: int) -> int | None:
-    """Return the number of the step with the last heading at or above an index.
+    """Return the step whose heading is the last one at or before an index.
 
-    Return `None` if there is no such heading, or if a request is between the heading and the index."""
+    Return `None` if there is no heading, or if a request follows the heading before the index."""
     headings = bisect_right(run.steps, index)
     if not headings:
         return None

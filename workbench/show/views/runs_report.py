@@ -39,8 +39,8 @@ class TextRedactor(Redactor, Protocol):
 class ShownRun(NamedTuple):
     """A run without secrets, and the case that graded it.
 
-    `case` is `None` if the stored suite is no longer readable. `line` is the line of the case in its suite's file, from
-    1, or `None` without such a file."""
+    `case` is `None` if its suite can no longer be read. `line` is the line of the case in the suite's file, from 1, or
+    `None` if there is no file."""
 
     result: RunResult
     case: Case | None
@@ -126,5 +126,5 @@ class RunsReport(Protocol):
         ...
 
     def shown_case(self, case: CaseResult) -> ShownCase:
-        """Return a case from `quality`, without secrets."""
+        """Return a case of `quality.cases`, without secrets."""
         ...

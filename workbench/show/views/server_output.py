@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def output_title(output: ServerOutput) -> str:
-    """Return a title for a server's last lines: `standard error of server weather, the last 10 of 25 lines`."""
+    """Return a title for output, such as `standard error of server weather, the last 10 of 25 lines`."""
     kind = "agent" if output.is_agent else "server"
     name, shown = f"{kind} {one_line(output.server)}", len(output.lines)
     if not shown:
@@ -78,7 +78,7 @@ def last_said(output: ServerOutput | None) -> str:
 def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
     """Return why a server is down: the failure, the last line of its output, and the key that opens its log.
 
-    A notice has no room for the command and the file, so they are omitted."""
+    The server's command and its log file are omitted, because a notice in the app has no room for them."""
     # The reason of a server's failure ends with the command that started the server.
     failure, command, _ = reason.rpartition(" (command: ")
     if not command:

@@ -1,7 +1,6 @@
-"""The table of prompts that plugin directories require from a submission.
+"""The table of test prompts that a directory of plugins requires with the submission of a plugin.
 
-The table has prompts that must call a tool and prompts that must not call one. It shows expected tools, calls and
-verdicts."""
+It has prompts that must call a tool and prompts that must not, with expected tools, actual calls and verdicts."""
 
 from __future__ import annotations
 
@@ -34,9 +33,9 @@ _CELL_MAX = 1_000
 
 
 def kind_of(case: Case) -> Kind:
-    """Return whether a case demands a call or forbids all calls.
+    """Return whether a case requires a call, forbids all calls, or is `other`, which a submission cannot use.
 
-    Any other case, and a skipped case, is `other` and does not count as a prompt of a submission."""
+    A skipped case is `other`."""
     # A skipped case has no result to submit.
     if case.skip is not None:
         return "other"
@@ -48,7 +47,7 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Return a text on the prompts that a submission lacks, or `None` if it lacks none.
+    """Return a text on how many prompts of each kind are missing for a submission, or `None` if none is.
 
     The text lists the ids of the cases that are `other`."""
     ids: defaultdict[Kind, list[str]] = defaultdict(list)
@@ -79,8 +78,8 @@ _KEYS: dict[Kind, str] = {
 class Prompt:
     """A case with one model: its prompt, calls and verdict.
 
-    `asked_for` is true for prompts that a directory requires. `made_calls` are the calls of the first run with this
-    verdict."""
+    `asked_for` is true for the prompts that count towards the required number. `made_calls` are the calls of the first
+    run with this verdict."""
 
     model: str
     number: int
@@ -151,7 +150,7 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
 
 
 def markdown_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yield a Markdown table for each model. Text from suites, models and tools has no effect as markup."""
+    """Yield a Markdown table for each model. Markup in text from suites, models and tools is escaped."""
     names = ", ".join(map(report.secrets.redact, report.suite_names.values()))
     made = f"Workbench {__version__} · {code(report.started_at)}"
     if report.batch is not None:

@@ -25,7 +25,7 @@ class Timing:
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
-    """Return the timing of a batch with these runs."""
+    """Compute the timing of a batch from its duration, the time of starts, and its runs."""
     runs_of_cases: list[int] = []
     # Models are read in turn, so memory holds the cells of one model only.
     for indices in runs_of_models(runs).values():

@@ -30,14 +30,13 @@ MAX_SHOWN_INSTRUCTIONS = 20_000
 
 @dataclass(frozen=True)
 class ToolSource:
-    """The tools of one server, or the tools that a suite itself defines.
+    """The tools of one server or, if `server` is `None`, the tools that a suite or the case `case` defines.
 
-    Without `server`, the tools are defined in the suite, or in the case with the id `case`. `error` says why the server
-    did not list its tools. The tools are then those of the list stored at `listed_at`, if there is one, and `output` is
-    the end of the server's standard error. `task_tools` names tools that models are not offered because they can be
-    called only as MCP tasks. `issues` are the violations of the protocol in the server's list. `instructions` are the
-    server's text on how to use its tools. If `instructions_are_sent`, this text is part of the system prompt. `notices`
-    concern the server's start."""
+    If the server did not list its tools, `error` says why, `output` has the end of its standard error, and `tools` are
+    from the list stored at `listed_at`, if there is one. `task_tools` names tools that models are not offered because
+    they can be called only as MCP tasks. `issues` are violations of the protocol in the server's list. `instructions`
+    is the server's text on how to use its tools, and `instructions_are_sent` says whether the system prompt has it.
+    `notices` are about the server's start."""
 
     server: str | None
     tools: tuple[ToolDefinition, ...] = ()
@@ -54,9 +53,7 @@ class ToolSource:
 
 @dataclass(frozen=True)
 class SuiteTools:
-    """All tools of a suite, grouped by source.
-
-    `findings` are lint's findings. They are `None` if lint did not run."""
+    """All tools of a suite, grouped by source. `findings` are from lint, or `None` if lint did not run."""
 
     path: str
     name: str
@@ -137,9 +134,9 @@ def lint_text(finding: LintFinding) -> str:
 
 
 def marks_text(tool: ToolDefinition) -> str:
-    """Return a tool's hints on its effects in words.
+    """Return in words what a tool's annotations say about its effects, such as that it only reads.
 
-    The text is empty for a tool that a suite defines without hints."""
+    Return "" for a tool that a suite defines without annotations."""
     hints = hints_in_words(tool.annotations)
     if not hints and tool.server is not None:
         return "not marked, so it may do anything"
@@ -156,7 +153,7 @@ def source_title(server: str | None, case: str | None) -> str:
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
-    """Return when a server listed its stored tools. With `now`, add the age of the list."""
+    """Return the time at which a stored list of tools was fetched. With `now`, add the age of the list."""
     text = f"as listed on {local_time(at.isoformat())}"
     if now is None:
         return text
@@ -208,7 +205,7 @@ def instructions_note(text: str, *, sent: bool) -> str:
 
 
 def not_offered(task_tools: Sequence[str]) -> str:
-    """Return a note that names the tools of a server that models are not offered, with the reason."""
+    """Return a note that names the tools of a server that are not offered to models, with the reason."""
     return f"not offered to models, callable only as MCP tasks: {', '.join(map(one_line, task_tools))}"
 
 

@@ -121,7 +121,7 @@ def _times(name: str, times: Latency | None) -> str:
 
 
 def rate_fact(totals: Totals) -> str:
-    """Return the pass rate with the number of runs, or an empty text if nothing was graded."""
+    """Return the pass rate and the number of graded runs, or "" if no run was graded."""
     if totals.pass_rate is None:
         return ""
     fact = f"{PASS_RATE.title} {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
@@ -146,9 +146,7 @@ def passing_text(chances: Sequence[PassAtK]) -> str:
 
 
 def score_fact(totals: AnyTotals) -> str:
-    """Return the mean score, or why graded runs have none.
-
-    The text is empty if nothing was graded."""
+    """Return the mean score, or why there is no score although runs were graded. Return "" if no run was graded."""
     if totals.mean_score is None:
         return "" if totals.pass_rate is None else "no score: no case expects what the grader scores"
     return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
@@ -183,12 +181,12 @@ def cost_fact(totals: AnyTotals) -> str:
 
 
 def not_made_text(runs: int) -> str:
-    """Return a text on the runs that a cost limit prevented: `3 runs not made: cost limit`."""
+    """Return a text on the runs that a cost limit prevented, such as `3 runs not made: cost limit`."""
     return f"{counted(runs, 'run')} not made: cost limit"
 
 
 def endpoint_text(faults: int, failed: int) -> str:
-    """Return how many failures the endpoint caused: `2 of 5 failures are the endpoint's`."""
+    """Return how many failures the endpoint caused, such as `2 of 5 failures are the endpoint's`."""
     verb = "are"
     if faults == 1:
         verb = "is"
@@ -240,7 +238,7 @@ def _valid_arguments(row: OfModel) -> Value:
 
 
 def _column_of(measure: Measure) -> Column[OfModel]:
-    """Return the column for a measure of models: its first number over all runs."""
+    """Return a column with a measure of each model. A measure with several figures shows the first."""
     pooled = measure.pooled[0]
     return Column(pooled.title, lambda row: words(measure.text(pooled.of(row[1]))), right=True)
 
@@ -249,7 +247,7 @@ _WHY_MAX = 300
 
 
 def checked_text(valid: int, checked: int) -> str:
-    """Return the share of valid calls with the number of calls: `97.5% of 40`.
+    """Return the share of valid calls and the number of checked calls, such as `97.5% of 40`.
 
     A share below 1 is never rounded to 100%."""
     if not checked:
@@ -278,10 +276,10 @@ def valid_arguments_text(found: ValidArguments) -> str:
 def unchecked_lines(
     results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
 ) -> Iterator[str]:
-    """Yield, once for each tool of a suite, why the arguments of its calls were not checked.
+    """Yield a line for each tool whose calls had arguments that could not be checked, with the reason.
 
-    Tools that an issue already reports as unknown are omitted. `shown_as` returns a run without its secrets. It is
-    called only for runs that may yield a line."""
+    Tools that an issue already reports as unknown are omitted. `shown_as` returns a run with its secrets removed, and
+    is called only for runs that may yield a line."""
     reported: set[tuple[str, str]] = set()
     for result in results:
         unknown: set[tuple[str, str]] = set()

@@ -68,7 +68,7 @@ _UNTIMED: Mapping[ResultSource, str] = {
 
 
 def source_text(result: ResultReceived, server: str | None = None) -> str:
-    """Return where a result came from, and how long it took: `server home · 3 ms`, `✎ answered by hand`."""
+    """Return where a result came from and how long it took, such as `server home · 3 ms` or `✎ answered by hand`."""
     if result.source in _UNTIMED:
         return _UNTIMED[result.source]
     who: str = result.source
@@ -101,7 +101,7 @@ _REPLIERS: Mapping[ReplySource, str] = {
 
 
 def asked_head(asked: ServerAsked) -> str:
-    """Return a request of a server on one line, safe to show: `server shop asks in book: Size?`."""
+    """Return a server's request to the client on one line, such as `server shop asks in book: Size?`."""
     shown = f"server {asked.server} asks in {asked.tool}: {asked.message}"
     if url := asked.request.get("url"):
         shown += f" {url}"
@@ -109,7 +109,7 @@ def asked_head(asked: ServerAsked) -> str:
 
 
 def reply_text(asked: ServerAsked) -> str:
-    """Return the reply to a server's request on one line, with its origin: `the case · accept {"size":42}`."""
+    """Return the reply to a server's request, with its origin, such as `the case · accept {"size":42}`."""
     reply: str = asked.action
     if asked.text is not None:
         reply += f" {one_line(asked.text)}"
@@ -292,7 +292,7 @@ class StepLines:
         return lines
 
     def _answer(self) -> str:
-        """Return the line for the request after a chain's last step, with the system prompt if it changed."""
+        """Return the line before the final answer, after a chain's last step. It shows a changed system prompt."""
         if self._suites == self._system:
             return "answer"
         if self._suites:
@@ -335,9 +335,9 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """Return a note that the model never read the last messages.
+    """Return a note that the run ended before the model read the last messages.
 
-    The text is empty if the model read them or the run has not ended."""
+    Return "" if the model read them or the run has not ended."""
     # A message that a later request included is no longer in `added`.
     if trajectory.finish is None or not trajectory.added:
         return ""
@@ -345,9 +345,9 @@ def unread_text(trajectory: Trajectory) -> str:
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
-    """Return where a run is held, as the end of a sentence.
+    """Return where a run is paused, as the end of a sentence, or "" if the run only asks for permission.
 
-    The text is empty if the run only asks for permission. `tool` is the tool of the held call."""
+    `tool` is the tool of the call at which it is paused."""
     tool = tool or "a call"
     match paused.at:
         case "user":
@@ -407,7 +407,7 @@ def repaired_line(results: Sequence[RunResult]) -> str | None:
 
 
 def repaired_line_of(runs: Iterable[RunSummary]) -> str | None:
-    """Return the same line as `repaired_line`, from summaries of runs."""
+    """Return the line that `repaired_line` returns, from summaries of runs."""
     kinds = Counter[str]()
     asked = 0
     for run in runs:

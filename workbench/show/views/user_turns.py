@@ -1,4 +1,4 @@
-"""The user of a conversation in words: the source of messages, messages that were not sent, and the user's end."""
+"""The simulated user of a conversation in words: messages with their source, unsent messages, and how it ended."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ GAVE_UP = "the user gave up"
 
 
 def gave_up_text(gave_up: int, runs: int) -> str:
-    """Return in how many runs of a case the user gave up: `the user gave up in 1 of 3 runs`.
-
-    The text is empty if the user gave up in none."""
+    """Return a text such as `the user gave up in 1 of 3 runs`, or "" if the simulated user never gave up."""
     if not gave_up or runs == 1:
         return GAVE_UP * gave_up
     return f"{GAVE_UP} in {counted_of(gave_up, runs, 'run')}"
 
 
 def source_of(said: UserSaid, refused: int) -> str:
-    """Return where a user's message came from: `played · 2nd try` after one refused attempt.
+    """Return where a simulated user's message came from, such as `played · 2nd try` after one refused attempt.
 
-    The text is empty for a message of a script."""
+    Return "" for a message of a script."""
     source = _SOURCES[said.by]
     if refused and said.by != "person":
         source += f" {GLYPHS.dot} {_nth(refused + 1)} try"
@@ -50,19 +48,19 @@ def _nth(number: int) -> str:
 
 
 def refused_text(refused: UserRefused) -> str:
-    """Return an unsent message on one line, with the reason: `not sent, invented "B99": My number is B99.`"""
+    """Return an unsent message with the reason, such as `not sent, invented "B99": My number is B99.`"""
     fault = refused.fault + (f' "{refused.detail}"' if refused.detail else "")
     return one_line(f"not sent, {fault}: {refused.text}")
 
 
 def ended_text(ended: UserEnded) -> str:
-    """Return how the user ended the conversation: `ended: gave up (no message of the script fits …)`."""
+    """Return how the user ended the conversation, such as `ended: gave up (no message of the script fits …)`."""
     why = f" ({ended.why})" if ended.why else ""
     return one_line(f"ended: {ended.end}{why}")
 
 
 def said_line(said: UserSaid, refused: int = 0) -> str:
-    """Return a message of the user as a line of a run: `» it is A17.  played`."""
+    """Return a message of the user with its source as a line, such as `» it is A17.  played`."""
     source = source_of(said, refused)
     return f"» {one_line(said.text)}" + (f"  ({source})" if source else "")
 
@@ -76,14 +74,14 @@ def turn_lines(turn: UserTurn) -> Iterator[str]:
 
 
 def lines_before(trajectory: Trajectory, turn: int | None) -> Iterator[str]:
-    """Yield the lines of a user's turn. `turn` is its number."""
+    """Yield the lines of the user's turn with the number `turn`, or nothing if it is `None`."""
     for each in trajectory.user_turns:
         if each.number == turn:
             yield from turn_lines(each)
 
 
 def last_lines(trajectory: Trajectory) -> Iterator[str]:
-    """Yield the lines of a turn that was not answered, and how the user ended the conversation."""
+    """Yield the lines of the user's last turn if the model did not answer it, and how the conversation ended."""
     if not trajectory.user_turns:
         return
     last = trajectory.user_turns[-1]

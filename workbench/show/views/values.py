@@ -61,12 +61,12 @@ def usage_text(usage: Usage, unit: str = " tokens") -> str:
 
 
 def percentiles_text(times: Latency) -> str:
-    """Return percentiles of times as text: `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
+    """Return percentiles of times as text, such as `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
     return ", ".join(f"{name} {duration_text(ms)}" for name, ms in times.percentiles.items())
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return an estimate for runs as text: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
+    """Return an estimate as text, such as `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
 
     A cost of zero is omitted if other runs have an unknown cost."""
     runs, unpriced = estimate.runs, estimate.without_cost
@@ -86,7 +86,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def progress_text(progress: ExecutionProgress) -> str:
-    """Return the progress of an execution, safe to show: `3 of 10  reading`."""
+    """Return the progress of a tool's execution, such as `3 of 10  reading`, safe to show."""
     done = figure(progress.progress)
     if progress.total is not None:
         done += f" of {figure(progress.total)}"
@@ -125,10 +125,10 @@ SHOWN_AFTER_S = 1.0
 
 @dataclass(slots=True)
 class AnswerProgress:
-    """A request whose answer is awaited.
+    """The progress of a request in flight.
 
-    `sent_s` and `first_s` are the times, in seconds of one clock, at which the request was sent and its answer began.
-    `characters` counts the answer so far. `reading` is the endpoint's progress on the prompt."""
+    `sent_s` is when the request was sent, and `first_s` when its answer began, in seconds on one clock. `characters` is
+    the length of the answer so far. `reading` is how far the endpoint has read the prompt."""
 
     sent_s: float
     first_s: float | None = None

@@ -21,9 +21,7 @@ _MAX_NAMED = 3
 
 
 class Verdict(NamedTuple):
-    """The outcome of a batch in one line, with reasons.
-
-    `good` is `None` if there is no verdict."""
+    """The outcome of a batch in one line, with reasons. `good` is `None` if the outcome is neither good nor bad."""
 
     good: bool | None
     text: str
@@ -70,9 +68,9 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 
 
 def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | None = None) -> Iterator[Line]:
-    """Yield a report in three lines: the verdict, the ids of cases that did not pass, and the place of `details`.
+    """Yield three lines: the verdict, the ids of cases that did not pass, and `details`, which says where to look.
 
-    If all cases passed, there is no line of ids. `verdict` replaces the verdict of the report."""
+    If all cases passed, the line of ids is omitted. `verdict`, if given, replaces the report's verdict."""
     how_many = ""
     if verdict is None and report.exit_code == 0:
         how_many = f": {verdict_of(report).details[0]}"
@@ -92,7 +90,7 @@ _MORE_CELLS = 24
 
 
 def listed(names: Sequence[str], width: int) -> str:
-    """Return as many names as fit into `width` cells, at least one, and the number of the other names."""
+    """Return the names that fit into `width` cells, but at least one, and the number of the other names."""
     shown, left = 0, width
     for name in names:
         left -= cell_len(name) + 2
