@@ -157,7 +157,7 @@ def _in_round(
 
 
 def _other_message(verb: str, old: Round, new: Round) -> str | None:
-    """Describe the different messages of a step, or of a conversation's user. Return `None` if they are equal."""
+    """Describe the difference between the messages of two rounds. Return `None` if the messages are equal."""
     subject = "receives" if old.said is None and new.said is None else f"the user {verb}"
     return _change_text(subject, " ".join(_asked(new)), " ".join(_asked(old)))
 
@@ -329,7 +329,7 @@ class Part:
     """A part of a run.
 
     `round` counts from 1, and is 0 before the first round. `text` is a prompt, a message, the model's text, or a
-    description of the end. A call or result has its `call`, and a round has its round in `of`."""
+    description of the end. `call` is set if the part is a call or a result, and `of` is set if it is a round."""
 
     kind: PartKind
     round: int
@@ -340,9 +340,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class AlignedRow:
-    """A part of the left run beside its counterpart in the right run.
+    """A part of the left run beside its counterpart in the right run. A side without a counterpart is `None`.
 
-    A round is the `same` if everything in it is the same."""
+    `state` says whether the sides are the same. For a round, this includes everything in the round."""
 
     left: Part | None
     right: Part | None

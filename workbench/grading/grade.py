@@ -366,8 +366,8 @@ class Metric(NamedTuple):
     """The value of one named check of the final answer, 0..1, and whether the check holds.
 
     `number` is the judge's rating on the check's `scale` (low, high), if the check has one. `expected` and `why` are
-    short texts for screens. If another system made an imported run, its scores are metrics too; `about` is the subject
-    of such a score."""
+    short texts for screens. A run that was imported from another system can also have scores of that system as metrics.
+    `about` is the subject of such a score."""
 
     name: str
     value: float
@@ -385,10 +385,14 @@ _DEFAULTS = Grading()
 class RedactedPlace(NamedTuple):
     """A place in a stored run where `$NAME` replaces a secret that a check may read.
 
-    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. `what` is the
-    kind of the redacted text: "names" are the names of a call's arguments, "schema" is the schema of an offered tool
-    (with defaults of arguments), "case" the expectations of the stored suite, "result" the result of a call, and
-    "state" the state that a tool reported for `final`."""
+    `call` is the index of the call in `Trajectory.calls`. `argument` is the name of a top-level argument. `what` is the
+    kind of the redacted text:
+
+    - "names": the names of a call's arguments
+    - "schema": the schema of an offered tool, including defaults of arguments
+    - "case": the expectations in the stored suite
+    - "result": the result of a call
+    - "state": the state that a tool reported for `final`"""
 
     what: Literal["tool", "argument", "names", "answer", "schema", "case", "result", "state"]
     call: int | None = None
@@ -412,9 +416,9 @@ SIMULATED_USER = "the simulated user"
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """Information that an agent reports about itself.
+    """An agent's name and version, how its own tools were treated (`builtin`), and what was not graded.
 
-    It also covers the treatment of the agent's own tools, and the counts of ungraded parts."""
+    `not_forwarded`, `refused` and `own_calls` are counts."""
 
     name: str
     version: str
@@ -437,8 +441,8 @@ class RunResult:
     names the fault of the infrastructure, the reason why the case was skipped, or the reason why the run is not graded.
     `cost_usd` is the cost of the model's answers in US dollars. It is 0 for a model that needs no network, and `None`
     if it is unknown. `grading` holds the options for grading the run and for combining the repeats of the case.
-    `judgements` were used in grading and in the conditions of mocks. `judging` is the cost of these judgements; the
-    run's own tokens, cost and latency exclude it."""
+    `judgements` were used in grading and in the conditions of mocks. `judging` is the cost of these judgements. The
+    tokens, cost and latency of the run do not include it."""
 
     run_id: str
     suite: str
@@ -480,7 +484,7 @@ class RunResult:
 
     @property
     def user_outcome(self) -> UserOutcome | None:
-        """Whether the user of a conversation gave up or invalidated the run, otherwise `None`."""
+        """"gave up" or "error" if the user of a conversation gave up or caused an error, otherwise `None`."""
         if self.is_user_error:
             return "error"
         return "gave up" if self.trajectory.finish_reason == "user gave up" else None
@@ -513,8 +517,8 @@ class RunResult:
     def reason(self) -> str | None:
         """The reason why the run did not pass, in one line, or `None` if it passed.
 
-        Issues that explain other issues, or fail the run regardless of its score, come first. The next choice is the
-        deciding grader's reason. An ungraded run has its error as the reason."""
+        The reason is the first issue that explains other issues or that fails the run regardless of its score. Without
+        such an issue, it is the deciding grader's reason. For an ungraded run, it is the error."""
         if self.grade is None:
             return self.error
         if self.status == Status.PASSED:
@@ -568,7 +572,7 @@ class RunResult:
 
     @property
     def graders_disagree(self) -> bool:
-        """Whether the graders disagree: one passes or warns the run and another fails it."""
+        """Whether a grader fails the run and another grader passes it or passes it with a warning."""
         return disagree(self.grades)
 
     @property
@@ -593,12 +597,12 @@ class RunResult:
 
     @property
     def is_fork(self) -> bool:
-        """Whether the run was forked from another one."""
+        """Whether the run was forked from another run."""
         return self.trajectory.fork is not None
 
     @property
     def has_notices(self) -> bool:
-        """Whether the run differed from its suite, or a server failed to start."""
+        """Whether the run has notices, such as a difference from its suite, or the output of a failed server."""
         start = self.trajectory.start
         return bool(self.trajectory.notices or (start is not None and start.server_outputs))
 
@@ -624,7 +628,7 @@ class RunResult:
 
     @property
     def was_asked(self) -> bool:
-        """Whether the model was asked at least once."""
+        """Whether the model received at least one request."""
         return bool(self.trajectory.rounds)
 
     @property

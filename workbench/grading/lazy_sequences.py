@@ -39,7 +39,7 @@ class LazySequence(Sequence[_Item]):
 
 
 class MappedSequence(LazySequence[_Item], Generic[_Other, _Item]):
-    """A sequence of the results of a function for each item of another sequence, computed on access."""
+    """A sequence that applies a function to the items of another sequence, each time an item is read."""
 
     def __init__(self, items: Sequence[_Other], make: Callable[[_Other], _Item]) -> None:
         self._items = items

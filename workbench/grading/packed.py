@@ -85,7 +85,7 @@ class LazyResult(RunResult):
 
     @property
     def facts(self) -> RunFacts | None:
-        """The facts of a stored run that are read without the run; `None` if there are none."""
+        """The facts that the history stores apart from the run, or `None` if it has none."""
         return None
 
     @property
@@ -137,7 +137,7 @@ class PackedResult(LazyResult):
 
     @property
     def for_transfer(self) -> TransferredResult:
-        """Return the result in a form for another process that knows the planned run."""
+        """The result for another process. It lacks the fields that the process already has in its plan of the run."""
         judging = self.judging if self.judging is not NO_JUDGE_USAGE else None
         of_grading = self.metrics, self.valid_arguments
         return TransferredResult(
@@ -165,7 +165,7 @@ for _index, _name in enumerate(_Facts._fields):
 
 
 class TransferredResult(NamedTuple):
-    """A packed result for another process. It lacks the fields that the planned run determines."""
+    """A packed result for another process. It lacks the fields that this process already has in its plan of the run."""
 
     status: Status
     error: str | None
@@ -238,7 +238,7 @@ class SharedParts:
         self.tools += update.tools
 
     def received(self, transferred: TransferredResult, planned: RunResult) -> RunResult:
-        """Return a result that another process packed. `planned` is an empty result of the same run."""
+        """Return a result that another process packed. `planned` is a result of the same run without its outcome."""
         status, error, cost_usd, judging, metrics, valid_arguments, facts, data = transferred
         result = replace(
             planned,

@@ -90,10 +90,10 @@ def large_pairing(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> LargePairing:
-    """Pair more rows and columns than can be compared pair by pair. The `perfect` pairs come first.
+    """Pair more rows and columns than can all be compared with each other. The result contains the `perfect` pairs.
 
     The remaining rows and columns are paired by `best` if they form at most `MAX_PAIRS` pairs, otherwise by `in_turn`.
-    `gain(row, column)` is the value of a pair, `most(row)` an upper bound for the gain of a row."""
+    `gain(row, column)` is the value of a pair, and `most(row)` is an upper bound for the value of the row's pairs."""
     rows_left = remaining(rows, perfect)
     columns_left = remaining(columns, set(perfect.values()))
     pair_the_rest = in_turn
@@ -134,13 +134,12 @@ def _each_has_its_best(
 def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Pair rows with columns so that the sum of the gains is as large as possible.
 
-    Every row is paired, or every column if there are fewer columns. Gains are integers, so equal sums compare as equal;
-    they may be negative. Returns the pairs in the order of their rows. Implements the Hungarian method with potentials,
+    Every row is paired, or every column if there are fewer columns. Gains are integers, so equal sums compare as equal.
+    They may be negative. Returns the pairs in the order of their rows. Implements the Hungarian method with potentials,
     O(rows² · columns).
 
     >>> best_pairing([[3, 2], [3, 0]])
-    [(0, 1), (1, 0)]
-    """
+    [(0, 1), (1, 0)]"""
     if not gains or not gains[0]:
         return []
     # The method adds one row at a time and needs a column for each row, so a table with more rows than columns is
@@ -274,7 +273,9 @@ Bucket = tuple[Hashable, ...]
 
 
 class BucketIndex(Protocol):
-    """An index from members and calls to buckets. A call may fit only members in its own buckets."""
+    """An index that saves comparisons of calls with expectations.
+
+    A call can only fit an expectation (`expected`) whose bucket is among the call's buckets."""
 
     def bucket(self, expected: int) -> Bucket: ...
     def buckets(self, call: int) -> Sequence[Bucket]: ...
@@ -285,11 +286,11 @@ class BucketIndex(Protocol):
 def maximum_matching(
     members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: BucketIndex | None = None
 ) -> dict[int, int]:
-    """Pair as many members with calls as possible, and return the call of each paired member.
+    """Pair as many expectations with calls as possible, and return the call of each paired expectation.
 
-    The calls are tried in the given order. A call is taken if it adds a pair; earlier calls may then move to other
-    members. The search stops when every member has a call. `among` limits the pairs that `fits(member, call)` compares;
-    without it, every pair may be compared."""
+    `members` are the expectations. Calls are tried in the given order. A call is taken if it adds a pair, and earlier
+    calls may then move to other expectations. The search stops when every expectation has a call. `fits(member, call)`
+    compares only the pairs that `among` allows, or any pair without `among`."""
     pairing = IncrementalMatching(members, fits, among or _All())
     for call in calls:
         if len(pairing.call_of) == len(members):
@@ -313,9 +314,9 @@ class _All:
 
 
 class IncrementalMatching:
-    """A pairing that grows call by call. A paired member may get another call, but always keeps one.
+    """A pairing of expectations (`members`) with calls that grows call by call.
 
-    `paired` are the initial calls of members."""
+    A paired expectation may get another call, but always keeps one. `paired` has the initial calls of expectations."""
 
     def __init__(
         self,
@@ -371,7 +372,7 @@ class IncrementalMatching:
                 yield member
 
     def _enlarge(self, call: int) -> None:
-        """Assign the call to a member along a shortest augmenting path, if there is one."""
+        """Assign the call to an expectation along a shortest augmenting path, if there is one."""
         offered: dict[int, int] = {}
         kinds: set[Hashable] = set()
         # A breadth-first search: the list grows during the iteration.
@@ -445,10 +446,10 @@ class Candidates:
     plain arguments, or only a tool if no plain value is expected. An expected call may fit a call of its tool that has
     all its plain values.
 
-    `apart` are calls that differ from calls with equal arguments in what they may fit. Without `ask_outside`, an
-    expected call is not compared at all if it needs a judge or a function and has no plain value. `compares_all` is
-    true for at most `FEW_PAIRS` pairs: then every pair may fit. `exhausted` becomes true when a limit of comparisons is
-    reached."""
+    `apart` are calls that need comparisons of their own, because something besides their tool and arguments decides
+    what they fit. Without `ask_outside`, an expected call is not compared at all if it needs a judge or a function and
+    has no plain value. For at most `FEW_PAIRS` pairs, `compares_all` is true, and every pair may fit. `exhausted`
+    becomes true when a limit of comparisons is reached."""
 
     def __init__(
         self,
@@ -619,8 +620,8 @@ class StepRound(NamedTuple):
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
     """Return the round of each step of a chain, or `None` for a step that was never reached.
 
-    Rounds name their step. If no round of the run does, the k-th round belongs to the k-th step. An agent may make
-    several rounds for a step. Their calls are then joined in the first of these rounds."""
+    A round usually names its step. If no round of the run does, the k-th round belongs to the k-th step. An agent may
+    make several rounds for a step. Their calls are then joined in the first of these rounds."""
     rounds = trajectory.rounds
     some_name_steps = any(round_.step is not None for round_ in rounds)
     found: list[StepRound | None] = [None] * len(case.steps)
@@ -647,7 +648,7 @@ NO_CALL_OF_STEP = "the step expects no call"
 
 
 def calls_of_steps_without_call(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
-    """Return the indices of the calls that a chain's steps without an expected call contain."""
+    """Return the indices of the calls that the model made in those steps of a chain that expect no call."""
     silent: list[int] = []
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
         if not step.expects_call and reached is not None:

@@ -28,7 +28,8 @@ def pairing_issues(
     """Return the issues that the pairings of a grade show.
 
     Each issue names the call, the expected call and the argument concerned. With `extras_matter`, every extra call is
-    an issue. With `closed`, so is every argument without a verdict that the expected call does not list."""
+    an issue. With `closed`, every argument that the expected call does not list is an issue, unless it has a
+    verdict."""
     return tuple(_findings(expected, calls, pairings, extras_matter, closed))
 
 
@@ -217,7 +218,7 @@ def expected_result(result: Check | None, is_error: bool | None) -> str:
 
 
 def call_notes(call: ExpectedCall | Step) -> list[str]:
-    """Return the expectations of a call besides its tool and arguments, in words: `1 to 3 times`, `→ no error`."""
+    """Return what a suite expects of a call besides its tool and arguments, in words: `1 to 3 times`, `→ no error`."""
     notes = []
     if isinstance(call, ExpectedCall):
         if call.optional:

@@ -1,4 +1,4 @@
-"""Forbidden calls: always, before or after another call, or a second time after success."""
+"""Finds forbidden calls: those that a case disallows, and those that repeat a successful call."""
 
 from __future__ import annotations
 

@@ -71,9 +71,10 @@ class CaseResult:
     """The result of a case with one model.
 
     `runs` are all runs in the order of the repeats. `rule` combines the graded runs. `score` is the mean of their
-    scores, and `deviation` is the population standard deviation. Both are `None` if no run has a score. `reason` says
-    why the case did not pass: under `last`, the reason of the last run; under `every`, the number of runs that passed;
-    otherwise, the reason that all runs have in common."""
+    scores, and `deviation` is the population standard deviation. Both are `None` if no run has a score.
+
+    `reason` says why the case did not pass. Under `last`, it is the reason of the last run. Under `every`, it is the
+    number of runs that passed. Otherwise, it is the reason that all runs have in common."""
 
     runs: tuple[RunResult, ...]
     rule: RepeatRule
@@ -141,8 +142,8 @@ def path_of_suite(run: RunResult) -> str:
 def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite) -> LazyCaseResults:
     """Return the result of each case with each model, in the order of the first runs.
 
-    `suite_of` returns the key of a run's suite. A second run of a case with the same repeat number belongs to another
-    batch, so it counts for another result."""
+    `suite_of` returns the key of a run's suite. `results` may come from several batches: if a case has two runs with
+    the same repeat number, they belong to different batches and get different results."""
     return LazyCaseResults(results, suite_of)
 
 
@@ -181,7 +182,7 @@ class LazyCaseResults(LazySequence[CaseResult]):
 
     @property
     def passes(self) -> Iterator[tuple[int, int]]:
-        """The numbers of passing and of graded runs of each repeated case, or nothing if no case has repeats."""
+        """For each case, the number of runs that passed and the number of graded runs. Empty if no case has repeats."""
         if len(self._ends) < len(self._runs):
             for case in self:
                 yield case.good, len(case.graded)

@@ -216,8 +216,8 @@ class _Surplus:
     def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
         """Return how well a call meets an expected call, from 1 to `_NEAREST`, and whether it fits.
 
-        This is the mean score of the checks, with half a point for a failed check, minus the number of unlisted
-        arguments."""
+        The number grows with the mean score of the checks, and a failed check counts half. Among equal scores, fewer
+        unlisted arguments are nearer."""
         if record.is_broken:
             return 1, False
         arguments = self._registry.filled(record.tool, record.arguments)
@@ -329,7 +329,7 @@ def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajec
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     """Yield an issue for each call of a tool that is neither offered nor named in the case.
 
-    These issues do not decide. The score and the other requirements determine the cost of such a call."""
+    Such an issue only informs. Whether the call costs anything depends on the score and on the other requirements."""
     tools = trajectory.offered
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return
@@ -362,7 +362,7 @@ def run_as_json(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
     """Return a run as the JSON that the Python function of a check receives.
 
     `request` is the message of the user. For a chain or a conversation, it has one line for each message. `calls` are
-    in order; a call without a result has `None` as its result. `answer` is empty without a final answer."""
+    in order. The result of a call is `None` if it has none. `answer` is empty without a final answer."""
     said = [case.request, *(step.user for step in case.steps), *(turn.text for turn in trajectory.user_turns)]
     request = "\n".join(known_values(said))
     calls = list(map(_seen_call, trajectory.calls))

@@ -1,8 +1,8 @@
-"""The resolution of expected calls: the plain list of calls that grades a run, and the issues beyond it.
+"""Turns the expected calls of a case into the plain list of calls that graders compare with a run.
 
-The published graders work on a list of expected calls. Alternatives (`any_of`), `optional` calls and `times` are
-resolved against the run into such a list. The graders then grade the list unchanged. Results of calls and `parallel`
-are requirements in addition to the score."""
+The published graders know only such a list. Alternatives (`any_of`), `optional` calls and `times` are therefore
+resolved against the calls of the run, and the graders grade the resulting list. The results of calls and `parallel`
+become requirements in addition to the score."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ _NAME_OF: Mapping[str, Callable[[str], str]] = {"critics": comparable_name, "tra
 class ResolvedCase:
     """A case whose alternatives, optional calls and repeated calls are resolved against one run.
 
-    `case` expects only plain calls: no `any_of`, `optional` or `times`. `written[i]` is the index of the call in the
-    suite file from which plain call `i` was made. `issues` are the violated requirements, with indices of the file."""
+    `case` expects only plain calls: no `any_of`, `optional` or `times`. `written[i]` is the index, in the original
+    case, of the call from which the plain call `i` was made. `issues` are the violated requirements, with indices of
+    the original case."""
 
     case: Case
     written: tuple[int, ...]
@@ -60,9 +61,9 @@ class ResolvedCase:
     """Whether the choice of calls is known to be the best."""
 
     def as_written(self, grade: Grade, wanted: Sequence[ExpectedCall]) -> Grade:
-        """Return the grade of the resolved case, with the indices of the written calls and the violated requirements.
+        """Convert the grade of the resolved case to a grade of the original case, and add the violated requirements.
 
-        `wanted` are the expected calls as written."""
+        `wanted` are the expected calls of the original case."""
         published = grade.published
         if published is not None:
             published = published._replace(
@@ -496,7 +497,9 @@ class _Resolution:
     # Attempts: unfilled slots get remaining calls, so an optional call with wrong arguments is reported as wrong.
 
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Return, for each expected call, the unused calls with the same tool or the same arguments."""
+        """Find, for each expected call, unused calls that were probably meant as this call.
+
+        These are calls with the same arguments first, and then calls of the same tool."""
         left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
@@ -652,9 +655,10 @@ def _windows_of_one(
 
 
 class _Slots:
-    """Slots for the calls that some expected calls need or allow. Required slots come first.
+    """Slots to be filled with calls: one for each time that an expected call must or may be made.
 
-    Slots are numbered from 0. Each expected call is a bucket."""
+    Required slots come first. Slots are numbered from 0. For the pairing of slots with calls, each expected call is a
+    bucket."""
 
     def __init__(
         self,
@@ -713,7 +717,9 @@ class _Slots:
 
 
 def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
-    """Return the changed keys of a case whose expected calls are all optional, for a run that made none of them."""
+    """Return changes to a case that make it expect no calls.
+
+    They apply to a run that made none of the case's expected calls, which are all optional."""
     if by == "trajectory":
         # Under `trajectory`, surplus calls cost nothing by themselves.
         return {"extra_calls": "allow"} if case.extra_calls is None else {}

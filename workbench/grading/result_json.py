@@ -1,4 +1,4 @@
-"""The outcome of a run as JSON with the keys of the JSON report: write it as a whole or in pieces, and read it."""
+"""The outcome of a run as JSON, with the keys of the JSON report: functions to write and read it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def _written(outcome: Outcome) -> list[str]:
 def outcome_pieces(outcome: Outcome, events_size: int = 0) -> Iterator[str]:
     """Yield the JSON text of an outcome, in one piece for a short run, otherwise one grade at a time.
 
-    `events_size` is the number of characters of the run's events, if they are known.
+    A run is short if it has few calls and `events_size` is small. This is the number of characters of the run's events,
+    or 0 if it is unknown.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     if events_size <= _SHORT_EVENTS and sum(len(grade.pairings) for grade in outcome.grades) <= _SHORT:

@@ -1,4 +1,6 @@
-"""The facts of a run that a row of a table shows besides its summary, in a form that is read without the run."""
+"""Facts of a run that tables show besides its summary.
+
+The history stores them apart from the run, so that tables need not read the whole run."""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ class MadeCall(NamedTuple):
 
 
 class UserFacts(NamedTuple):
-    """What the model that played a user took. The cost is in US dollars, `None` if it is unknown."""
+    """The requests, latency, tokens and cost in US dollars of the model that played a user. `None` means unknown."""
 
     requests: int
     latency_ms: float
@@ -36,9 +38,10 @@ NO_USER = UserFacts(0, 0, None, 0.0)
 class ReportFacts(NamedTuple):
     """What a report needs of a run besides its summary, its calls and its issues.
 
-    The fields with names of `RunResult` are its own. `rounds` counts the model's answers, and `has_text` is true if one
-    has text. `why` is the reason of the deciding grade of a failed run. `is_plain` is true without steps and broken
-    arguments, whose causes follow from the whole run alone."""
+    Fields that `RunResult` also has mean the same there. `rounds` counts the model's answers, and `has_text` is true if
+    some answer has text. `why` is the reason of the deciding grade of a failed run. `is_plain` is true for a run
+    without steps and without broken arguments. The causes of any other failed run can only be found in the whole
+    run."""
 
     case_name: str
     verdict: Verdict | None = None
@@ -60,9 +63,9 @@ class ReportFacts(NamedTuple):
 
 
 class RunFacts(NamedTuple):
-    """Facts of a finished run, for a row of a table. `grader` decided, and `issues` are its issues.
+    """Facts of a finished run, for a row of a table. `grader` is the deciding grader, and `issues` are its issues.
 
-    `duration_ms` excludes the time in which the run was held. `report` is `None` in histories of earlier versions."""
+    `duration_ms` excludes the time in which the run was paused. `report` is `None` in histories of earlier versions."""
 
     grader: str | None
     finish: str | None

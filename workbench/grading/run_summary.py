@@ -25,12 +25,13 @@ class UserFigures(NamedTuple):
 class RunSummary:
     """The figures of a finished run, without its events.
 
-    `suite` identifies the suite of the run. `repeat` counts from 0. Times are milliseconds: `began_ms` and `ended_ms`
-    since 1970, `latency_ms` the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock (`None` in
-    old histories), `first_token_ms` the time to the first token of the first answer. Tokens and `cost_usd` are `None`
-    if they are unknown. `asked` is true if the model was asked at least once. `reason` says in one line why the run did
-    not pass. `is_broken` and `grading` have the meaning of those in `RunResult`. A fork is an experiment and counts for
-    no case."""
+    `suite` identifies the suite of the run. `repeat` counts from 0. Tokens and `cost_usd` are `None` if they are
+    unknown. `asked` is true if the model was asked at least once. `reason` says in one line why the run did not pass.
+    `is_broken` and `grading` mean the same as in `RunResult`. A fork is an experiment and counts for no case.
+
+    All times are milliseconds. `began_ms` and `ended_ms` count from 1970. `latency_ms` is the sum over the model's
+    answers. `loop_ms` is the duration of the whole agent loop by the wall clock, or `None` in old histories.
+    `first_token_ms` is the time to the first token of the first answer."""
 
     suite: str
     case_id: str
@@ -139,7 +140,7 @@ def is_cost_limited(run: RunSummary | RunResult) -> bool:
 
 
 def is_not_needed(run: RunSummary | RunResult) -> bool:
-    """Return whether a planned run was skipped because its outcome could no longer decide anything."""
+    """Return whether a planned run was skipped because earlier runs had already decided the result."""
     return run.status == Status.SKIPPED and (run.reason or "").startswith(NOT_NEEDED_PREFIX)
 
 

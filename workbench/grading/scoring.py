@@ -37,8 +37,8 @@ def known_values(values: Iterable[_Value | None]) -> list[_Value]:
 def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
     """Return whether the run fails if the check does not hold.
 
-    The check's own `required` decides. If it is not set, a check without a weight is required if `without_weight` is
-    true."""
+    `required` of the check decides. If it is not set, the answer is `without_weight` for a check without a weight, and
+    False for any other check."""
     if check.required is not None:
         return check.required
     return without_weight and check.weight is None
@@ -47,13 +47,12 @@ def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
 def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
     """Return the weights of a call's arguments as numbers, in the same order.
 
-    Numbers stay as they are and need not sum to 1. Arguments without a weight (`None`) share 1 equally. If any weight
-    is named, all weights are divided by their sum; names count from 1 (`minimal`) to 7 (`critical`), as in Arcade's
-    fuzzy weights.
+    Numbers stay as they are and need not sum to 1. Arguments without a weight (`None`) share 1 equally. A weight may
+    also be a name from `minimal` (1) to `critical` (7), as in Arcade's fuzzy weights. If any weight is a name, all
+    weights are divided by their sum.
 
     >>> resolve_weights([None, None, 0.5])
-    [0.5, 0.5, 0.5]
-    """
+    [0.5, 0.5, 0.5]"""
     raw: list[float] = []
     for weight in weights:
         if weight is None:
@@ -87,7 +86,7 @@ def earned_share_text(score: float, weight: float) -> str:
 def verdict_of(
     score: float, grading: Grading, slack: float = ROUNDING_SLACK
 ) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:
-    """Return the verdict of a score: failed < lower threshold ≤ warned < upper threshold ≤ passed."""
+    """Return the verdict of a score: passed from the upper threshold on, warned from the lower, otherwise failed."""
     # The thresholds may be written in either order. This is the documented rule of Arcade evals. With its defaults of
     # 0.8 and 0.9, Arcade's code never warns.
     lower, upper = grading.fail_threshold, grading.warn_threshold
@@ -112,9 +111,7 @@ class Scored(Protocol):
 
 
 def counts_zero(run: Scored) -> bool:
-    """Return whether a graded run counts as 0.
-
-    It does if it failed without a score, or for another reason than its score."""
+    """Return whether a graded run counts as 0: it failed without a score, or for a reason other than its score."""
     return run.is_broken or (run.status == Status.FAILED and run.score is None)
 
 
@@ -141,9 +138,9 @@ def judge_arguments(
 ) -> tuple[ArgumentVerdict, ...]:
     """Return one verdict for each check, in order. An omitted optional argument has no verdict.
 
-    Each check earns its equal part of `shared`, or nothing: checks with a score have no partial credit here. A judge is
-    asked only if `same_tool` is true. With `all_or_nothing`, a judge is asked only if all other checks hold, or if its
-    check is required.
+    `shared` is divided equally among the checks. A check that holds earns its part, and there is no partial credit. A
+    judge is asked only if `same_tool` is true. With `all_or_nothing`, a judge is asked only if all other checks hold,
+    or if its check is required.
 
     Raises CheckError with tool and argument if a check cannot be evaluated."""
     # `critics` gives partial credit and evaluates its own checks.

@@ -1,4 +1,4 @@
-"""Traits of the graders for screens and reports, one object for each grader. The graders are in `grading.run`."""
+"""How screens and reports show each grader: one object with the grader's traits. `grading.run` has the graders."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class _Reading:
         return call_of
 
     def _taken(self, members: range, cursor: int) -> dict[int, int]:
-        """Return the calls for the members of one position: as many calls as possible, as early as possible.
+        """Pair the expected calls of one position with calls: as many as possible, and each as early as possible.
 
         The search begins at the call with the index `cursor`."""
         # As many and as early as possible: (A10).
@@ -228,7 +228,9 @@ class _Reading:
         return maximum_matching(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
-        """Return, for each other unmet expectation, the nearest call of the same tool that meets no expectation."""
+        """Return, for each expectation that no call meets, the nearest unused call of the same tool.
+
+        Expectations in `early`, whose calls came too early, are left out."""
         found = {*self._call_of, *early}
         unmet = remaining(range(len(self._expected)), found)
         if not unmet:
@@ -306,7 +308,7 @@ class _Reading:
                 yield CallPairing(None, call, True, 0.0, 0.0, outcome="broken", prohibition=index)
 
     def _lines_of_others(self, lines: Sequence[CallPairing]) -> Iterator[CallPairing]:
-        """Yield the pairings of unexpected calls, and of all calls that have no pairing yet."""
+        """Yield pairings without an expected call: for unexpected calls, and for calls that `lines` lack."""
         shown = {line.call for line in lines}
         for call in range(len(self._calls)):
             if call in self._unexpected:
@@ -370,7 +372,7 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
 
 
 class _Asked(NamedTuple):
-    """The check of one argument, and its description. If it `compares_texts`, its texts are in NFC."""
+    """The check of one argument, and its description. If `compares_texts` is true, the check's texts are in NFC."""
 
     argument: str
     check: Check

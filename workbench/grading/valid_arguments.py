@@ -188,8 +188,8 @@ def argument_issues(
 ) -> Iterator[Issue]:
     """Yield an issue for each call with invalid arguments.
 
-    If `decides` is "fail", issues of calls that the model did not correct decide. Arguments that are not a JSON object
-    always decide because they cannot meet any expectation."""
+    The issue fails the run, unless the model corrected the call. If the arguments are a JSON object but violate the
+    schema, the issue fails the run only if `decides` is "fail", and there is no issue if it is "ignore"."""
     cut_off = {}
     for each in trajectory.rounds:
         if each.stop_reason == "truncated":

@@ -189,8 +189,8 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool = True) -> Iterator[AuditFinding]:
     """Audit one case of a valid suite, even a skipped one.
 
-    A case that expects nothing yet is left out. All rows of a case have the same expectations, so the mutants of one
-    row are enough."""
+    A case that has `expect_nothing_yet` has no findings. All rows of a case have the same expectations, so pass
+    `with_mutants` for one row only."""
     case = suite.cases[index]
     if case.expects_nothing_yet:
         return

@@ -28,10 +28,10 @@ _AS_VALUE = "to compare the table as a value, write { equals = { … } }"
 
 
 class _Location(NamedTuple):
-    """A place in an argument, with the text around it.
+    """A place in an argument, and how to write a text there.
 
-    `around` returns the whole argument for a text at the place. `path` holds the names of the fields from `has_fields`
-    down to the place. With `names_fields`, a plain table means fields."""
+    `around(text)` returns the whole argument with `text` at the place. `path` holds the names of the fields from
+    `has_fields` down to the place. With `names_fields`, a plain table at the place lists fields."""
 
     around: Callable[[str], str]
     path: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class _Location(NamedTuple):
         return _Location(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
 
     def inside(self, place: Place) -> _Location:
-        """Return the place of a part of a plain value. Lists in a plain value are compared in order."""
+        """Return the location of a part of a plain value. Lists on the way become ordered checks of elements."""
         spot = self
         for key in place:
             spot = spot.at_field(key) if isinstance(key, str) else spot.in_list("same_elements", ", in_order = true")
@@ -72,9 +72,9 @@ class _Location(NamedTuple):
 def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
     """Find tables that name no check and are therefore compared as plain values.
 
-    A table that the tool's schema expects there is no finding. If the schema accepts no object, the finding is an
-    error. Without a schema, only tables that look like a check are found, also inside values. If the schema accepts any
-    object, only tables with a misspelt check name are found."""
+    If the tool's schema expects a table at the place, there is no finding. If the schema accepts no object, the finding
+    is an error. Without a schema, only tables that look like a check are found, also inside values. If the schema
+    accepts any object, only tables with a misspelt check name are found."""
     root: Schema = tool.parameters if tool is not None else {}
     spot = _Location(lambda text: f"{key_text(argument)} = {text}")
     yield from _literal_tables(check, spot, _property(root, argument, root), tool, place)

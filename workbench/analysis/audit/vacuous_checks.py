@@ -167,7 +167,7 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
 
 
 def _accepted(schema: Schema, root: Schema, depth: int = 0) -> Iterator[JsonValue]:
-    """Yield the candidates that the schema accepts, and finally the first candidate."""
+    """Yield the candidates that the schema accepts, and then the first candidate, so that there is at least one."""
     candidates = list(islice(candidates_of(schema, root, depth), _MAX_TRIED_VALUES))
     for value in candidates:
         if accepts(schema, root, value):
