@@ -248,6 +248,7 @@ class RunBook:
             self.by_model.drop(run)
             self._spent[case] = total((self._spent.get(case, Spend()), run.spent))
         self._forget(case)
+        self._revisions[case[0]] = self._revisions.get(case[0], 0) + 1
         self._uncounted.discard(case)
         self._counted.put(case, ())
         self._ended.put(case, ())

@@ -101,6 +101,11 @@ class RunsByModel:
         """Return the models that cases of a suite ran on, in the order of their first run."""
         return self._models.get(suite, ())
 
+    @property
+    def change_count(self) -> int:
+        """The number of changes of runs and grades so far."""
+        return self._puts
+
     def changed_since(self, seen: int) -> tuple[list[CaseKey], int]:
         """Return the cases with new runs or grades, latest first, and the value of `seen` for the next call.
 

@@ -9,6 +9,7 @@ from dataclasses import field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
@@ -20,6 +21,9 @@ from workbench.tui.tree.audit_marks import AuditMarks
 from workbench.tui.tree.filter import Search, with_status
 from workbench.tui.tree.rows import Row, RowKey, RowKind, SuiteRows, has_cases, keys_of
 from workbench.tui.tree.stored_results import StoredResults
+
+if TYPE_CHECKING:
+    from workbench.tui.tree.suite_summary import CachedRuns
 
 __all__ = ["Row", "RowKey", "RowKind", "TreeState", "has_cases"]
 
@@ -69,6 +73,8 @@ class TreeState:
         """Whether the last change of the suites changed rows, not only their marks."""
         self.audits = AuditMarks()
         self.remembered = StoredResults()
+        self.last_runs: dict[RowKey, CachedRuns] = {}
+        """The last runs of suites and folders, cached by `tree.suite_summary`."""
         self._roots: tuple[Path, ...] = ()
         self._folded: set[RowKey] = set()
         self._tops: list[_Folder | SuiteRows] = []

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,11 @@ class StoredResults:
     def is_filled(self) -> bool:
         return bool(self._results)
 
+    @property
+    def results(self) -> LastResults:
+        """The last results by case. Every reading of the history makes a new dictionary."""
+        return self._results
+
     def set_results(self, results: LastResults) -> None:
         self._results = results
         self._any_to_run_again = any(result.status in RERUN_STATUSES for result in results.values())
@@ -82,10 +88,6 @@ class StoredResults:
     def has_reruns(self) -> bool:
         """Whether the last result of any case is a failure, an error or a stopped run."""
         return self._any_to_run_again
-
-    def unexplained(self, failed: Iterable[RunRow | RunRecord]) -> list[RunRow | RunRecord]:
-        """Return the failed runs without known main causes."""
-        return [run for run in failed if _id_of(run) not in self._causes]
 
     def explain(self, causes: Mapping[str, Cause]) -> None:
         """Store the main causes of failed runs, by their ids."""
@@ -177,8 +179,7 @@ class HistoryReader:
 
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
         """Find out in a thread why these runs failed."""
-        wanted = [run for run in self._results.unexplained(failed) if _id_of(run) not in self._asked]
-        del wanted[MAX_RUNS_TO_EXPLAIN:]
+        wanted = list(islice((run for run in failed if _id_of(run) not in self._asked), MAX_RUNS_TO_EXPLAIN))
         if wanted:
             self._asked.update(map(_id_of, wanted))
             self._stage.work(self._explain(wanted), "causes")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.analysis.causes import CAUSES
-from workbench.analysis.comparison import cells_of, model_totals
+from workbench.analysis.comparison import ModelTotals, cells_of, model_totals
+from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.numerals import age_text, cost_text, count_text, counted, tokens_text
@@ -17,7 +19,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Message, Role
 from workbench.show.views.values import percentiles_text
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.tree.state import Row, TreeState
+from workbench.tui.tree.state import Row, RowKey, TreeState
 from workbench.tui.tree.stored_results import is_edited_since
 
 if TYPE_CHECKING:
@@ -39,6 +41,11 @@ class LastRuns:
     """The number of cases edited since their result in the history."""
     failed: list[RunRow | RunRecord] = field(default_factory=list)
 
+    @cached_property
+    def totals(self) -> ModelTotals:
+        """The latency, tokens and cost of all runs together."""
+        return model_totals("", cells_of(self.runs).values())
+
     def add(self, runs: Iterable[RunRow | RunRecord]) -> None:
         for run in runs:
             # Only an ended run has figures.
@@ -49,28 +56,82 @@ class LastRuns:
                 self.failed.append(run)
 
 
+@dataclass(frozen=True)
+class CachedRuns:
+    """The last runs below a row, and the state from which they were computed.
+
+    `same` holds objects that are compared by identity, `equal` holds values."""
+
+    same: tuple[object, ...]
+    equal: tuple[object, ...]
+    found: LastRuns
+
+    def is_current(self, same: Sequence[object], equal: tuple[object, ...]) -> bool:
+        """Return whether the last runs would be the same for this state."""
+        if len(same) != len(self.same) or any(a is not b for a, b in zip(same, self.same, strict=True)):
+            return False
+        return equal == self.equal
+
+
 def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
-    """Return the last runs of the displayed cases at or below a row."""
-    found = LastRuns()
+    """Return the last runs of the displayed cases at or below a row.
+
+    The result is cached until a case, a run or a stored result changes: each movement of the cursor needs it, and a
+    suite may have thousands of cases. Do not change it."""
+    parts = []
     for suite, keys in tree.cases_below(row):
-        outlines = {case.key: case for case in suite.run_cases}
-        for key in keys:
-            case = suite.path, key
-            last = tree.remembered.shown(case, book)
-            if last is None:
-                found.statuses[book.summary(case).status] += 1
-                found.add(book.counting_runs(case))
-                continue
+        key = row.key if row.case is not None else RowKey("suite", suite.path)
+        parts.append(_last_runs_of(tree, suite, keys, key, book))
+    if len(parts) == 1:
+        return parts[0]
+    known = tree.last_runs.get(row.key)
+    if known is None or not known.is_current(parts, ()):
+        known = tree.last_runs[row.key] = CachedRuns(tuple(parts), (), _joined(parts))
+    return known.found
+
+
+def _last_runs_of(tree: TreeState, suite: OpenSuite, keys: tuple[str, ...], key: RowKey, book: RunBook) -> LastRuns:
+    same = (suite.file, suite.disk, tree.remembered.results)
+    equal = (keys, book.revision(suite.path), book.by_model.change_count)
+    known = tree.last_runs.get(key)
+    if known is None or not known.is_current(same, equal):
+        known = tree.last_runs[key] = CachedRuns(same, equal, _computed(tree, suite, keys, key, book))
+    return known.found
+
+
+def _computed(tree: TreeState, suite: OpenSuite, keys: tuple[str, ...], key: RowKey, book: RunBook) -> LastRuns:
+    found = LastRuns()
+    outlines = {case.key: case for case in suite.run_cases}
+    for case_key in keys:
+        case = suite.path, case_key
+        last = tree.remembered.shown(case, book)
+        if last is not None:
             found.statuses[last.status] += 1
             found.add(last.runs)
             found.before.append(last.began_ms)
-            found.edited += is_edited_since(Row(row.key, 0, "", suite, outlines.get(key)), last)
+            found.edited += is_edited_since(Row(key, 0, "", suite, outlines.get(case_key)), last)
+        elif book.has_runs(case):
+            found.statuses[book.summary(case).status] += 1
+            found.add(book.counting_runs(case))
+        else:
+            found.statuses[None] += 1
+    return found
+
+
+def _joined(parts: Sequence[LastRuns]) -> LastRuns:
+    found = LastRuns()
+    for part in parts:
+        found.statuses += part.statuses
+        found.runs += part.runs
+        found.before += part.before
+        found.edited += part.edited
+        found.failed += part.failed
     return found
 
 
 def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     """Describe the last runs: statuses, latency, tokens, cost, and causes of failures."""
-    totals = model_totals("", cells_of(found.runs).values())
+    totals = found.totals
     counts = []
     for status in Status:
         if found.statuses[status]:
