@@ -1,21 +1,23 @@
-"""Compare two batches case by case: cases that broke, were fixed, moved, are new, gone, slower or in error.
+"""Compares two batches case by case, and sorts the changed cases by kind.
 
 The result of a case joins its repeats by the case's own rule. Cases correspond by suite, id and model. If each batch
-was planned with one model, and the models differ, one model is compared with the other. Otherwise, runs with a model
-of only one batch are left out: their cases are neither new nor gone. The kinds of changes:
+was planned with one model, and the models differ, one model is compared with the other. Otherwise, runs with a model of
+only one batch are left out, and their cases are neither new nor gone. The kinds of changes:
 
-- `broke`: passed or warned before, failed now;
-- `fixed`: failed before, passed or warned now;
-- `moved`: graded both times and on the same side of failing, but with a different status, or a score (or counted score)
-  that differs by more than 0.005 or exists only once;
-- `new`: only in the later batch; `gone`: only in the earlier batch;
-- `missing`: graded before, and skipped now or without any expectation, so that its result is unknown;
+- `broke`: passed or warned before, and failed now
+- `fixed`: failed before, and passed or warned now
+- `moved`: graded both times without breaking or being fixed, but with a different status, or with a score (or counted
+  score) that differs by more than 0.005 or exists only once
+- `new`: only in the later batch
+- `gone`: only in the earlier batch
+- `missing`: graded before, and skipped now or without any expectation, so that its result is unknown
 - `slower`: graded both times, and the mean model latency of its graded runs grew to at least 1.5 times, and by at least
-  200 ms. A case can be slower and have one other kind; otherwise it has at most one;
-- `errored`: graded before, and in error now: a fault of the infrastructure, not a regression.
+  200 ms
+- `errored`: graded before, and in error now, which is a fault of the infrastructure and not a regression
 
-A case that was not graded before has no change. A case that was stopped now, or that an early decision made
-unnecessary, has no change either. All these cases are `left_out`."""
+A case has at most one kind of change. Only `slower` may be added to another kind. A case that was not graded before has
+no change. Neither has a case that was stopped now, or that an early decision made unnecessary. All these cases are
+`left_out`."""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ DecidingGraders = tuple[GraderName, ...]
 
 @dataclass(frozen=True, slots=True)
 class GraderGroup:
-    """The cases, by suite and id, that had these deciding graders in the earlier and the later batch."""
+    """Cases with the same deciding graders: `before` in the earlier batch, and `after` in the later batch.
+
+    Each case is a suite and a case id."""
 
     before: DecidingGraders
     after: DecidingGraders
@@ -121,7 +125,7 @@ class CaseSide:
 class CaseChange:
     """The change of a case with a model from one batch to another.
 
-    `suite` is the suite's key. If the key or the model differs between the batches, that of the later batch is used."""
+    `suite` is the suite's key. `suite` and `model` are those of the later batch, if they differ between the batches."""
 
     kind: ChangeKind
     suite: str
@@ -150,9 +154,9 @@ class BatchDiff:
     `compared` counts the cases that were graded both times. `left_out` counts the other cases without a change. Both
     count a case once for each model, but `cases` counts each compared case once. `models` are the models planned in
     both batches. The models in `only_before` and `only_after` are left out. If one model was compared with another,
-    `across` holds the earlier and the later model, and `models` the later one. `decided` holds the compared cases by
-    their deciding graders. `rules` counts the compared cases by changed option of grading: option, value before and
-    value after.
+    `across` holds the earlier and the later model, and `models` holds only the later model. `decided` groups the
+    compared cases by their deciding graders. `rules` counts the compared cases for each changed grading option, given
+    as the option, its value before and its value after.
 
     `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests omit their pairs
     (`PairedComparison.without_pairs`)."""

@@ -58,9 +58,10 @@ TOOL_CAUSES: frozenset[Cause] = frozenset(
 
 @dataclass(frozen=True)
 class Advice:
-    """What a cause means, and advice on it in one sentence. The most frequent subject replaces `{where}`.
+    """The meaning of a cause, and one sentence of advice (`first`).
 
-    A symptom may replace the advice with one that fits its run better (`Symptom.advice`)."""
+    `{where}` in the sentence stands for the tool or parameter concerned. A symptom may have its own advice, which fits
+    its run better (`Symptom.advice`)."""
 
     meaning: str
     first: str
@@ -182,7 +183,7 @@ REPEATED_ADVICE = "let the result of {where} say that the call worked: the same 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The subject of a failure: a tool, and its parameter (`argument`) or the tool called `instead`, if known."""
+    """What a failure is about: a tool, and if known its parameter (`argument`) or the tool called `instead`."""
 
     tool: str
     argument: str | None = None
@@ -320,7 +321,7 @@ def causes_of(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
 class FailedRun:
     """A failed run, its index among all runs (from 0), and its symptoms in the order of causes.
 
-    `result` has no rounds or is compressed, because thousands of runs may have failed."""
+    To save memory, `result` has no rounds or is compressed."""
 
     index: int
     result: RunResult
@@ -348,7 +349,7 @@ class FailedRun:
 
 @dataclass(frozen=True)
 class CauseGroup:
-    """The failed runs that have a cause as their main cause or as a further one."""
+    """The failed runs that share a cause. It may be the main cause of a run or a further cause."""
 
     cause: Cause
     runs: tuple[FailedRun, ...]
@@ -382,10 +383,11 @@ class CauseGroup:
 
 @dataclass(frozen=True)
 class CauseNumbers:
-    """The failed runs with a cause, as numbers.
+    """The failed runs that share a cause, as numbers.
 
-    `indices` are the runs with the cause, and `main_indices` the runs with this main cause. `cases` counts their cases,
-    each once for all models. `subjects` holds tools and parameters with their frequencies, the most frequent first."""
+    `indices` are the runs that have the cause. `main_indices` are the runs of which it is the main cause. `cases`
+    counts the cases of the runs, each once for all models. `subjects` holds tools and parameters with their
+    frequencies, the most frequent first."""
 
     cause: Cause
     indices: Sequence[int]

@@ -1,4 +1,4 @@
-"""Cells (a cell is one case with one model) and the totals of a model's cells."""
+"""Cells and the totals of a model's cells. A cell is one case with one model."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Cell:
 
     @property
     def user_errors(self) -> int:
-        """The number of runs that their user invalidated."""
+        """The number of runs that became unusable through an error of the simulated user."""
         return sum(run.user_outcome == "error" for run in self.runs)
 
     @property
@@ -149,7 +149,7 @@ class Cell:
 class ModelTotals(StatusCounts):
     """The totals of one model's cases.
 
-    Figures count cases, except those named after runs. Rates, means and latency are over the graded cases."""
+    A figure counts cases, unless it is named after runs. Rates, means and latency are over the graded cases."""
 
     model: str
     cases: int
@@ -174,7 +174,8 @@ class ModelTotals(StatusCounts):
     runs_of_unknown_cost: int
     """The number of runs of unknown cost. The cost excludes these runs."""
     users: UserFigures | None
-    """What the models that played users took in all runs, or `None` without one. No other figure includes it."""
+    """The tokens and cost of the models that played users in all runs, or `None` if no model did. No other figure
+    includes them."""
     cases_a_minute: float | None
     """Graded cases divided by the time with at least one run of the model in progress."""
     passing: tuple[PassAtK, ...]

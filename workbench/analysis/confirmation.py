@@ -98,9 +98,9 @@ def fewest_reruns(among: int) -> int:
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
     """Return whether the repeats of a case already show, without reruns, that the case broke.
 
-    A case that passes at `TYPICAL_PASS_RATE` has at least `failed` failures in `graded` repeats with a probability from
-    the upper tail of a binomial distribution. This probability must be at most 0.025 / `among`. `among` is the number
-    of cases that could have broken."""
+    This is a binomial test. `among` is the number of cases that could have broken. If a case passes at
+    `TYPICAL_PASS_RATE`, the probability of at least `failed` failures in `graded` repeats must be at most 0.025 /
+    `among`."""
     tail = []
     for count in range(failed, graded + 1):
         tail.append(math.comb(graded, count) * (1 - TYPICAL_PASS_RATE) ** count * TYPICAL_PASS_RATE ** (graded - count))

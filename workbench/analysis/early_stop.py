@@ -1,8 +1,8 @@
-"""Early stopping: decide a batch from its finished runs, and name the remaining runs that are not needed.
+"""Early stopping: decides a batch from its finished runs, and names the remaining runs that are not needed.
 
-Results are counted in the order of the plan, which is random, instead of the order in which runs end. A decision
-therefore depends only on the results, and is the same when a stored batch is read again. The first runs to end would be
-the quick ones, and these are not a random sample."""
+The plan has a random order, and results are counted in this order. The runs that end first are no random sample,
+because they are the quick ones. A decision therefore depends only on the results, and stays the same when a stored
+batch is read again."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class PlannedRunPlace:
 class _Pair:
     """The comparison of model `second` with model `first` while results come in.
 
-    `units` are the planned units (cases or clusters), of which `seen` are counted. A unit maps suite, case and model to
-    the number of planned runs, for the cases planned with both models."""
+    `units` are the planned units (cases or clusters), of which `seen` are counted. A unit has the cases that were
+    planned with both models. It maps each suite, case and model to the number of planned runs."""
 
     first: str
     second: str
@@ -189,7 +189,7 @@ class _Pairs:
 
 
 class EarlyStopping:
-    """The early stopping of one batch: its comparisons or its pass rates, after the finished runs.
+    """The state of early stopping for one batch: what the finished runs show about its comparisons or its pass rates.
 
     `places` holds the planned runs by number, in the order of the plan, and `gates` the gates of the suites. Pass each
     finished run to `add`, in any order. Call `why_not` before starting a run."""

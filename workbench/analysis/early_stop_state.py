@@ -14,9 +14,10 @@ from workbench.numerals import count_text, counted, counted_of, decimals, p_text
 class PairEarlyStop:
     """The comparison of model `second` with model `first` after `cases` of the `of` planned cases.
 
-    `better` counts the cases that were good only with `second`, `worse` those good only with `first`. `p` is adjusted
-    for all `comparisons` of the batch and decides if it is at most `level`. A p from an e-value is valid at any time.
-    `saved` counts the skipped runs with `second`. In a single comparison, it also counts those with `first`."""
+    `better` counts the cases that were good only with `second`, and `worse` the cases that were good only with `first`.
+    `p` is adjusted for all `comparisons` of the batch. The comparison is decided if `p` is at most `level`. If there is
+    an `e_value`, `p` follows from it and is valid however often it is read. `saved` counts the skipped runs with
+    `second`, and in a single comparison also the skipped runs with `first`."""
 
     first: str
     second: str

@@ -235,10 +235,10 @@ _UNMET: frozenset[IssueKind] = frozenset(
 
 
 class _Evidence(NamedTuple):
-    """What the causes of a failed run follow from.
+    """The facts of a failed run from which its causes are found.
 
-    `why` is the reason of the deciding grade, `rounds` the number of answers, and `has_text` whether one has text.
-    `cut_off_calls` are the indices of the calls in answers that were cut off."""
+    `why` is the reason of the deciding grade. `rounds` is the number of answers, and `has_text` is true if some answer
+    has text. `cut_off_calls` are the indices of the calls in answers that were cut off."""
 
     grader: str | None
     issues: Sequence[Issue]

@@ -152,7 +152,9 @@ class FaultMatrix:
 
 
 def shown_verdict(tried: Iterable[FaultTrial]) -> Verdict | None:
-    """Return the verdict to show in a cell of the matrix: the first bad one, else the first good one, else any."""
+    """Return the verdict to show in a cell of the matrix, or `None` without trials.
+
+    A bad verdict takes precedence over a good verdict, and a good verdict over any other."""
     first = min(tried, key=lambda each: _rank(each.verdict), default=None)
     if first is None:
         return None

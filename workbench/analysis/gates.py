@@ -38,7 +38,7 @@ TOLERANCE = 1e-9
 class AggregateGate:
     """A threshold for one statistic of an aggregate: the lowest allowed value or, with `at_most`, the highest.
 
-    `reached` is the value of the statistic, or `None` if no run had a value. `None` meets no gate."""
+    `reached` is the value of the statistic, or `None` if no run had a value. The gate is then not met."""
 
     statistic: Statistic
     threshold: float
@@ -62,10 +62,10 @@ class AggregateGate:
 
 @dataclass(frozen=True)
 class AggregateResult:
-    """One aggregate of a suite (given by path) over the runs of a model. `count` of the runs had a value.
+    """The result of one aggregate of a suite over the runs of a model.
 
-    `model` is `None` if the runs of all models are taken together. `counted_zero` is the number of failed runs that
-    count 0 instead of their score."""
+    `suite` is the suite's path. `model` is `None` if the runs of all models are taken together. `count` is the number
+    of runs that had a value. `counted_zero` is the number of failed runs that count 0 instead of their score."""
 
     suite: str
     name: str
@@ -92,7 +92,7 @@ class AggregateResult:
 
     @property
     def is_published(self) -> bool:
-        """Whether the aggregate is of a published metric.
+        """Whether the aggregate is a metric of a published system.
 
         Such a metric ignores every reason for failure except the score."""
         return self.of != SCORE.name
@@ -301,7 +301,7 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class UserErrors:
-    """The number of a suite's runs that simulated users spoilt, and the allowed share of such runs."""
+    """The number of a suite's runs that became unusable through simulated users (`spoilt`), and their allowed share."""
 
     suite: str
     spoilt: int
@@ -310,7 +310,7 @@ class UserErrors:
 
     @property
     def met(self) -> bool:
-        """Whether the number of spoilt runs is within the limit."""
+        """Whether the share of unusable runs is within the limit."""
         return self.spoilt <= self.limit * self.runs + TOLERANCE
 
     @property
@@ -341,7 +341,7 @@ class Quality:
 
 
 def user_errors_of(results: Sequence[RunResult], gates: Mapping[str, Gate]) -> tuple[UserErrors, ...]:
-    """Return the runs spoilt by simulated users, for each suite with `gate.max_user_errors`."""
+    """Count the runs that became unusable through simulated users, for each suite with `gate.max_user_errors`."""
     limits = {path: gate.max_user_errors for path, gate in gates.items() if gate.max_user_errors is not None}
     spoilt, runs = Counter[str](), Counter[str]()
     for result in results if limits else ():
@@ -363,7 +363,7 @@ def quality_of(
 
     `gates` holds the gate of each suite by path. `suite_of` returns the same key for cases of the same suite. A suite
     without a gate is good enough if no case failed, by the rule for its repeats. The gates of `aggregates` count
-    together with the suites' gates: a requirement on scores replaces the statuses of cases, any other requirement
+    together with the suites' gates. A requirement on scores replaces the statuses of cases, and any other requirement
     applies in addition to them. If only published metrics are required, they replace only failures by score.
 
     `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate over all suites,

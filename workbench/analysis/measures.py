@@ -90,7 +90,7 @@ class CaseFigures(Protocol):
 class Growth:
     """A test for growth: a value is worse if it is at least `times` as large and at least `by` larger.
 
-    The factor ignores the noise of large values, the amount ignores the noise of small values."""
+    The factor `times` ignores the noise of large values, and the amount `by` ignores the noise of small values."""
 
     times: float
     by: float
@@ -115,13 +115,13 @@ class PooledNumber:
 class Measure:
     """A number measured on a run.
 
-    `name` is its name in suites (`workbench.suite.rules.MEASURES`), `title` its name in reports. `of_run` returns the
-    value of a run, or `None` if it has none. `pooled` holds the numbers for all runs of a model, the most important
+    `name` is its name in suites (`workbench.suite.rules.MEASURES`), and `title` its name in reports. `of_run` returns
+    the value of a run, or `None` if it has none. `pooled` holds the numbers for all runs of a model, the most important
     first. It is empty for measures of single suites. `test` is how two values are compared: in pairs of cases, by
     thresholds, or not at all.
 
     `of_case` returns the value of a case in paired tests. `only_deciding` leaves out the cases in quarantine. `per_run`
-    is the value of a typical run, for the Pareto front against the score. A rate is shown in percent."""
+    is the value of a typical run, which the Pareto chart shows against the score. A rate is shown in percent."""
 
     name: str
     title: str
@@ -137,7 +137,7 @@ class Measure:
     per_run: PooledNumber | None = None
 
     def values(self, runs: Iterable[RunResult]) -> list[float]:
-        """Return the values of the graded runs that have one."""
+        """Return the measured values of the graded runs. A run without a value is left out."""
         found = []
         for run in runs:
             if run.status.graded and (value := self.of_run(run)) is not None:

@@ -23,7 +23,7 @@ MUTANT_KINDS: Final[tuple[MutantKind, ...]] = get_args(MutantKind)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of tool definitions that makes them worse. `table` is the suite's variant with the change.
+    """A change that makes tool definitions worse. `table` has the change as a variant of the suite.
 
     `tools` are the changed tools. The cases that expect one of them should notice the mutant. `decoys` is the number of
     added tools that no case needs."""

@@ -44,10 +44,10 @@ class StoredStatus:
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A case whose results with a model have varied without a reason since a batch.
+    """A case whose results with a model have varied since a batch, although request and expectations stayed the same.
 
-    `good` of its `runs` passed or were warned. `interval` is the 95% interval of this share. `course` holds each batch
-    with the number of good and of graded runs, the oldest batch first."""
+    `good` is the number of its `runs` that passed or were warned. `interval` is the 95% interval of their share.
+    `course` holds each batch with the number of good and of graded runs, the oldest batch first."""
 
     suite: str
     suite_name: str
@@ -86,7 +86,7 @@ class _BatchShare(NamedTuple):
         return 0 < self.good < self.runs
 
     def differs(self, before: _BatchShare) -> bool:
-        """Return whether the case had good runs in only one of this batch and an earlier batch."""
+        """Return whether the case had good runs in exactly one of two batches."""
         return (self.good == 0) != (before.good == 0)
 
 

@@ -61,7 +61,9 @@ Clusters = Sequence[Hashable] | None
 
 
 class Differences(NamedTuple):
-    """For each pair with both values, the value with B minus the value with A. `clusters` has the pairs' clusters."""
+    """The value with model B minus the value with model A, for each pair in which both are known.
+
+    `clusters` has the clusters of the pairs, or `None` if the pairs are independent."""
 
     values: Sequence[float]
     clusters: Clusters
@@ -251,7 +253,7 @@ class Contrast:
 class PairNumbers:
     """The differences of pairs that the tests of a comparison need, by name of the measure.
 
-    The other fields have the meaning of those in `PairedComparison`."""
+    The other fields mean the same as the properties of `PairedComparison` with these names."""
 
     differences: Mapping[str, Differences]
     both_good: int

@@ -21,9 +21,9 @@ from workbench.trajectory.json_schema import (
 def first_value(name: str, schema: Schema | None) -> object:
     """Return the check that a form suggests for a new argument, from the schema of its parameter.
 
-    The check expects the first suggested value that the schema accepts (a default, an example, an enum's member).
-    Without such a value, the check is `present`, or null if the schema allows only null. A number's bound is not a
-    suggestion: it states what is allowed, not what a request requires."""
+    The check expects the first value that the schema suggests and accepts: a default, an example, or an enum's member.
+    Without such a value, the check is `present`, or null if the schema allows only null. A number's bound is not
+    suggested, because it says what is allowed and not what a request requires."""
     if types_of(schema) == {"null"}:
         return {"equals_null": True}
     for value in suggested_values(schema):

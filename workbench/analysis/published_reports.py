@@ -48,9 +48,9 @@ class Summary:
 class PublishedSystem:
     """The functions that make the reports of a published system.
 
-    The functions receive one or more graded runs of one suite. The system's grader applies to all of them, and the
-    status of each run is the grader's verdict. `summary` receives the runs with one model. `with_cases`, if set,
-    replaces `summary` and also receives the known cases by run id. `comparison`, if set, receives the runs with several
+    Each function receives one or more graded runs of one suite. The system's grader applies to all these runs, and the
+    status of each run is the grader's verdict. `summary` receives the runs with one model. If `with_cases` is set, it
+    replaces `summary` and also receives the known cases by run id. `comparison` receives the runs with several
     models."""
 
     summary: Callable[[Sequence[RunResult]], Summary]
@@ -72,7 +72,8 @@ def percentage(part: int, whole: int, digits: int) -> float:
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
     """Return the metadata that the published `accuracy` scorer adds to its score.
 
-    If no calls were expected or none were made, the metadata is a sentence and the number of the other calls."""
+    If no calls were expected or none were made, the metadata is a sentence. If only one of them is zero, the metadata
+    also has the number of expected or made calls."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
     if not expected and not made:
@@ -344,7 +345,7 @@ def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
     """Return the latency statistics of answers as the published system computes them.
 
     The system's 95th percentile is the value at position `int(0.95 * n)`, counted from 1: of two values the first, of
-    twenty the 19th. (The totals of a batch use the nearest rank.) Raises ValueError without values."""
+    twenty the 19th. The totals of a batch use the nearest rank instead. Raises ValueError without values."""
     if not latencies_ms:
         raise ValueError("no latencies")
     ascending = sorted(latencies_ms)

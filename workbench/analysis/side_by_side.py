@@ -167,8 +167,9 @@ def compare_cells(
 ) -> Comparison:
     """Return a comparison of cells. `models` are the columns.
 
-    `suite_names` and `gates` have the suites' keys in the cells. `watched` are the pairs of a batch that may stop
-    early. No other pair is then tested, and a case that the early decision skipped for every model has no row."""
+    `suite_names` and `gates` have the name and the gate of each suite, by the suite's key in the cells. `watched` are
+    the pairs of models in a batch that may stop early. No other pair is then tested, and a case that the early decision
+    skipped for every model has no row."""
     models = tuple(dict.fromkeys(models))
     columns: dict[str, list[Cell]] = {model: [] for model in models}
     rows_cells: dict[tuple[str, str], list[Cell | None]] = {}

@@ -200,9 +200,9 @@ def paired_shares_interval(
     """Return the interval of the difference between two shares of the same cases: Tango's score interval (1998).
 
     `better` and `worse` count the pairs that are good on only one side. A difference lies in the interval if the
-    observed difference is at most `z` standard errors away; the standard error is computed under the assumed
-    difference. `z` defaults to the normal quantile of 95%. Dependent pairs count as `pairs / effect` independent pairs.
-    """
+    observed difference is at most `z` standard errors away, where the standard error is computed under the assumed
+    difference. `z` defaults to the normal quantile of 95%. Dependent pairs count as `pairs / effect` independent
+    pairs."""
     b, c, n = better / effect, worse / effect, pairs / effect
     reach = normal_quantile(MISS_PROBABILITY) if z is None else z
 
@@ -248,8 +248,9 @@ def mean_difference_interval(
 def adjusted_to_test(found: Interval, *, is_real: bool, apart: float) -> Interval:
     """Return the interval, changed if necessary so that it excludes 0 exactly if the test finds a real difference.
 
-    The test decides about 0, the interval about every other value. Test and interval use different approximations and
-    disagree in 1 to 5% of comparisons. After a real difference, a bound of 0 means "above 0" or "below 0"."""
+    The test decides about 0, and the interval about every other value. Test and interval use different approximations
+    and disagree in 1 to 5% of comparisons. `apart` is the observed difference, whose sign decides which bound is
+    changed. After a real difference, a bound of 0 means "above 0" or "below 0"."""
     if not is_real:
         return Interval(min(found.low, 0.0), max(found.high, 0.0))
     if apart > 0:
@@ -268,8 +269,8 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
     """Return the approximate smallest difference of two shares that a test at `level` usually detects.
 
     "Usually" means in four of five tries. The formula is (z + z') · √(share of discordant pairs ÷ n), with the observed
-    share. A difference larger than this share needs more discordant pairs; then all discordant pairs count as better.
-    Returns `None` if no difference up to 1 is large enough."""
+    share. If the difference is larger than this share, more discordant pairs are needed, and all of them are assumed to
+    be better. Returns `None` if no difference up to 1 is large enough."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
     # Two extra discordant pairs keep the share above 0 if no pair differed.
@@ -421,7 +422,7 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 
     If the sides are equal, each difference is equally likely to have the opposite sign. So p is the share of sign
     vectors whose sum is at least as far from 0 as the observed sum. The result is exact if all sign vectors can be
-    counted. Otherwise, it is estimated from `RANDOM_DRAWS` random sign vectors and the observed one; the same `seed`
+    counted. Otherwise, it is estimated from `RANDOM_DRAWS` random sign vectors and the observed one. The same `seed`
     gives the same estimate. With `clusters`, one for each difference, all differences of a cluster change their signs
     together."""
     values = list(differences)
@@ -467,9 +468,9 @@ def _enumerated(sizes: Sequence[int], light: int) -> int:
 def _counted(sizes: Sequence[int], light: int) -> int:
     """Return how many subsets of sizes weigh at most `light`, by dynamic programming over the weights.
 
-    One large integer holds a field for each weight up to `light`: the number of subsets with this weight. For each
-    size, a copy of the integer is shifted by the size and added: every subset without the size yields a subset with it.
-    One addition of large integers thus replaces a loop over a list of counts."""
+    One large integer holds a field for each weight up to `light`. The field has the number of subsets with this weight.
+    For each size, a copy of the integer is shifted by the size and added, because every subset without the size yields
+    a subset with it. One addition of large integers thus replaces a loop over a list of counts."""
     width = len(sizes) + 1
     mask = (1 << (light + 1) * width) - 1
     fields = 1
@@ -534,9 +535,9 @@ def anytime_p(greatest: float) -> float:
 def level_of_look(look: int, looks: int) -> float:
     """Return the significance level of one of several equally spaced looks at results.
 
-    Together, the looks have a level of 5%. By O'Brien and Fleming (1979): the early looks decide only very clear
-    differences, and the last look is nearly a usual test. `look` counts from 1. Raises ValueError unless 1 <= look <=
-    looks <= `MAX_LOOKS`."""
+    Together, the looks have a level of 5%. They follow O'Brien and Fleming (1979): the early looks decide only very
+    clear differences, and the last look is nearly a usual test. `look` counts from 1. Raises ValueError unless 1 <=
+    look <= looks <= `MAX_LOOKS`."""
     if not 1 <= look <= looks <= MAX_LOOKS:
         raise ValueError(f"a test has 1 to {MAX_LOOKS} looks, numbered from 1: look {look} of {looks} does not exist")
     z = _OBRIEN_FLEMING[looks - 1] * math.sqrt(looks / look)

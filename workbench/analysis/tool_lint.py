@@ -48,9 +48,9 @@ _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 class Parameter:
     """A parameter of a tool, at any level of nesting.
 
-    `path` is its place, such as `to[].name`. `schema` is its schema with references followed; a description and a
-    default beside a reference take precedence. `written` is its schema as written. `depth` counts from 0. `item` is
-    true for the element of a list."""
+    `path` is its place, such as `to[].name`. `written` is its schema as the tool has it. In `schema`, references are
+    followed, and a description or a default beside a reference takes precedence. `depth` counts from 0. `item` is true
+    for the element of a list."""
 
     path: str
     name: str
@@ -82,8 +82,8 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
 class _Position(NamedTuple):
     """The position of a schema inside a tool's schema (`root`). Up to `levels` levels below it are read.
 
-    A schema that is not `sure` is one of several alternatives, so its parameters are not required. `entered` are the
-    references on the way to this position. A recursive definition is not entered again."""
+    `sure` is false inside one of several alternatives, where parameters are not required. `entered` are the references
+    on the way to this position. They are not followed again, so a recursive definition ends."""
 
     root: Schema
     levels: int
@@ -228,7 +228,7 @@ class LintFinding:
     """A finding of the linter.
 
     `tools` are the tools concerned, or empty for all tools. `where` is the place of a parameter, such as `to[].name`,
-    or empty for the tool itself. An error means that this program or a provider refuses requests with the tool."""
+    or empty for the tool itself. An error means that Workbench or a provider refuses requests with the tool."""
 
     rule: LintRule
     severity: Severity

@@ -37,8 +37,8 @@ class Disagreement:
 class Agreement:
     """How often one score of the source system and the verdicts of the cases agree.
 
-    `of` counts the units (runs or groups of runs) with both verdicts, and `agree` those with equal verdicts. `differ`
-    lists the others. `ungraded` counts the units that Workbench did not grade."""
+    `of` counts the units (runs or groups of runs) with both verdicts. `agree` counts the units whose verdicts are
+    equal, and `differ` lists the others. `ungraded` counts the units that Workbench did not grade."""
 
     name: str
     agree: int

@@ -484,7 +484,7 @@ class RunResult:
 
     @property
     def user_outcome(self) -> UserOutcome | None:
-        """"gave up" or "error" if the user of a conversation gave up or caused an error, otherwise `None`."""
+        """The way in which the user of a conversation ended the run early, or `None` if the user did not."""
         if self.is_user_error:
             return "error"
         return "gave up" if self.trajectory.finish_reason == "user gave up" else None

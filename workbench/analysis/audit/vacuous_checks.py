@@ -440,7 +440,7 @@ def _refuses(schema: Schema, root: Schema, value: JsonValue) -> bool:
 
 
 def _of_the_value(check: Check) -> Iterator[Check]:
-    """Yield a check and its nested checks of the same value. Checks of fields and elements are not entered."""
+    """Yield a check and its nested checks of the same value, but not its checks of fields and elements."""
     yield check
     for part in check.own_parts:
         yield from _of_the_value(part)
