@@ -365,7 +365,7 @@ def _given(call: AcceptedCall) -> dict[str, JsonValue]:
 
 
 def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
-    """Yield the position in the sequence, from 1, of each call that all runs have in common.
+    """Yield the position (from 1) of each common call in the sequence of expected calls.
 
     A call gets a later position only if every run made it in a later answer. Calls of one answer share a position."""
     part = 1
@@ -416,7 +416,7 @@ def _of_chain(
 
 
 def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], bool]]:
-    """Return a function that checks whether a tool's schema lists the possible values of an argument."""
+    """Return a function of a tool's name. Its result tells of each argument whether the tool's schema has an `enum`."""
     start = runs[0].trajectory.start
     schemas: dict[str, object] = {}
     if start is not None:
@@ -443,7 +443,7 @@ _ENDED = ("answered", "decided", "steps done", "step failed")
 
 @dataclass(frozen=True)
 class CaseToAccept:
-    """A case with the runs to accept, and the reasons why other runs are left out."""
+    """A case with the runs to accept. `left_out` has the reasons why other runs are not accepted."""
 
     case: Case
     runs: tuple[RunToAccept, ...]
@@ -451,7 +451,7 @@ class CaseToAccept:
 
 
 def exclusion_reason(result: RunResult) -> str | None:
-    """Return the reason why a run does not show the model's behaviour; `None` if it does."""
+    """Return why a run says nothing about the model, for example because of an error. Return `None` if it is usable."""
     finish = result.trajectory.finish
     if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
         return result.error or result.status
@@ -472,7 +472,7 @@ def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
 
 
 def accepted_suite(file: SuiteFile, cases: Sequence[CaseToAccept], secrets: Secrets) -> AcceptedSuite:
-    """Propose expectations for cases of a valid suite. All other text of the suite stays as it is."""
+    """Propose expectations for cases of a valid suite. The rest of the suite's text stays unchanged."""
     # All cases change one after another in one document. It keeps all other text and comments.
     document, accepted = Document.of(file.text), []
     for each in cases:

@@ -1,4 +1,4 @@
-"""The cases of a suite: read one in its current state; add, copy, move and remove cases."""
+"""The cases of a suite: read the current text of a case, and add, copy, move and remove cases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EXPECTED = (
 
 
 class CurrentCase(NamedTuple):
-    """The current state of a case, and its suite without the parts that cannot run."""
+    """A case as it is now, with its suite. The suite contains no cases with errors."""
 
     file: SuiteFile
     suite: Suite
@@ -43,7 +43,7 @@ class CurrentCase(NamedTuple):
 
 
 def current_case(suite: OpenSuite, outline: CaseOutline) -> CurrentCase | None:
-    """Return the current state of a case in a suite that can run; `None` if the case has errors.
+    """Return a case as it is now, in a suite that can run. Return `None` if the case has errors.
 
     Other cases with errors are left out of the suite."""
     file = suite.file
@@ -59,9 +59,9 @@ def current_case(suite: OpenSuite, outline: CaseOutline) -> CurrentCase | None:
 
 
 def has_same_grading(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether the case still has the expectations and options by which a run was graded.
+    """Return whether a run would be graded now by the expectations and options that graded it before.
 
-    The run's variant is applied to the case."""
+    The run's variant is applied to the case first."""
     try:
         variant = variant_of(suite, run.model)
     except UnknownVariantError:
@@ -83,7 +83,7 @@ def has_same_grading(run: PlannedRun, suite: Suite, case: Case) -> bool:
 
 
 def stops_at_same_step(case: Case, result: RunResult) -> bool:
-    """Return whether the case's present chain would have stopped at the same step as this run."""
+    """Return whether the chain, as the case defines it now, would have stopped at the same step as the run."""
     if not case.stop_on_failure:
         return True
     failed = next((step.step for step in result.steps if step.status == Status.FAILED), None)
@@ -108,10 +108,10 @@ _NUMBERED = late_pattern(r"(.*\S)\s+\d+")
 
 @dataclass(frozen=True)
 class CaseListChange:
-    """The result of a change: the new document, its description, and the case that gets the cursor.
+    """The result of a change: the new document, a summary, and the case that gets the cursor.
 
-    `key` is the key of that case, `None` for the suite itself. `gone` is the key of a deleted case, which an undo
-    restores."""
+    `case` is the key of that case, `None` for the suite itself. `gone` is the key of a deleted case, which gets the
+    cursor after an undo."""
 
     document: Document
     summary: str
@@ -120,7 +120,7 @@ class CaseListChange:
 
     @property
     def about(self) -> str | None:
-        """The key of the case that gets the cursor after an undo; `None` for the suite itself."""
+        """The key of the case that gets the cursor after an undo. `None` for the suite itself."""
         return self.gone or self.case
 
 
@@ -140,18 +140,18 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return the message that a generated row can only be edited in its case. The message names the case."""
+    """Return the message that a row of a table cannot be edited by itself. The message names its case."""
     return f"this is a row of the case {suite.cases[row.index].name} above: edit that case, which changes all its rows"
 
 
 def row_file(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return the path of a row's file as written in the case; empty for rows in the suite itself."""
+    """Return the path of a row's file, as written in the case. Return "" if the row is in the suite itself."""
     each = suite.document.table(row.index).get("each")
     return each if isinstance(each, str) else ""
 
 
 def line_of_row(suite: OpenSuite, row: CaseOutline) -> int:
-    """Return the line of a row in its file; 1 if the file is no longer readable."""
+    """Return the line of a row in its file. If the file is no longer readable, return 1."""
     try:
         lines = rows_of(row_file(suite, row), suite.path.parent).lines
     except RowsError:
@@ -169,9 +169,7 @@ def index_after(suite: OpenSuite, key: str | None) -> int:
 
 
 def with_new_case(suite: OpenSuite, index: int, case: Table) -> CaseListChange:
-    """Add a case at this index.
-
-    If the id derived from its name is taken, the case gets a free id."""
+    """Add a case at an index. If the id derived from the case's name is taken, the case gets a different id."""
     case = _with_free_id(case, _ids(suite.document))
     return _at(suite.document.with_new_case(index, case), index, f"New case {case['name']}")
 
@@ -184,7 +182,7 @@ def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> 
 
 
 def with_copy(suite: OpenSuite, index: int) -> CaseListChange:
-    """Duplicate a case, with its comments, directly after the original. The copy gets its own name and id."""
+    """Duplicate a case, including its comments, directly after the original. The copy gets a different name and id."""
     document = suite.document
     case = _sound(document, index)
     name = free_name(_name(suite, index), [outline.name for outline in document.cases])
@@ -198,7 +196,7 @@ def with_copy(suite: OpenSuite, index: int) -> CaseListChange:
 
 
 def with_name(suite: OpenSuite, index: int, name: str) -> CaseListChange:
-    """Rename a case, or the suite for `HEAD`. A saved case keeps its id, which identifies its runs."""
+    """Rename a case, or the suite for `HEAD`. A saved case keeps its id, because the id identifies its runs."""
     document = suite.document
     if index == HEAD:
         return CaseListChange(document.with_header("name", name), f"Renamed the suite to {name}", None)
@@ -218,14 +216,14 @@ def with_moved(suite: OpenSuite, index: int, to: int) -> CaseListChange:
 
 
 def without(suite: OpenSuite, index: int) -> CaseListChange:
-    """Delete a case. The cursor then goes to the next case, or to the last one."""
+    """Delete a case. The cursor goes to the next case, or to the last one if there is no next."""
     document = suite.document.without_case(index)
     after = document.cases[min(index, len(document.cases) - 1)].key if document.cases else None
     return CaseListChange(document, f"Deleted {_name(suite, index)}", after, suite.cases[index].key)
 
 
 def moved_to_suite(source: OpenSuite, index: int, target: OpenSuite) -> tuple[CaseListChange, CaseListChange]:
-    """Move a case with its comments to the end of another suite; return the changes of both suites."""
+    """Move a case, including its comments, to the end of another suite. Return the changes of source and target."""
     case = _sound(source.document, index)
     at = len(target.document.cases)
     arrived = target.document.with_new_block(at, source.document.block(index))
@@ -241,7 +239,7 @@ def moved_to_suite(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Ca
 
 
 def tools_used(case: Table) -> tuple[str, ...]:
-    """Return the tools that a case names but does not define, each once."""
+    """Return the names of the tools that a case uses but does not define, without duplicates."""
     own = {ANY_TOOL, *(tool.get("name") for _, tool in tables(case.get("tools")))}
     named: dict[str, None] = {}
     for name in _tools_named(case):
@@ -267,7 +265,7 @@ def _tools_named(case: Table) -> Iterator[object]:
 
 
 def free_id(wanted: str, taken: Collection[str]) -> str:
-    """Return the wanted id if it is free, otherwise with the first free number appended, starting at 2."""
+    """Return the id `wanted`. If it is taken, append the first free number (from 2)."""
     found, number = wanted, 1
     while found in taken:
         number += 1
@@ -276,7 +274,7 @@ def free_id(wanted: str, taken: Collection[str]) -> str:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Append a number (from 2) to a name, so that both the name and the id derived from it are free."""
+    """Append a number (from 2) to a name. Both the new name and the id derived from it are free."""
     match = _NUMBERED.fullmatch(name)
     # "Copy 3" is followed by "Copy 4", not by "Copy 3 2".
     base = match[1] if match else name
@@ -289,7 +287,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def free_path(path: Path, taken: Iterable[Path]) -> Path:
-    """Return the path if it is free and not in `taken`; otherwise append a number to its stem.
+    """Return a path for a new file. If `path` exists or is in `taken`, append a number to its stem.
 
     Reads the file system."""
     others = set(taken)
@@ -301,7 +299,7 @@ def free_path(path: Path, taken: Iterable[Path]) -> Path:
 
 
 def suite_name(path: Path) -> str:
-    """Return the default name of a suite in a file: `smart_home.toml` becomes Smart home."""
+    """Return the default name of the suite in a file: "Smart home" for `smart_home.toml`."""
     words = re.sub(r"[-_\s]+", " ", path.stem).strip()
     return words[:1].upper() + words[1:] or "Suite"
 
@@ -340,7 +338,7 @@ def _name(suite: OpenSuite, index: int) -> str:
 
 
 def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -> Path | str:
-    """Return the path that the user typed, relative to a folder; `.toml` is added if it has no suffix.
+    """Return the path that the user typed, relative to a folder. `.toml` is added if the path has no suffix.
 
     If the path cannot be used, return the reason as text without a full stop. `why_not` makes further checks and may
     read the disk."""

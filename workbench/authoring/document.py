@@ -1,4 +1,4 @@
-"""A suite's document while it is edited. Parts of it may currently not be valid TOML."""
+"""The text of a suite while it is edited. Some of its parts may not be valid TOML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.suite.user_model import IN_TURNS
 
 
 def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
-    """Build the suite file of a document with invalid texts.
+    """Build the suite file of a document in which some texts are not valid TOML.
 
     `sound` is the suite file with the last valid versions of these texts."""
     parts = document.parts
@@ -65,9 +65,7 @@ def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
 
 
 def is_in(problem: Problem, at: int) -> bool:
-    """Return whether a problem is in the case with the index `at`.
-
-    For `HEAD`, return whether the problem is outside all cases."""
+    """Return whether a problem is in the case with the index `at`, or, for `HEAD`, outside all cases."""
     if at == HEAD:
         return not problem.where.startswith("cases[")
     return is_within(problem.where, place_text(("cases", at)))
@@ -98,10 +96,10 @@ _NOTHING_UNPARSED: Mapping[int, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class CaseOutline:
-    """A case as the tree shows it.
+    """What the tree shows of a case.
 
-    `key` is the case's id, made unique if several cases have it. `steps` holds the expected tool of each step of a
-    chain. The tool is empty text if a step expects no tool."""
+    `key` is the case's id, made unique if several cases have it. `steps` has the expected tool of each step of a chain,
+    "" for a step that expects no tool."""
 
     index: int
     key: str
@@ -120,11 +118,11 @@ _Outlined = tuple[tuple[Table, ...], tuple[CaseOutline, ...]]
 
 @dataclass(frozen=True)
 class Document:
-    """A suite's text.
+    """The text of a suite while it is edited.
 
-    `parts` holds the parsed suite. `unparsed` holds the texts that are not TOML, by the index of their case; the key of
-    the head is `HEAD`. For these texts, `parts` has the last valid versions. If the file as a whole is not TOML,
-    `parts` is `None` and `whole` holds the text."""
+    `parts` is the parsed suite. `unparsed` has the texts that are not valid TOML, by the index of their case. The
+    settings before the first case have the index `HEAD`. For these texts, `parts` has the last valid versions. If the
+    whole file is not valid TOML, `parts` is `None` and `whole` is its text."""
 
     parts: SuiteText | None
     whole: str = ""
@@ -141,7 +139,7 @@ class Document:
 
     @classmethod
     def of_parts(cls, parts: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
-        """Return the document of a parsed text; `parts` is `None` if the text is not TOML.
+        """Return the document of a parsed text. `parts` is `None` if the text is not TOML.
 
         `outlines` are the outlines of its cases, if known."""
         if parts is None:
@@ -155,7 +153,7 @@ class Document:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether each case, and the head, can be edited as a block of text."""
+        """Whether each case, and the settings before the first case, can be edited as a separate block of text."""
         return self.parts is not None and (self.parts.in_blocks or not self.parts.cases)
 
     @cached_property
@@ -188,7 +186,7 @@ class Document:
 
     @cached_property
     def _outlines(self) -> tuple[CaseOutline, ...]:
-        """The outlines, before equal ids are made unique."""
+        """The outlines of the cases. Their keys may not be unique yet."""
         # An edit changes one case. The outlines of all others are reused, by the identity of their tables.
         tables, known = self._known
         outlines: list[CaseOutline] = []
@@ -198,7 +196,7 @@ class Document:
         return tuple(outlines)
 
     def forget(self) -> None:
-        """Drop cached values that can be computed again, to save memory in the undo history."""
+        """Drop cached values, which can be computed again. The undo history then needs less memory."""
         # Cached properties are in the `__dict__` of the frozen object.
         for held in (self, self.parts):
             if held is not None:
@@ -208,7 +206,7 @@ class Document:
         object.__setattr__(self, "_known", ((), ()))
 
     def table(self, index: int) -> Table:
-        """Return the table of a case, or of everything outside the cases for `HEAD`.
+        """Return the table of a case. For `HEAD`, return the table of everything outside the cases.
 
         For text that is not TOML, the last valid table is returned. Raises IndexError if there is no such case."""
         if self.parts is None:
@@ -218,7 +216,7 @@ class Document:
         return self.parts.cases[index]
 
     def block(self, index: int) -> str:
-        r"""Return the text of a case or of the head, with `\n` as line ends. Raises IndexError."""
+        r"""Return the text of a case, or of the settings for `HEAD`, with `\n` as line ends. Raises IndexError."""
         if index in self.unparsed:
             return self.unparsed[index]
         if self.parts is None:
@@ -241,10 +239,10 @@ class Document:
         return Document.of(text)
 
     def with_block(self, index: int, text: str) -> Document:
-        """Replace the text of a case or of the head.
+        """Replace the text of a case, or of the settings for `HEAD`.
 
-        Text that is not TOML or not exactly one block is stored unparsed. Raises IndexError for an unknown case, and
-        SpliceError if cases are not in separate blocks: such a file is edited as a whole."""
+        Text that is not TOML, or not exactly one block, is stored unparsed. Raises IndexError if there is no such case,
+        and SpliceError if the cases are not in separate blocks, because such a file is edited as a whole."""
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
         unparsed = dict(self.unparsed)
@@ -258,8 +256,8 @@ class Document:
     def with_case(self, index: int, case: Table) -> Document:
         """Replace the table of a case.
 
-        `expect_nothing_yet` is removed once the case expects something, and added when its last expectation is removed.
-        Raises like `SuiteText.with_case`."""
+        When the case gets its first expectation, the key `expect_nothing_yet` is removed. When the last expectation is
+        removed, the key is added. Raises like `SuiteText.with_case`."""
         if expects_something(case):
             case = dict(case)
             case.pop("expect_nothing_yet", None)
@@ -268,10 +266,10 @@ class Document:
         return self._with(self._sound_parts().with_case(index, case), {index: None})
 
     def with_header(self, key: str, value: object) -> Document:
-        """Replace a value of the head.
+        """Replace a value of the settings.
 
-        Raises SpliceError while the head is not TOML, because its text would be lost. Otherwise raises like
-        `SuiteText.with_header`."""
+        Raises SpliceError while the settings are not valid TOML, because their text would be lost. Otherwise raises
+        like `SuiteText.with_header`."""
         if HEAD in self.unparsed:
             raise SpliceError("the head of this suite is not TOML: correct it first, or undo it with Ctrl+Z")
         return self._with(self._sound_parts().with_header(key, value), {})
@@ -307,7 +305,7 @@ class Document:
         return self._with(parts, places)
 
     def only(self, indices: frozenset[int]) -> str:
-        """Return the text with only these cases, so that they can run while another case is being edited."""
+        """Return the text with only these cases. They can then run while another case is being edited."""
         parts = self._sound_parts()
         # The text of other cases becomes empty, but the text between cases stays.
         blocks = list(parts.blocks)
@@ -339,7 +337,7 @@ class Document:
         return replace(self, parts=parts, unparsed=MappingProxyType(dict(unparsed)), _known=known)
 
     def _pieces(self, parts: SuiteText) -> Iterator[str]:
-        """Yield the pieces of the text: the head, then each block and the text after it."""
+        """Yield the parts of the text in order: the settings, then each case and the text after it."""
         # The editor's line ends in unparsed texts may differ from the file's.
         line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
         yield self._head_written(parts, line_end) if HEAD in self.unparsed else parts.between[0]
@@ -357,7 +355,7 @@ class Document:
 
 
 def expects_something(case: Table) -> bool:
-    """Return whether the table of a case, valid or not, has an expectation."""
+    """Return whether a case has an expectation. `case` need not be valid."""
     if any(case.get(key) for key in EXPECTATIONS):
         return True
     user = case.get("user")

@@ -1,4 +1,4 @@
-"""The expectation that a run failed: its place in the case, for editing."""
+"""The place of the expectation that a run failed, so that the user can edit it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _KEYS: dict[str, tuple[str, ...]] = {
 def failed_place(
     case: Case, result: RunResult, *, call: int | None = None, expected_call: int | None = None
 ) -> Place | None:
-    """Return the place of the expectation that a run failed; `None` if it failed none.
+    """Return the place of the expectation that a run failed, `None` if it failed none.
 
-    `call` and `expected_call` are the indices of an issue's calls. Expectations of these calls are searched first, then
-    the expectations that decide the grade."""
+    `call` and `expected_call` are the indices of the selected actual or expected call. Its expectations are searched
+    first, then the expectations that decide the grade."""
     if result.grade is None:
         return None
     issues = sorted(

@@ -1,4 +1,4 @@
-"""Detect changes of files and folders with one `stat` each, without the operating system's notifications."""
+"""Detects changed files and folders by a `stat` of each, not by notifications of the operating system."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class _Folder(NamedTuple):
 
 
 class FolderWatch:
-    """The TOML files below some folders, selected as in `suite.project.Search`.
+    """Lists the TOML files below some folders, with the same rules as `suite.project.Search`.
 
-    A folder is listed again only when its modification time changed."""
+    A folder is read again only after its modification time changed."""
 
     def __init__(self) -> None:
         self._known: dict[Path, _Folder] = {}
@@ -36,7 +36,7 @@ class FolderWatch:
         self._is_stopped = True
 
     def scan(self, roots: Sequence[Path]) -> dict[Path, Stamp]:
-        """Return the TOML files that exist now."""
+        """Return the TOML files that exist now, each with the stamp that changes when the file does."""
         found: dict[Path, _Folder] = {}
         for root in roots:
             self._list(root, found, is_root=True)

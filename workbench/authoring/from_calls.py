@@ -1,6 +1,6 @@
-"""Add a call from a run or one made by hand to a case: as a mock with its answer, or as an expected call.
+"""Adds a call to a case, as a mock with its answer or as an expected call. The call was made in a run or by hand.
 
-In a chain, both can go into a step; steps count from 1."""
+In a chain, both can go into a step. Steps count from 1."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def case_with_mock(
     case: Table, tool: str, arguments: Mapping[str, JsonValue], answer: ToolAnswer, step: int | None = None
 ) -> Table:
-    """Add a mock to a case, before mocks of the same tool that would answer first.
+    """Add a mock to a case. It precedes mocks of the same tool, because the first matching mock answers.
 
-    A mock for the same arguments is replaced. With `step`, the step itself holds the answer to its first call. Errors
-    still become mocks of the case, because a step cannot express them. Raises ValueError for an unknown step. Also
-    raises it if the answer contains `{name}`, which a mock would replace by an argument."""
+    A mock for the same arguments is replaced. With `step`, the result goes into that step of the chain. An error
+    becomes a mock of the case even then, because a step cannot express it. Raises ValueError for an unknown step, and
+    for an answer that contains `{name}` with the name of an argument, because a mock would put the argument there."""
     result: JsonValue = None
     if not answer.is_error:
         result = _result(answer.content, arguments)
@@ -67,7 +67,7 @@ def _args(arguments: Mapping[str, JsonValue]) -> Table:
 def case_with_expected_call(
     case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None
 ) -> Table:
-    """Add an expected call to the end of `ordered`, or let `step` expect it in place of its present call.
+    """Add an expected call at the end of `ordered`. With `step`, it replaces the expected call of that step.
 
     Raises ValueError for a chain without `step`, and for a case that expects no calls."""
     call: Table = {"tool": tool, "args": _args(arguments)}
@@ -87,9 +87,9 @@ def case_with_expected_call(
 
 
 def step_of(trajectory: Trajectory, call: int) -> int | None:
-    """Return the step (from 1) whose first call has this index in the trajectory; `None` for other calls.
+    """Return the step (from 1) of a chain whose first call has this index in the trajectory. Otherwise return `None`.
 
-    The step grades its first call, and the step's mock answers that call."""
+    Only the first call of a step is graded, and answered by the step's mock."""
     wanted = trajectory.calls[call]
     asked = trajectory.rounds[wanted.round - 1]
     if asked.step is None or asked.calls[0] is not wanted:
@@ -110,7 +110,7 @@ def _is_of(mock: object, tool: str) -> bool:
 
 
 def _expected(value: JsonValue) -> object:
-    """Return the expectation for a value.
+    """Return the expectation for a value of an argument.
 
     TOML has no null, so null becomes a check, even inside the value."""
     if value is None:
@@ -128,7 +128,7 @@ def _expected(value: JsonValue) -> object:
 def _part(value: JsonValue) -> object:
     """Return the expectation for a part of a value.
 
-    A table becomes an `equals` check, because a plain table would be compared field by field."""
+    A table becomes an `equals` check, because the fields of a plain table would be compared one by one."""
     expected = _expected(value)
     if isinstance(value, dict) and expected is value:
         return {"equals": value}
@@ -147,9 +147,9 @@ def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
 
 
 def _shortest(content: str) -> JsonValue:
-    """Parse a text if it is exactly the JSON that a mock would send for its value.
+    """If a text is exactly the JSON that a mock would send for a value, return the value.
 
-    Any other text is returned unchanged."""
+    Otherwise return the text."""
     if content[:1] not in ("{", "["):
         return content
     try:
@@ -164,14 +164,14 @@ def _shortest(content: str) -> JsonValue:
 
 @dataclass(frozen=True)
 class Addition:
-    """The table of a case with the call added, and a description of the change."""
+    """The table of a case to which a call was added, and a summary of the change."""
 
     table: Table
     summary: str
 
 
 def index_of_call(trajectory: Trajectory, call_id: str) -> int:
-    """Return the index of a call in a run. Raises ValueError if it is not, or no longer, part of the run."""
+    """Return the index of a call in a run. Raises ValueError if the run does not, or no longer, contain the call."""
     for index, call in enumerate(trajectory.calls):
         if call.call.id == call_id:
             return index
@@ -181,8 +181,9 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     """Add a mock that answers a call as in the run.
 
-    The mock matches the arguments as the model wrote them, because the model will write them in this way again. For the
-    first call in a step of a chain, the mock belongs to the step. Raises ValueError."""
+    The mock matches the arguments as the model wrote them, because the model will probably write them so again. For the
+    first call in a step of a chain, the mock belongs to the step. Raises ValueError if a mock cannot give this
+    answer."""
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
     if record.by_provider:
@@ -204,11 +205,11 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
 def expectation_of_call(
     case: Case, settings: CaseSettings, table: Table, trajectory: Trajectory, index: int
 ) -> Addition | None:
-    """Expect a call as it was sent.
+    """Add to a case the expectation of a call with the arguments that were sent.
 
-    The call replaces the expectation that it meets best. Checks that hold stay. If there is no such expectation, the
-    call is added; in a chain, it is added to its step. Returns `None` if the case already expects exactly that. Raises
-    ValueError."""
+    The call replaces the expectation that the grader paired with it, and checks that pass are kept. If there is no such
+    expectation, the call is added. In a chain, it goes into its step. Returns `None` if the case already expects
+    exactly this call. Raises ValueError if the call cannot be expected."""
     record = trajectory.calls[index]
     if record.edited is None:
         _check(record)
@@ -234,9 +235,9 @@ def _check(record: CallRecord) -> None:
 
 
 def _as_sent(trajectory: Trajectory) -> Trajectory:
-    """Return the run with the arguments that were sent, including the user's edits.
+    """Return the run as if the model had written the arguments that were sent.
 
-    They replace the arguments that the model wrote."""
+    They differ where the user edited a held call."""
     rounds = []
     for each in trajectory.rounds:
         calls = tuple(replace(call, call=call.sent) for call in each.calls)

@@ -1,4 +1,4 @@
-"""Freeze the user of a conversation: the messages of one run become the script of its case."""
+"""Turns the user messages of a run into a fixed script of its case."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _KEPT = ("max_turns", "stop")
 
 
 def frozen_user(case: Table, trajectory: Trajectory) -> Table:
-    """Return the case with a scripted user who repeats the messages of a run, one after each answer.
+    """Return the case with a scripted user, who sends the user messages of a run, one after each answer.
 
-    A scripted message keeps its id and its expectations. Raises ValueError for a run without messages of a user."""
+    If a message was in the script before, it keeps its id and its expectations. Raises ValueError for a run without
+    user messages."""
     sent = [turn.said for turn in trajectory.user_turns if turn.said is not None]
     user = case.get("user")
     if not sent or not isinstance(user, dict):
@@ -32,9 +33,9 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
 
 
 def _written(user: Table, sent: UserSaid) -> dict[str, JsonValue]:
-    """Return the scripted message for a message that was sent, without its condition.
+    """Return the scripted message from which a message was sent, without its condition.
 
-    The scripted message is found by its id, or else by its text."""
+    It is found by its id, or else by its text."""
     text = sent.text if sent.original is None else sent.original
     messages = user.get("messages")
     for message in map(_table, messages if isinstance(messages, list) else ()):

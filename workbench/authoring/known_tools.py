@@ -1,4 +1,4 @@
-"""The tools of a suite that are known without starting a server: defined in the suite, or listed earlier."""
+"""The tools of a suite that are known although no server runs: defined in the suite, or listed by a server before."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MAX_KEPT = 64  # suites; more are read again
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: StoredListings) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a suite's header names: its own, the providers', and each server's.
+    """Return the tools that a suite's settings name: the suite's, those of its providers, and those of its servers.
 
-    Each name occurs once. The header (`SuiteText.header`) need not be valid. `path` is the suite's file. Names include
-    prefixes."""
+    Each name occurs once, with its prefix. `header` are the settings (`SuiteText.header`), which need not be valid.
+    `path` is the suite's file."""
     found: dict[str, ToolDefinition] = {}
     for tool in (*written_out(header), *_of_providers(header), *_listed(header, path, listings)):
         found.setdefault(tool.name, tool)
@@ -35,7 +35,7 @@ def tools_of_suite(header: Mapping[str, object], path: Path, listings: StoredLis
 
 
 class KnownTools:
-    """Caches the tools of suites by their headers."""
+    """A cache of the tools of suites, by their settings."""
 
     def __init__(self, listings: StoredListings) -> None:
         self.listings = listings
@@ -45,7 +45,7 @@ class KnownTools:
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
         """Return the tools of a suite.
 
-        They are read again only if `header` is a new object. Edits of cases keep the object."""
+        They are read again only if `header` is a new object. An edit of a case does not make a new one."""
         # Comparison by identity, because only an edit of the header makes a new object.
         known = self._known.get(path)
         if known is None or known[0] is not header:
@@ -55,7 +55,7 @@ class KnownTools:
         return known[1]
 
     def checked(self, file: SuiteFile) -> SuiteFile:
-        """Add warnings to a file for names of tools that its servers do not list."""
+        """Return a suite file with warnings about tool names that its servers do not list."""
         suite = file.suite
         if suite is None or not suite.servers:
             return file
@@ -67,13 +67,13 @@ class KnownTools:
         return known[1]
 
     def forget(self) -> None:
-        """Clear the cache, because servers have listed their tools."""
+        """Clear the cache. Called after servers have listed their tools."""
         self._known.clear()
         self._checked.clear()
 
 
 def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]) -> tuple[ToolDefinition, ...]:
-    """Return the tools of a suite and of a case. The case's tools replace tools of the same name."""
+    """Return the tools of a suite and those of a case. The case's tools replace the suite's tools of the same name."""
     own = list(written_out(case))
     if not own:
         return known
@@ -82,7 +82,7 @@ def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]
 
 
 def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
-    """Yield the valid tools that a suite's header or a case defines."""
+    """Yield the valid tools that are defined in a suite's settings or in a case."""
     for _, tool in tables(table.get("tools")):
         try:
             # Tools are read as part of a suite, because the validator of suites is built already.

@@ -1,8 +1,8 @@
-"""Three-way merge of a suite that was edited here and by another program: table by table, case by case.
+"""Three-way merge of a suite that was edited in the app and by another program: table by table, case by case.
 
-A text is read as a sequence of units: its head, each top-level table or element of a list of tables, and each case.
-Comments directly above a unit belong to it. A unit that only one side changed is taken from that side. A unit that both
-sides changed differently is a conflict; the user decides it."""
+A text is read as a sequence of units: the settings before the first table, each top-level table or element of a list of
+tables, and each case. Comments directly above a unit belong to it. A unit that only one side changed is taken from that
+side. If both sides changed it differently, it is a conflict, which the user decides."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _COMMENTS = late_pattern(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 
 @dataclass(frozen=True)
 class Conflict:
-    """A unit that was changed differently here and on disk.
+    """A unit that was changed differently in the app and on disk.
 
-    `mine` and `theirs` are the two texts, `None` for a side that deleted the unit. `what` is the unit's name as the
-    beginning of a sentence."""
+    `mine` (the app) and `theirs` (the disk) are the texts of the unit, `None` for a side that deleted it. `what` is the
+    unit's name, written as the beginning of a sentence."""
 
     key: Key
     what: str
@@ -53,7 +53,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """The merged text. An undecided conflict has the text of `mine`."""
+    """The merged text, and its conflicts. An undecided conflict has the text of `mine`."""
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
@@ -61,10 +61,10 @@ class MergeResult:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A part of a text without its last line end.
+    """A part of a text: a table or a case.
 
-    `gap` is the text up to the next unit. `case` is the table of a case, and `title` its name. `is_last` is true if
-    nothing follows."""
+    `text` does not include the last line end. `gap` is the text up to the next unit. `case` is the table of a case, and
+    `title` its name. `is_last` is whether no unit follows."""
 
     text: str
     gap: str
@@ -80,11 +80,11 @@ _Any = TypeVar("_Any", bound=Hashable)
 def merge(
     base: SuiteText, mine: SuiteText, theirs: SuiteText, chosen: Mapping[Key, Side] | None = None
 ) -> MergeResult | None:
-    """Merge two versions that were both made from `base`.
+    """Merge two versions of a suite that were both made from `base`.
 
-    `chosen` decides conflicts by key. The result has the order of `theirs`, with the additions of `mine` next to their
+    `chosen` decides conflicts by key. The result has the order of `theirs`, and units added in `mine` keep their
     neighbours. If only `mine` moved units, the result has the order of `mine`. Returns `None` if cases are not in
-    separate blocks, or if the changes contradict each other: then only the whole texts can be compared."""
+    separate blocks, or if the changes contradict each other. Only the whole texts can then be compared."""
     if mine.text in (base.text, theirs.text):
         return MergeResult(theirs.text)
     if theirs.text == base.text:
@@ -133,7 +133,7 @@ def _text_of(units: _Units, key: Key) -> str | None:
 
 
 def changes_summary(before: SuiteText, after: SuiteText) -> str:
-    """Return a description of the changes of a text: `1 case changed, 1 added; limits changed`."""
+    """Return a summary of the differences between two texts, such as `1 case changed, 1 added; limits changed`."""
     if not (before.in_blocks and after.in_blocks):
         return "reloaded"
     old = _units(before)
@@ -207,9 +207,9 @@ def _name(header: Table, place: Sequence[str | int]) -> str | None:
 
 
 def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
-    """Return a key that is not taken.
+    """Return `key`, made unique.
 
-    A number is added if a table occurs in several places, or if elements have the same name or no name."""
+    A number is added if a table occurs in several places, or if several elements have the same name or no name."""
     counts[key] += bool(key)
     if is_named and counts[key] <= 1:
         return key
@@ -217,9 +217,9 @@ def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
 
 
 def _keyed_like(before: _Units, version: SuiteText) -> _Units | None:
-    """Give the units of a version the keys that the same units have in `before`.
+    """Return the units of a version. A unit that was in `before` keeps its key.
 
-    A renamed case keeps its key, and so does a moved unit among units of the same name. Returns `None` if units of one
+    This includes a renamed case, and a moved unit among units of the same name. Returns `None` if units of the same
     name cannot be paired with certainty."""
     units = _units(version)
     gone: dict[str, list[Key]] = {}
@@ -257,7 +257,7 @@ def _group(key: Key) -> Key:
 
 
 def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
-    """Pair the units of two versions that have the same name, and return each new key's old key.
+    """Pair units of two versions that have the same name. Return the old key for each new key.
 
     Units with the same text are paired first, the rest in order. Returns `None` if the rests differ in number."""
     known: dict[str, list[Key]] = {}
@@ -285,7 +285,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
 
 
 def _nameless(case: Table) -> str:
-    """Return a case without its name, as text to compare. Cases with equal values have equal text."""
+    """Return a text that is equal for cases that differ only in name and id."""
     # Dates and times of TOML are not JSON, hence their `repr`.
     return json.dumps(without_keys(case, "name", "id"), sort_keys=True, default=repr)
 
@@ -398,7 +398,7 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
 def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here: _Units, there: _Units) -> str:
     """Join the units to the merged text.
 
-    The gap after a unit comes from one side. Comments between units come from both."""
+    The text between two units comes from one side, but comments in it come from both sides."""
     gaps = []
     for key in order:
         unit = _with_gap(before.get(key), here.get(key), there.get(key))
@@ -415,7 +415,7 @@ def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here
 
 
 def _with_gap(old: _Unit | None, mine: _Unit | None, theirs: _Unit | None) -> _Unit:
-    """Return the unit whose gap is used: `theirs`, unless `mine` has changed the gap."""
+    """Return the unit whose `gap` goes into the result: `theirs`, unless `mine` changed the gap."""
     if mine is None:
         assert theirs is not None
         return theirs
@@ -436,9 +436,9 @@ def _lone(gaps: Iterable[str]) -> Counter[str]:
 
 
 def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], there: Counter[str]) -> None:
-    """Change the gaps so that each lone comment occurs as often as the changes of both sides require.
+    """Change the gaps so that they contain each comment as often as the changes of both sides require.
 
-    The counts of a comment are merged three-way. A comment without a place goes to the end of the text."""
+    The number of times that a comment occurs is merged three-way. If a comment has no place, it goes to the end."""
     found = _lone(gaps)
     for comment in {**here, **there}:
         old, mine, theirs = before[comment], here[comment], there[comment]
@@ -468,9 +468,9 @@ def _gap(comments: Sequence[str], *, is_last: bool) -> str:
 def _reads_as_units(
     text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: SuiteText, theirs: SuiteText
 ) -> bool:
-    """Return whether a merged text parses into exactly its units.
+    """Return whether a merged text is parsed into the units from which it was joined.
 
-    It must not have more repeated ids than either side."""
+    It must also have no more repeated ids than either side."""
     try:
         version = SuiteText.of(text)
     except SpliceError:

@@ -1,4 +1,4 @@
-"""An open suite: the file as read, the suite as edited, and the undo history between them."""
+"""An open suite: the file on disk, the text as edited, and the undo history."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then
 
 @dataclass(frozen=True)
 class Change:
-    """A change in the history: the new document, a description, and the key of the changed case.
+    """A step of the undo history: the new document, a summary, and the key of the changed case.
 
-    `reread_count` is the number of times that the file had been read again without asking the user. `typed` holds the
-    servers that the user typed in this session."""
+    `reread_count` tells how often the file had been read again by then without asking the user. `typed` has the servers
+    that the user typed in this session."""
 
     document: Document
     summary: str
@@ -44,10 +44,10 @@ class Change:
 
 
 class OpenSuite:
-    """A suite with its undo history: documents and the current position.
+    """A suite that can be edited, with its undo history: the documents, and the current position among them.
 
-    A suite that was never edited has no history and uses no more memory than its file. `disk` is the file as last read
-    or saved. If the file does not exist yet, its text is empty and `on_disk` is `None`."""
+    A suite that was never edited has no history, and needs no more memory than its file. `disk` is the file as last
+    read or saved. If the file does not exist yet, its text is empty and `on_disk` is `None`."""
 
     def __init__(self, disk: SuiteFile, on_disk: FileState | None = None, *, is_recording: bool = False) -> None:
         self.disk = disk
@@ -88,7 +88,7 @@ class OpenSuite:
 
     @property
     def why_not_editable(self) -> str | None:
-        """The reason why this suite cannot be edited, if any."""
+        """Why this suite cannot be edited, `None` if it can."""
         if is_read_only():
             return READ_ONLY_REASON
         if self.is_recording:
@@ -107,7 +107,7 @@ class OpenSuite:
 
     @property
     def text(self) -> str:
-        """The current text; reading it does not parse the suite for editing."""
+        """The current text. Reading it does not parse the suite."""
         if self._history:
             return self.document.text
         return self.disk.text
@@ -116,7 +116,7 @@ class OpenSuite:
     def file(self) -> SuiteFile:
         """The current state as a suite file, with its problems and hash.
 
-        While some text is not TOML, its last valid version is used, and the suite cannot run."""
+        While a part of the text is not TOML, its last valid version is used, and the suite cannot run."""
         if not self._history or self.is_gone:
             return self.disk
         document = self.document
@@ -140,7 +140,9 @@ class OpenSuite:
 
     @property
     def rows(self) -> Mapping[int, tuple[CaseOutline, ...]]:
-        """The rows of each case with `each`, by the case's index, from the suite's last version without errors."""
+        """The rows of each case that is run once per row of a table (`each`), by the index of the case.
+
+        They come from the last version of the suite without errors."""
         file = self.file
         if file.suite is not None and (self._rows is None or self._rows[0] is not file):
             rows: dict[int, list[CaseOutline]] = {}
@@ -155,7 +157,7 @@ class OpenSuite:
 
     @property
     def run_cases(self) -> tuple[CaseOutline, ...]:
-        """The cases that run. A case with `each` is replaced by its rows."""
+        """The cases that run. A case with `each` is replaced by one case per row."""
         rows = self.rows
         if not rows:
             return self.cases
@@ -187,7 +189,7 @@ class OpenSuite:
 
     @property
     def invalid_text_message(self) -> str | None:
-        """The invalid text in form fields with the advice, as the end of a message; `None` if there is none."""
+        """The invalid text in the form's fields, with advice, as the end of a message. `None` if there is none."""
         if not self.invalid_texts:
             return None
         first, *others = self.invalid_texts.values()
@@ -197,9 +199,9 @@ class OpenSuite:
         return f"{text}. {first.why[:1].upper()}{first.why[1:]}"
 
     def _follow_cells(self, before: Document) -> None:
-        """Move invalid texts along with their cells, and drop those without a cell.
+        """Move invalid texts along with their cells. If a cell is gone, drop its text.
 
-        The dictionary object stays the same, because a form holds a reference to it."""
+        The dictionary stays the same object, because a form refers to it."""
         if not self.invalid_texts:
             return
         # A document that is not TOML has no places, so comparisons use its last TOML version.
@@ -225,7 +227,7 @@ class OpenSuite:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the file was deleted and there are no unsaved changes. Undo brings the text back."""
+        """Whether the file was deleted and there are no unsaved changes. An undo brings the text back."""
         return bool(self._history) and self.disk.is_missing and not self.dirty
 
     @property
@@ -234,9 +236,9 @@ class OpenSuite:
 
     @property
     def is_behind(self) -> bool:
-        """Whether undo has gone back to before an external edit.
+        """Whether undo has gone back to a text from before an external edit of the file.
 
-        Such an edit was taken over without asking the user."""
+        The edit was taken over without asking the user, so saving the older text would lose it."""
         return (
             bool(self._history) and self._history[self._at].reread_count < self._readings
         )  # saving would lose that edit
@@ -264,12 +266,12 @@ class OpenSuite:
         return any(case_id in (case.id, getattr(case, "template", None)) for case in cases)
 
     def problems_of(self, index: int) -> tuple[Problem, ...]:
-        """Return the problems of a case, or of everything except the cases for `HEAD`."""
+        """Return the problems of a case. For `HEAD`, return the problems outside of cases."""
         problems = self.checked(self.file).problems
         return tuple(problem for problem in problems if is_in(problem, index))
 
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
-        """Return the suite for running these cases; `None` if they cannot run.
+        """Return a suite in which these cases can run, `None` if they cannot.
 
         Other cases with errors are left out."""
         file = self.file
@@ -292,9 +294,9 @@ class OpenSuite:
 
     @property
     def settings_file(self) -> SuiteFile | None:
-        """The suite file for the settings; `None` if the settings have errors.
+        """A suite file with valid settings, `None` if the settings have errors.
 
-        If any part of the suite has errors, the file has no cases."""
+        If any case has errors, the file contains no cases."""
         file = self.file
         if file.suite is not None:
             return file
@@ -317,8 +319,8 @@ class OpenSuite:
     ) -> bool:
         """Replace the document, and return whether it changed.
 
-        Consecutive changes of one group form one undo step; if they restore the earlier state, the step disappears.
-        With `by_keys`, the user typed the change into the form key by key."""
+        Consecutive changes of one group form one undo step. If they restore the earlier text, the step is removed.
+        `by_keys` is whether the user typed the change into the form key by key."""
         now = self.document
         if document is now or document.text == now.text:
             return False
@@ -347,14 +349,14 @@ class OpenSuite:
         return tuple(typed_servers(self._history[self._at].typed))
 
     def forget_typed(self, typed: Collection[TypedServer]) -> None:
-        """Treat these typed servers as part of the file, because the user trusted them.
+        """Treat these servers as if the file had contained them, because the user has trusted them.
 
-        Nothing happens if the user has typed more since."""
+        Do nothing if the user has typed more since."""
         if self._history and self.typed_servers == typed:
             self._history[self._at] = replace(self._history[self._at], typed=())
 
     def end_group(self) -> None:
-        """End the current group: the next change begins an undo step."""
+        """End the current group of changes. The next change begins a new undo step."""
         if self._history:
             self._history[self._at] = replace(self._history[self._at], group=None)
 
@@ -383,11 +385,11 @@ class OpenSuite:
         return None
 
     def link_change(self, whole: object) -> None:
-        """Link the last change with a change of another suite. Both are parts of `whole`."""
+        """Mark the last change as a part of `whole`, a change that also affects another suite."""
         self._history[self._at] = replace(self._history[self._at], linked_to=whole)
 
     def has_linked_change(self, whole: object) -> bool:
-        """Return whether this suite's part of a shared change is still in effect."""
+        """Return whether this suite's part of `whole`, a change of several suites, has not been undone."""
         return any(change.linked_to is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:
@@ -419,7 +421,7 @@ class OpenSuite:
         self.end_group()
 
     def rows_changed(self, disk: SuiteFile) -> None:
-        """Record that files of rows changed on disk. The suite's text and its unsaved changes stay."""
+        """Take over that files with rows changed on disk. The suite's text and its unsaved changes stay."""
         if self.dirty:
             return
         self.disk = disk
@@ -427,10 +429,10 @@ class OpenSuite:
         self._known = []
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
-        """Record that the file on disk changed.
+        """Take over that the file changed on disk.
 
-        Unsaved changes stay. A suite without unsaved changes takes over the file. This is an undoable step if the suite
-        has a history."""
+        If there are unsaved changes, they stay. Otherwise, the file's text becomes the current text. This is an undo
+        step if the suite has a history."""
         # `dirty` compares the document with `disk`, so it is read before `disk` is replaced.
         follows = not self.dirty
         # A deleted file stays open with its last text, and undo can restore it.
@@ -446,10 +448,10 @@ class OpenSuite:
             self.take_disk("Reloaded from disk")
 
     def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
-        """Take over a merge of the unsaved changes with the file on disk, as a step that can be undone.
+        """Replace the text by a merge of the unsaved changes with the file on disk. This is an undo step.
 
-        If the user was not `asked`, saving after an undo of this step asks first. The cursor goes to `case` after an
-        undo."""
+        `asked` is whether the user agreed. If not, saving after an undo of this step asks first. `case` is the key of
+        the case that gets the cursor after an undo."""
         self.reloaded(disk, None)
         if not asked:
             self._readings = max(self._readings, self._history[self._at].reread_count) + 1
@@ -457,9 +459,9 @@ class OpenSuite:
         self.take_disk(summary, merged, case)
 
     def take_disk(self, summary: str, merged: Document | None = None, case: str | None = None) -> bool:
-        """Replace the document with the file on disk, or with a merge, as an undoable step.
+        """Replace the text by the file on disk, or by a merge with it. This is an undo step.
 
-        Returns whether it changed."""
+        Returns whether the text changed."""
         document = merged or Document.of_parts(self.disk.parts, self.disk.text)
         changed = self.change(document, summary, case=case)
         if changed and merged is None:
@@ -497,9 +499,9 @@ class OpenSuite:
         return sound
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
-        """Return the suite file of the parts.
+        """Return the suite file of a parsed text.
 
-        Unchanged cases are reused from the last version, or from the last version that could run."""
+        Unchanged cases are taken from the last version, or from the last version that could run."""
         # Comparison by identity, because an undo returns to an object that was already read.
         for known, file in self._known:
             if known is parts:

@@ -1,6 +1,6 @@
-"""The proposed changes of a case from an accepted run.
+"""The change that is proposed for a case when a run of it is accepted.
 
-The run's calls become expected calls, with a choice of checks for each argument."""
+The run's calls become expected calls, and each argument has a choice of checks."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 class AcceptError(ValueError):
-    """A run cannot become the expectation of its case.
+    """Raised if a run cannot become the expectation of its case.
 
     The message gives the reason and the remedy in one sentence."""
 
 
 @dataclass(frozen=True)
 class AcceptedArgument:
-    """An argument and its possible checks.
+    """An argument of a call that becomes expected, with its possible checks.
 
-    `chosen` is the index of the selected check. `given` is false for an argument that the call lacks."""
+    `chosen` is the index of the selected check. `given` is whether the call has the argument."""
 
     name: str
     value: JsonValue
@@ -72,10 +72,10 @@ class AcceptedArgument:
 
 @dataclass(frozen=True)
 class AcceptedCall:
-    """A call that becomes expected.
+    """A call of a run that becomes expected.
 
-    `place` is the place of the paired expectation; `other_keys` are that expectation's other keys. `answer` is the
-    number of the model's answer with the call."""
+    `place` is where the case had the expectation that the grader paired with the call. `other_keys` are the keys of
+    that expectation except tool and arguments. `answer` is the number of the model's answer that contains the call."""
 
     tool: str
     answer: int
@@ -87,7 +87,7 @@ class AcceptedCall:
 
     @property
     def argument_names(self) -> list[str]:
-        """The names of the expected arguments, then of the arguments whose expectations are dropped."""
+        """The names of the expected arguments, followed by those whose expectations are dropped."""
         names = [each.name for each in self.arguments]
         names += (name for name, _ in self.lost)
         return names
@@ -101,9 +101,10 @@ class AcceptedCall:
 
     @property
     def expectation(self) -> Table:
-        """The expected call as the suite writes it.
+        """The expected call as written in a suite.
 
-        If no given argument has a check, any arguments are allowed. A call without arguments expects no arguments."""
+        If the call has arguments, but none has a check, any arguments are allowed. If it has no arguments, none are
+        allowed."""
         args = {}
         for each in self.arguments:
             if each.choice.written is not None:
@@ -130,9 +131,9 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 
 
 def expect_call(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
-    """Build the expectation of an unexpected call, or of a call to an unexpected tool.
+    """Build the expectation of a call that was unexpected, or whose tool was.
 
-    `place` is the place of the expectation in the case. Its `other_keys` stay."""
+    `place` is where the new expectation goes. `other_keys` are the keys to keep there."""
     arguments = tuple(_expected_argument(name, value) for name, value in record.arguments.items())
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
 
@@ -140,9 +141,9 @@ def expect_call(record: CallRecord, place: Place | None = None, other_keys: Tabl
 def update_expectation(
     record: CallRecord, place: Place, written: Table, verdicts: Sequence[ArgumentVerdict]
 ) -> AcceptedCall:
-    """Build the expectation of a call whose tool was expected.
+    """Build the new expectation of a call whose tool was expected.
 
-    `written` is the present expectation. `verdicts` are the grader's verdicts on its arguments."""
+    `written` is the expectation that the case has now. `verdicts` are the grader's verdicts on its arguments."""
     raw = written.get("args")
     checks = _table(raw)
     by_name = {verdict.argument: verdict for verdict in verdicts}
@@ -179,7 +180,7 @@ def update_expectation(
 
 
 def alternative_place(expected: ExpectedCall, place: Place, tool: str | None) -> Place:
-    """Return the place of the alternative that names a tool, or else of the expected call."""
+    """Among the alternatives of an expected call, return the place of the one with this tool, or else `place`."""
     for number, alternative in enumerate(expected.any_of):
         if tool is not None and alternative.may_be_call_of(tool):
             return (*place, "any_of", number)
@@ -208,11 +209,11 @@ def merged_call(
     *,
     lists_all: bool,
 ) -> AcceptedCall:
-    """Build the common expectation of one call in several runs.
+    """Build one expectation for a call that several runs made.
 
-    `calls` has the call from the proposal of each run. Checks that all proposals keep stay. Arguments that only some
-    runs give are left out. With `lists_all`, they are optional instead, for graders that count unlisted arguments as
-    wrong. `table` is the case's."""
+    `calls` has the call from the proposal of each run. A check is kept if all proposals keep it. Arguments that only
+    some runs gave are left out. With `lists_all`, they become optional instead, for graders that count unlisted
+    arguments as wrong. `table` is the case."""
     first, place = calls[0], calls[0].place
     if len(set(places_of(calls))) > 1:
         place = None
@@ -296,10 +297,10 @@ def _expected_argument(
     verdict: ArgumentVerdict | None = None,
     weight: object = None,
 ) -> AcceptedArgument:
-    """Build the choices for an argument.
+    """Build the possible checks of an argument.
 
-    The present check stays if it holds; a new check takes over its weight. An argument without a check gets `weight`,
-    because a call has weights for all arguments or for none."""
+    If the argument's check passed, it is kept. Otherwise, the new check gets its weight. An argument that had no check
+    gets `weight`, because either all arguments of a call have weights or none."""
     options = _options_of(check, weight)
     # `init` writes `present` as a placeholder where it has no value, so the run's value is preferred.
     if check == {"present": True}:
@@ -333,7 +334,7 @@ _MAX_NUMBER = 1e15
 
 @dataclass(frozen=True, slots=True)
 class CheckChoice:
-    """One way to write an expectation: its name, and the value as the suite writes it.
+    """A possible expectation for an argument: its name, and the value to write into the suite.
 
     The value `None` means that nothing is written."""
 
@@ -356,11 +357,11 @@ def choices_for(
     others: Sequence[JsonValue] = (),
     enumerated: bool = False,
 ) -> tuple[CheckChoice, ...]:
-    """Return the checks for an argument with this value, the preferred one first.
+    """Return the possible checks for an argument with this value, the preferred one first.
 
-    The preferred check is the suite's own (`KEEP_CHECK`), otherwise the exact value if TOML can express it. New checks
-    get `options`, such as a weight, and also hold for the values in other runs. With `enumerated`, the tool's schema
-    lists the possible values."""
+    The preferred check is the one that the suite has (`KEEP_CHECK`), or else the exact value if TOML can express it.
+    New checks get `options`, such as a weight. They also pass for the values in other runs. `enumerated` is whether the
+    tool's schema lists the possible values."""
     found: list[CheckChoice] = []
     if own_check is not None:
         found.append(CheckChoice(KEEP_CHECK, own_check))
@@ -378,7 +379,7 @@ def choices_for(
 
 
 def unchanged_choices(own_check: object) -> tuple[CheckChoice, ...]:
-    """Return the choices for an optional argument that the call did not give."""
+    """Return the choices for an optional argument that the call did not have: keep the check, or leave it out."""
     return CheckChoice(KEEP_CHECK, own_check), CheckChoice(LEAVE_OUT)
 
 
@@ -454,7 +455,7 @@ def _can_be_written(written: object) -> bool:
 
 
 def _is_met(written: object, value: JsonValue) -> bool:
-    """Return whether the check holds in full for the value after the suite has been written and read."""
+    """Return whether a check, once written into a suite and read again, passes with full score for the value."""
     try:
         verdict = judge(read_check(written), value, True, arcade_compatible=False)
     except (ValueError, RecursionError, CheckError):
@@ -467,10 +468,10 @@ NO_CALLS: Final = "no calls at all"
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposed change of a case.
+    """A proposed change of a case: calls that become expected, and expectations that are dropped or added.
 
-    It holds the calls that become expected, and the places where an expectation is dropped or added. With `whole`, the
-    run's calls replace all expected calls. With `in_place`, each call stays at the place of its expectation."""
+    If `whole`, the calls of the run replace all expected calls. If `in_place`, each call stays at the place of its
+    expectation."""
 
     case: str
     calls: tuple[AcceptedCall, ...]
@@ -485,7 +486,7 @@ class Proposal:
 
     @property
     def drops(self) -> int:
-        """The number of expectations that disappear: whole calls and checks of arguments."""
+        """The number of expectations that the change drops, counting both calls and checks of arguments."""
         dropped = len(self.gone)
         for call in self.calls:
             dropped += len(call.lost)
@@ -502,7 +503,7 @@ class Proposal:
         return replace(self, calls=(*self.calls[:call], changed, *self.calls[call + 1 :]))
 
     def has_any_order(self, call: AcceptedCall) -> bool:
-        """Return whether this call and the other calls of its answer become expected in any order."""
+        """Return whether a call becomes expected in any order together with the other calls of its answer."""
         if not self.whole or self.in_place:
             return False
         return sum(other.answer == call.answer for other in self.calls) > 1
@@ -523,10 +524,10 @@ class Proposal:
         return f"{self.case}: accepted {counted(len(self.calls), 'call')}"
 
     def applied(self, table: Table) -> Table:
-        """Return the case's table with this change.
+        """Return the case's table after the change.
 
-        Returns the same object if nothing changes. Otherwise the id is written out, so that the case keeps its history
-        even if its name changes."""
+        If nothing changes, return the same object. Otherwise the table contains the id, so that the case keeps its
+        history even if its name changes."""
         changed, name = self.expectations_in(table), table.get("name")
         if toml_equal(changed, table):
             return table
@@ -535,7 +536,7 @@ class Proposal:
         return {"id": derived_id(name), **changed}
 
     def expectations_in(self, table: Table) -> Table:
-        """Return the case's table with the new expectations and no other change."""
+        """Return the case's table after the change, but without adding the id."""
         for place in self.dropped:
             table = _without_expectation(table, place)
         if self.whole and not self.calls and not self.in_place:
@@ -554,7 +555,7 @@ class Proposal:
 
 
 def _without_expectation(table: Table, place: Place) -> Table:
-    """Remove an expected call. A step of a chain stays and expects no call."""
+    """Remove an expected call. In a chain, its step stays and expects no call."""
     step = value_at(table, place)
     if place[0] != "steps" or not isinstance(step, dict):
         return without(table, place)
@@ -579,9 +580,10 @@ def _expectations(calls: Iterable[AcceptedCall]) -> list[Table]:
 def accept_steps(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], only: int | None = None
 ) -> Proposal:
-    """Accept the run of a chain, or `only` one step, counted from 1.
+    """Propose to accept the run of a chain, or one step of it (`only`, from 1).
 
-    A step without calls expects no call. A step that was not reached stays as it is. Raises AcceptError."""
+    A step in which the run made no call expects no call afterwards. A step that the run did not reach is unchanged.
+    Raises AcceptError if there is nothing to accept."""
     calls: list[AcceptedCall] = []
     dropped: list[Place] = []
     gone: list[str] = []
@@ -604,7 +606,9 @@ def accept_steps(
 def accept_step(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Accept one call, by its index in the trajectory. Raises AcceptError unless it is its step's first call."""
+    """Propose to accept one call in a chain, by its index in the trajectory.
+
+    Raises AcceptError unless it is the first call of its step."""
     for step, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and reached.round.calls and reached.first_call == call:
             return accept_steps(case, table, trajectory, pairings, step)
@@ -612,7 +616,9 @@ def accept_step(
 
 
 def accept_step_without_call(case: Case, expected: int) -> Proposal:
-    """Accept that an expected call was not made. `expected` is its index among the steps' expected calls."""
+    """Propose that a step of a chain expects no call, because the run did not make it.
+
+    `expected` is the index of the call among the expected calls of all steps."""
     calling = [number for number, step in enumerate(case.steps) if step.expects_call]
     number = calling[expected]
     return Proposal(case.name, (), False, dropped=(("steps", number),), gone=_no_longer(case, number, None))
@@ -669,16 +675,17 @@ _CHECKS = ("args", "when")
 
 
 def proposal_without_secrets(proposal: Proposal, secrets: Secrets) -> Proposal:
-    """Return a proposal without secrets, except those already in the suite.
+    """Return a proposal without secrets, except for those that the suite already contains.
 
-    Raises AcceptError if a tool's name contains one."""
+    Raises AcceptError if the name of a tool contains a secret."""
     return replace(proposal, calls=tuple(_call(call, secrets) for call in proposal.calls))
 
 
 def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Table:
-    """Return a case that is safe to write; `before` is its present table.
+    """Return a case's table without secrets. `before` is its present table.
 
-    Secrets outside of checks become `$NAME`. Raises ValueError if a tool's name contains a secret."""
+    A check with a secret is replaced by `present = true`. Other secrets become `$NAME`. Raises ValueError if the name
+    of a tool contains a secret."""
     if secrets.redacted(table) is table:
         return table
     written = {_text(value) for value in _all_values(before)}
@@ -688,7 +695,7 @@ def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Tabl
 
 
 def places_without_secrets(before: object, after: object, place: Place = ()) -> Iterator[str]:
-    """Describe the changes that `table_without_secrets` made, each with its place."""
+    """Yield a sentence for each change that `table_without_secrets` made, with its place."""
     if before == after:
         return
     if _is_present(after):

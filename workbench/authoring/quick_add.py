@@ -1,7 +1,7 @@
-"""Quick add: typed requests that become cases once the calls of their runs are accepted.
+"""Quick add: the user types requests, and accepts the calls of their runs. Each request becomes a case.
 
-Nothing here depends on a screen: `QuickAdd` is the typed line and the queue of requests, `Question` a proposal to
-accept."""
+Nothing here depends on a screen. `QuickAdd` is the input line and the queue of requests. `Question` asks the user
+whether to accept the calls of a request."""
 
 from __future__ import annotations
 
@@ -62,11 +62,9 @@ MAX_NAME_CELLS: Final = 60
 
 
 def name_of(request: str, taken: Collection[str] = ()) -> str:
-    """Return the name of the case of a request: its first line, cut after a word, with a number if it is `taken`.
+    """Return a name for the case of a request: its first line, cut after a word. If it is `taken`, a number is added.
 
-    >>> name_of("Dim the living room.")
-    'Dim the living room'
-    """
+    >>> name_of("Dim the living room.") 'Dim the living room'"""
     line = next((part.strip() for part in request.splitlines() if part.strip()), "")
     if len(line) > MAX_NAME_CELLS:
         cut = line[: MAX_NAME_CELLS + 1]
@@ -81,9 +79,9 @@ def name_of(request: str, taken: Collection[str] = ()) -> str:
 
 @dataclass(eq=False)
 class Request:
-    """A request that was typed for a suite, until its case is accepted or skipped.
+    """A request that the user typed for a suite. It exists until its case is accepted or skipped.
 
-    `table` is the request's case without expectations, as it runs. `why` is the reason for a failure."""
+    `table` is the case without expectations, as it runs. `why` is the reason if the run failed."""
 
     text: str
     kind: RequestKind
@@ -104,7 +102,7 @@ class Request:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run of the request has ended, with a question or a failure."""
+        """Whether the run of the request has ended. There is then a question or a failure to show."""
         return self.state in ("answered", "failed")
 
 
@@ -129,7 +127,7 @@ def new_request(text: str, kind: RequestKind, suite: OpenSuite, pending: Iterabl
 
 
 def suite_to_run(suite: OpenSuite, table: Table) -> SuiteFile | str:
-    """Return a copy of the suite with just one case to run, or the reason why the open suite cannot run."""
+    """Return a copy of the suite that contains only the case to run, or why the open suite cannot run."""
     settings = suite.settings_file
     if settings is None:
         errors = suite.file.errors
@@ -148,7 +146,7 @@ def suite_to_run(suite: OpenSuite, table: Table) -> SuiteFile | str:
 
 
 def case_with_request(text: str, suite: OpenSuite) -> str | None:
-    """Return the name of the suite's case with the same request; `None` if there is none."""
+    """Return the name of a case in the suite that has the same request, `None` if there is none."""
     if suite.document.parts is None:
         return None
     for outline, table in zip(suite.cases, suite.document.parts.cases, strict=False):
@@ -166,10 +164,11 @@ def case_with_request(text: str, suite: OpenSuite) -> str | None:
 
 @dataclass(frozen=True)
 class Question:
-    """The question whether the calls of a request's runs become the expectation of its case.
+    """Asks whether the calls in a request's runs become the expectation of its case.
 
-    `table` is the case that ran, `runs` are its finished runs, and `left_out` are the proposal's calls that are not
-    expected. `row` is the focused row of `rows`. `note` explains how the runs of several models differ."""
+    `table` is the case that ran, and `runs` are its finished runs. `left_out` are the indices of proposed calls that
+    the user excluded. `row` is the index in `rows` that has the focus. `note` explains how the runs of several models
+    differ."""
 
     kind: RequestKind
     suite: Suite
@@ -182,9 +181,9 @@ class Question:
 
     @property
     def rows(self) -> tuple[tuple[int, int | None], ...]:
-        """The rows that can have the focus, as pairs of a call and an argument.
+        """The rows that can have the focus, as pairs of the indices of a call and an argument.
 
-        A call's own row has `None` as argument. The rows of the call's arguments follow."""
+        The row of the call itself has `None` as argument. The rows of its arguments follow."""
         rows: list[tuple[int, int | None]] = []
         for number, call in enumerate(self.proposal.calls):
             rows.append((number, None))
@@ -193,7 +192,7 @@ class Question:
 
     @property
     def focus(self) -> tuple[int, int | None] | None:
-        """The call and the argument of the focused row; `None` if there is no call."""
+        """The indices of call and argument in the focused row. `None` if there is no call."""
         rows = self.rows
         if not rows:
             return None
@@ -206,27 +205,27 @@ class Question:
 
     @property
     def expects_no_call(self) -> bool:
-        """Whether the case will expect that nothing is called."""
+        """Whether the case will expect that no tool is called."""
         return self.kind == "no call" or not self.kept
 
     @property
     def has_order(self) -> bool:
         """Whether the calls come from several answers.
 
-        The user can then expect them in this order or in any order."""
+        If so, the user can choose between this order and any order."""
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:
-        """Return whether a call that was not removed is expected in any order with others."""
+        """Return whether a call is expected in any order together with other calls. It must not be left out."""
         if self.kind == "chain" or len(self.kept) < 2:
             return False
         return not self.proposal.in_order or replace(self.proposal, calls=self.kept).has_any_order(call)
 
     @cached_property
     def case(self) -> Table:
-        """The case as it is saved.
+        """The case as it will be saved.
 
-        Left-out calls become allowed extra calls if the run would otherwise fail because of them."""
+        Calls that the user left out are allowed as extra calls if the run would otherwise fail because of them."""
         table = without_keys(self.table, "expect_nothing_yet")
         if self.expects_no_call:
             return {**table, "expect_no_calls": True}
@@ -241,7 +240,7 @@ class Question:
         return expected
 
     def _chain(self, table: Table) -> Table:
-        """Return a chain with one step for each answer. Each step expects the first remaining call of its answer."""
+        """Return a chain with a step per answer. Each step expects the first call of its answer that is kept."""
         steps: list[Table] = []
         for _, answer in groupby(self.kept, key=lambda call: call.answer):
             steps.append(next(answer).expectation)
@@ -254,9 +253,9 @@ class Question:
 
     @cached_property
     def why_not(self) -> str | None:
-        """The reason why one of the runs would fail the case as it is saved.
+        """Why one of the runs would fail the case as it will be saved.
 
-        `None` if all runs pass, or if the case is a chain."""
+        `None` if all runs would pass, or if the case is a chain."""
         if self.kind == "chain" and not self.expects_no_call:
             return None
         return unmet_reason_of_table(self.suite, self.case, self.runs)
@@ -268,7 +267,7 @@ class Question:
     def with_other_check(self, step: int) -> Question:
         """Choose the next (1) or previous (-1) check of the focused argument.
 
-        If a call has the focus, the focus first moves to its next argument with a choice."""
+        If the row of a call has the focus, first move it to the call's next argument that has a choice."""
         focus = self.focus
         if focus is None:
             return self
@@ -286,12 +285,12 @@ class Question:
         return replace(self, left_out=self.left_out ^ {self.focus[0]})
 
     def with_other_order(self) -> Question:
-        """Expect the calls in the order of their answers, or in any order."""
+        """Switch between expecting the calls in the order of their answers and in any order."""
         return replace(self, proposal=replace(self.proposal, in_order=not self.proposal.in_order))
 
     @property
     def to_change(self) -> str:
-        """The text of the focused expectation: the value of a check, or the name of a tool."""
+        """The text of the focused row for editing: the value of a check, or the name of a tool."""
         focus = self.focus
         if focus is None:
             return ""
@@ -310,7 +309,7 @@ class Question:
         return self.proposal.calls[focus[0]].arguments[focus[1]].name
 
     def changed(self, text: str, tools: Sequence[ToolDefinition]) -> Question:
-        """Replace the focused expectation by a typed one: a value, or a call such as `set_lights room=kitchen`.
+        """Replace what the focused row expects by a typed value, or by a typed call such as `set_lights room=kitchen`.
 
         Raises:
             CellError: The text is not a valid value, or names no tool of `tools`."""
@@ -393,9 +392,10 @@ def question_for(
     trajectories: Sequence[tuple[str, Trajectory]],
     secrets: Secrets,
 ) -> Question:
-    """Return the question about a request's finished runs, each with the name of its model.
+    """Return the question about a request's finished runs. `trajectories` has the name of the model for each run.
 
-    If the runs cannot be merged, the first run is proposed. Raises AcceptError."""
+    If no expectation fits all runs, propose the calls of the first run. Raises AcceptError if that is impossible,
+    too."""
     runs = tuple(RunToAccept(trajectory) for _, trajectory in trajectories)
     # The case has no expectations yet, so only its text matters here.
     table, note = without_keys(request.table, "expect_nothing_yet"), ""
@@ -421,7 +421,7 @@ def question_for(
 
 
 def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
-    """Yield the calls after the first call of each answer. A chain cannot expect them."""
+    """Yield the indices of all calls except the first of each answer. A chain cannot expect them."""
     answers: set[int] = set()
     for number, call in enumerate(calls):
         if call.answer in answers:
@@ -430,9 +430,9 @@ def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
 
 
 def calls_shown(question: Question, trajectory: Trajectory) -> dict[int, int]:
-    """Map the index of a call in a run to the index of its proposed call.
+    """Map the index of each call in a run to the index of its proposed call.
 
-    If there are several runs, a call is identified by its tool and its order."""
+    If the numbers of calls differ, a call is identified by its tool and its order."""
     found: dict[int, int] = {}
     start = 0
     for number, call in enumerate(question.proposal.calls):
@@ -450,11 +450,11 @@ LineState = Literal["ask", "run", "check", "failed", "change"]
 
 @dataclass(eq=False)
 class QuickAdd:
-    """The typed line and the queue of requests.
+    """The input line of quick add, and the queue of requests.
 
-    A result never takes the keyboard. Its question is shown while the line is empty. Enter, Esc and the arrows then
-    answer the question; letters go into the line unless `has_keyboard` is set. While the line has text, results wait.
-    """
+    While the line is empty, the question about the first finished request is shown. Enter, Esc and the arrows then
+    answer it, and letters go into the line unless `has_keyboard` is set. While the line has text, finished requests
+    wait."""
 
     text: str = ""
     kind: RequestKind = "calls expected"
@@ -474,7 +474,7 @@ class QuickAdd:
 
     @property
     def head(self) -> Request | None:
-        """The first request if its run has ended; `None` otherwise.
+        """The first request of the queue if its run has ended, otherwise `None`.
 
         Results are shown in the order in which the requests were typed."""
         if self.requests and self.requests[0].has_ended:
@@ -483,7 +483,7 @@ class QuickAdd:
 
     @property
     def question(self) -> Question | None:
-        """The question that is shown."""
+        """The question that is displayed, if any."""
         if self.head is None or not self.is_open:
             return None
         return self.head.question
@@ -507,13 +507,13 @@ class QuickAdd:
 
     @property
     def why_full(self) -> str | None:
-        """Why no further request can wait; `None` if one can."""
+        """Why no further request can be queued, `None` if it can."""
         if self.count("waiting") < MAX_WAITING_ITEMS:
             return None
         return f"{MAX_WAITING_ITEMS} requests are waiting already, so this one stays in the line"
 
     def type(self, text: str) -> None:
-        """Set the text of the line. Typing closes an open question, and its result waits."""
+        """Set the text of the line. If a question is displayed, typing closes it until the line is empty again."""
         if text == self.text:
             return
         if self._recalled >= 0 and self._typed.strip():
@@ -543,7 +543,7 @@ class QuickAdd:
         return True
 
     def add(self, request: Request) -> None:
-        """Queue a request and empty the line. The next request has the ordinary kind again."""
+        """Add a request to the queue and empty the line. The kind of the next request is reset to the usual kind."""
         self.requests.append(request)
         self.remember(request.text)
         self.text, self.confirmed, self._recalled = "", "", -1
@@ -554,21 +554,21 @@ class QuickAdd:
         self.recent = [text, *others][:MAX_RECENT_ITEMS]
 
     def show_result(self) -> bool:
-        """Show the result of the first request if the line is empty, and return whether it is newly shown."""
+        """If the line is empty, show the result of the first request. Return whether it was not shown before."""
         if self.head is None or self.is_open or self.text:
             return False
         self.is_open = True
         return True
 
     def open(self) -> bool:
-        """Show the waiting result and give it the keyboard. Return whether a result was waiting."""
+        """Show the result that waits, and let letters answer it. Return whether there was one."""
         if self.head is None:
             return False
         self.is_open = self.has_keyboard = True
         return True
 
     def drop(self) -> Request | None:
-        """Remove the first request, whose result is shown, from the queue."""
+        """Remove the first request from the queue if its run has ended, and return it."""
         if self.head is None:
             return None
         self.is_open = self.has_keyboard = False
@@ -576,7 +576,7 @@ class QuickAdd:
         return self.requests.pop(0)
 
     def requeue_failed(self) -> None:
-        """Queue a failed request to run again."""
+        """Put the request whose run failed back into the queue."""
         failed = self.head
         if failed is not None:
             failed.state, failed.why = "waiting", ""

@@ -1,7 +1,8 @@
 """The servers that the user typed into a suite's form in this session.
 
-They need no question of trust. Text from a file, a paste, a completion or another program does not count as typed. A
-server with such text needs trust even after the user types into it: `original` is then the server with that text."""
+They are started without asking whether to trust them. Text that comes from a file, a paste, a completion or another
+program does not count as typed. A server that contains such text needs trust even if the user changes it by typing.
+`original` is then the server before the typing."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ NEW_COMMAND = ("python", "server.py")
 
 @dataclass(frozen=True)
 class TypedTable:
-    """The `current` table of a server and the `original` one; `original` is `None` if the user added the server."""
+    """A typed server: its `current` table, and the `original` one, which is `None` if the user added the server."""
 
     current: Table
     original: Table | None
@@ -35,8 +36,8 @@ TypedTables = tuple[TypedTable, ...]
 def typed_tables_after(typed: TypedTables, before: Document, after: Document, *, by_keys: bool) -> TypedTables:
     """Return the servers that still count as typed after a change.
 
-    `by_keys` means that the user made the change by single keys. Such a change edits one server, or adds one with the
-    command of new servers. After any other change, only unchanged servers count as typed."""
+    `by_keys` is whether the user made the change by single keys. Such a change edits one server, or adds one with the
+    default command. After any other change, only unchanged servers count as typed."""
     # Text that is not TOML starts no server; its next valid version is compared with the same servers.
     if after.parts is None:
         return typed
@@ -57,7 +58,7 @@ def typed_tables_after(typed: TypedTables, before: Document, after: Document, *,
 
 
 def typed_servers(typed: TypedTables) -> Iterator[TypedServer]:
-    """Yield the valid typed servers. A server that still has the command of a new server is left out."""
+    """Yield the valid typed servers. A server that still has the default command of a new server is left out."""
     for each in typed:
         if each.original is None and each.current.get("command") == [*NEW_COMMAND]:
             continue

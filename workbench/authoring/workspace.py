@@ -1,4 +1,4 @@
-"""The workspace: finds and reads suites and recordings."""
+"""The workspace: the suites and recordings that were found and read."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ screen wait."""
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A recorded run, in the form of a planned run.
+    """A recorded run, with a plan as if it were to run.
 
-    `known` is false if only the recording defines the model."""
+    `known` is whether the model is defined elsewhere than in the recording."""
 
     planned: PlannedRun
     recording: Recording
@@ -52,9 +52,9 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The files that were found under the given roots.
+    """The files that were found below some folders (`roots`).
 
-    `samples` is true for the bundled samples, shown if the current folder has no suites."""
+    `samples` is whether these are the bundled samples, which are shown if the current folder has no suites."""
 
     roots: tuple[Path, ...]
     files: tuple[SuiteFile, ...]
@@ -85,11 +85,11 @@ class Workspace:
 
 
 def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | None = None) -> Workspace:
-    """Find and read suites: in the given paths, otherwise in the current folder, otherwise the bundled samples.
+    """Find and read suites in the given paths. Without paths, use the current folder, or else the bundled samples.
 
-    A given folder without suites opens with its recordings. `models` decides which recorded models are known. A stopped
-    `search` opens the suites found so far, or the samples if it found none. The folders are then not searched again,
-    because they do not become roots."""
+    A given folder without suites is opened with its recordings. `models` decides which recorded models are known. If
+    `search` was stopped, the suites found so far are opened, or the samples if there are none. The folders are then not
+    searched again, because they do not become roots."""
     search = search or Search()
     roots = tuple(paths) or (Path(),)
     found = _found_at(roots, search) if paths else find_suites(roots, search)
@@ -100,7 +100,7 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
 
 
 def paths_of_new_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the paths of new suites: TOML files that do not exist yet, in existing folders."""
+    """Return those of the paths at which a new suite can be created: no file exists, but its folder does."""
     found = []
     for path in paths:
         # `lexists`, because a link to a missing file occupies the path, too.
@@ -131,7 +131,7 @@ def missing_files(workspace: Workspace) -> tuple[Path, ...]:
 
 
 def blocking_problem(workspace: Workspace, path: Path) -> str | None:
-    """Return the reason why the suite at `path` cannot run; `None` if it can."""
+    """Return why the suite at `path` cannot run, `None` if it can."""
     file = workspace.file_at(path)
     if _is_gone(path):
         return f"{path.name} no longer exists"
@@ -187,7 +187,7 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether a file is a recording, by its name or by its first line."""
+    """Return whether a file is a recording. Its name decides, or else its first line."""
     if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED_SUFFIX)):
         return True
     # A recording may have another name, so the first line of other files decides.
@@ -203,9 +203,9 @@ def is_recording(path: Path) -> bool:
 
 
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
-    """Return the folder for runs of a suite, next to the suite.
+    """Return the folder for recordings of a suite's runs. It is beside the suite.
 
-    Runs of samples go to the current folder; runs of a recording go to its folder."""
+    Runs of samples go to the current folder. Runs of a recording go to the folder of the recording."""
     if of_samples:
         return Path(RECORDINGS_FOLDER)
     if is_recording(suite):
@@ -228,9 +228,9 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
 
 
 def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
-    """Return whether a recorded model is the offline model, or is named by the suite or its configuration.
+    """Return whether a recorded model is known: it is the offline model, or the suite or its configuration names it.
 
-    A model that only a recording describes is not known, because it could have any address."""
+    A model that only a recording describes is not known, because its address could be any."""
     if model == OFFLINE or (file.suite is not None and model in all_model_names(file.suite)):
         return True
     try:
@@ -245,13 +245,15 @@ def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
 
 @dataclass(frozen=True)
 class SuitesChanged:
-    """A change of open suites, as every follower receives it.
+    """A change of open suites, as reported to the functions that follow changes.
 
-    - `read`: the workspace was read, for the `first` time or again. Any suite may have changed, come or gone.
+    `how` says what happened:
+
+    - `read`: the workspace was read, for the `first` time or again. Suites may have changed, appeared or disappeared.
     - `added`: a suite was opened that is not part of the workspace.
     - `edited`: the document of a suite changed. `index` is the case that was edited in place, if any (`HEAD`: the
       suite's settings).
-    - `undone`: the same, by undo or redo. `case` is the key of the case that the step was about."""
+    - `undone`: the document of a suite changed by undo or redo. `case` is the key of the affected case."""
 
     how: Literal["read", "added", "edited", "undone"]
     suites: tuple[OpenSuite, ...]
@@ -268,7 +270,7 @@ Follower: TypeAlias = Callable[[SuitesChanged], object]
 
 
 class NotEditableError(ValueError):
-    """A suite cannot be changed now; the message is the reason."""
+    """Raised if a suite cannot be changed now. The message is the reason."""
 
 
 class OpenSuites:

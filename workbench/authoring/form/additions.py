@@ -1,4 +1,4 @@
-"""The search over everything that can be added to a form: keys that are not written, and elements of lists."""
+"""The search for what can be added to a form: keys that are not written yet, and elements of lists."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from workbench.suite.problems import Place, place_text
 class Addition:
     """A key or element that can be added to a form.
 
-    `row` is the form's row where it is added, and `line` is its entry in the search. The user is asked `question`, or
-    the row's own question if `question` is not set. A known answer is in `answer`."""
+    `row` is the row where it is added, and `line` is its entry in the search. `question` asks the user for a name or
+    value. If it is `None`, the row asks its own question. `answer` is set if the answer is already known."""
 
     row: FormRow
     line: Completion
@@ -32,7 +32,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class AdditionSearch:
-    """A search for a key to add, started at the row at `place`."""
+    """A search for what can be added to a form. It began at the row of `place`."""
 
     source: FormSource
     place: Place
@@ -43,7 +43,7 @@ class AdditionSearch:
         return tuple(ranked((addition.line for addition in additions(self.source, self.place)), typed))
 
     def choose(self, text: str) -> Edit | PendingAddition | Place:
-        """Return the change for a chosen entry, the next question, or the place of the key to fill in.
+        """Return what follows a choice: a change, a question to the user, or the place of a key to fill in.
 
         Raises CellError if `text` is not among the suggestions."""
         for addition in additions(self.source, self.place):
@@ -53,10 +53,10 @@ class AdditionSearch:
 
 
 def additions(source: FormSource, place: Place) -> list[Addition]:
-    """Return the possible additions at a place.
+    """Return what can be added at a place.
 
-    The order is: keys of the element at `place`, keys of the case or suite, other elements, calls. Each group lists
-    common keys first."""
+    First come keys of the element at `place`, then keys of the case or suite, other elements, and calls. Each of these
+    groups begins with the common keys."""
     here = item_of(source, place) or _fact((*place, ""))
     found: list[tuple[tuple[bool, bool, bool, int], Addition]] = []
     owners: set[Place] = set()
@@ -126,12 +126,12 @@ def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
 
 
 def _fact(place: Place) -> Place | None:
-    """Return the place of the user's fact that contains a place."""
+    """Return the place of the simulated user's fact that contains a place."""
     return place[:3] if place[:2] == ("user", "facts") and len(place) > 3 else None
 
 
 def _element(source: FormSource, place: Place) -> str:
-    """Return the name of a fact or of an element of a list: its tool, its own name, or its list and number."""
+    """Return a name for a fact or an element of a list: its tool, or its own name, or the list with its number."""
     for key in ("tool", "name", "role"):
         name = value_at(source.table, (*place, key))
         if isinstance(name, str) and name:

@@ -1,4 +1,4 @@
-"""The rows of a form for the answers to requests that servers send during a call."""
+"""The rows of a form for `answers`: the replies to requests that a server sends to the user during a call."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Arguments of a tool by its JSON Schema, and the reasons why the schema refuses a value or a name.
+"""The arguments that a tool's JSON Schema describes, and the reasons why the schema refuses a value or name.
 
-References to other files are not fetched, and an invalid schema refuses nothing. Validators are cached, so values can
-be checked on every keystroke."""
+References to other files are not fetched, and an invalid schema refuses nothing. Validators are cached, so that values
+can be checked on every key press."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ _BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
 class ArgumentInfo:
     """An argument as its tool's schema describes it.
 
-    `type_words` is the type in words (`text`, `whole number`, `on | off`), `enum` are the listed values, and `default`
-    is `None` without a default. Pass `schema` to `mark`, `cells` and `completions`."""
+    `type_words` is the type in words (`text`, `whole number`, `on | off`). `enum` has the listed values. `default` is
+    `None` if there is no default. Pass `schema` to the functions of `cells` and `completions`, and to `mark`."""
 
     name: str
     type_words: str
@@ -77,7 +77,7 @@ class ArgumentInfo:
 
 @dataclass(frozen=True)
 class _IdentityCache(Generic[_T]):
-    """A cache by object identity. It keeps each object alive, so that no other object can get the same identity."""
+    """A cache by object identity. It keeps each object alive, so that no other object gets the same identity."""
 
     make: Callable[[Any], _T]
     made: dict[int, tuple[object, _T]] = field(default_factory=dict)
@@ -92,10 +92,10 @@ class _IdentityCache(Generic[_T]):
 
 
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
-    """Return the tool of this name; `None` for an unknown name.
+    """Return the tool with a name, `None` if there is none.
 
-    If no name is equal, return the first tool with a matching name. Like graders, the comparison ignores case and
-    treats `.`, `-` and `_` as equal."""
+    If no name is equal, return the first that is equal apart from case, `.`, `-` and `_`. Graders compare names in this
+    way, too."""
     wanted = comparable_name(name)
     alike: ToolDefinition | None = None
     for tool in tools:
@@ -111,7 +111,7 @@ def arguments_of(tool: ToolDefinition) -> tuple[ArgumentInfo, ...]:
 
 
 def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
-    """Return one argument of a tool; `None` if the tool is unknown or its schema lacks the argument."""
+    """Return an argument of a tool. Return `None` if the tool is unknown or its schema has no such argument."""
     if tool is None:
         return None
     return _arguments.of(tool).get(name)
@@ -144,7 +144,7 @@ def _first_reason(check: CheckBase, schema: Schema) -> str | None:
 
 
 def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
-    """Return a message if a tool has no argument of this name; `None` if the name is allowed."""
+    """Return a message if a tool has no argument with this name. Return `None` if the name is allowed."""
     if tool is None or name in _arguments.of(tool):
         return None
     parts = list(parts_of(tool.parameters, tool.parameters))
@@ -166,10 +166,9 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
 
 
 def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
-    """Return a message if no tool has this name; `None` for a known name.
+    """Return a message if no tool has this name. Return `None` for a known name.
 
-    While no server has listed its tools, the result is always `None`, because the suite's problems report unknown
-    names."""
+    Until a server has listed its tools, the result is always `None`, and the suite's problems report unknown names."""
     if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None
     hint = did_you_mean(name, [tool.name for tool in tools])
@@ -305,7 +304,7 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
 def _beyond(number: float, schema: Schema) -> str | None:
     """Return a message if a number is outside the bounds of a schema.
 
-    Infinity is never outside, because it is the open end of a range."""
+    Infinity is accepted, because it stands for the open end of a range."""
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:

@@ -65,7 +65,7 @@ PARALLEL = Field("parallel", "yes_no", "no", rare=True)
 
 
 def calls_section(source: FormSource, owner: Place, indent: int = 0, *, rare: bool = False) -> Iterator[FormRow]:
-    """Yield the rows of a list of expected calls, including groups in `ordered`."""
+    """Yield the rows of a list of expected calls, including the any-order groups in `ordered`."""
     written = value_at(source.table, owner)
     if written is not ABSENT and not isinstance(written, list):
         yield raw_row(owner, indent, written)
@@ -117,13 +117,13 @@ def alternative_rows(source: FormSource, place: Place, call: Table, indent: int,
 
 
 def _is_forbidden(place: Place) -> bool:
-    """Return whether the call at a place is itself forbidden, not a condition of a forbidden call."""
+    """Return whether the element at a place is a forbidden call itself, not part of one."""
     own = in_turn(place)
     return own[0] == "disallowed" and len(own) == 2
 
 
 def _resolved_rows(source: FormSource, place: Place, call: Table, indent: int) -> Iterator[FormRow]:
-    """Yield the rows for the number of calls, the result and the reason.
+    """Yield the rows for how often a call is expected, for its result, and for the reason (`because`).
 
     A forbidden call has only the row for the reason."""
     if _is_forbidden(place):
@@ -154,7 +154,7 @@ CheckedKey = Literal["result", "message", "answer", "goal"]
 def result_rows(
     place: Place, call: Table, indent: int, *, rare: bool = False, key: CheckedKey = "result"
 ) -> Iterator[FormRow]:
-    """Yield the rows of the check of a call's result, or of the text at another `key`."""
+    """Yield the rows of the check of a call's result. With `key`, those of a text that is checked under another key."""
     at = (*place, key)
     if key not in call:
         check = Cell("check", at, absent=True, shown=f"any {key}" if rare else f"which {key}?", choices=form_names())
@@ -187,7 +187,7 @@ def _condition_rows(source: FormSource, place: Place, call: Table, indent: int) 
 
 
 def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:
-    """Yield the rows of one step of a chain. `system` is the prompt that applies if the step has none."""
+    """Yield the rows of one step of a chain. `system` is the system prompt for a step without its own."""
     place: Place = ("steps", index)
     if not isinstance(step, dict):
         yield raw_row(place, 1, step, str(index + 1))
@@ -215,7 +215,7 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
 
 
 def argument_rows(source: FormSource, place: Place, args: object, indent: int, call: Table) -> list[FormRow]:
-    """Return the rows of a call's arguments (`args`), or of the arguments that a mock answers (`when`)."""
+    """Return the rows of a call's arguments (`args`), or of the arguments for which a mock answers (`when`)."""
     key = str(place[-1])
     if args is ABSENT or args == {}:
         if key == "when":  # a mock answers any arguments, with an empty table, too
@@ -300,7 +300,7 @@ def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = F
 
 
 def response_rows(place: Place, response: object, indent: int = 0, *, rare: bool = False) -> Iterator[FormRow]:
-    """Yield the rows of the check of an answer, or of its named checks."""
+    """Yield the rows for the check of the model's answer, or for several named checks of it."""
     if response is ABSENT:
         check = Cell("check", place, absent=True, shown="none", choices=form_names())
         cells = (check, Cell("response", place, absent=True))
@@ -433,7 +433,7 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
 
 
 def given_rows(source: FormSource, place: Place, call: Table, indent: int) -> list[FormRow]:
-    """Return the rows of the arguments of a setup call or a past call. Their values are not checks."""
+    """Return the rows of the arguments of a call that the suite prescribes. Their values are not checks."""
     rows = []
     arguments = call.get("args", {})
     if isinstance(arguments, dict):

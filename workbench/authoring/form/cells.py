@@ -1,7 +1,8 @@
-"""Conversion of an expected argument (a plain value or a table with one check) to the cells of a form row and back.
+"""Converts an expected argument (a plain value, or a table with one check) to the cells of a form's row, and back.
 
-A plain value and `equals` both appear as the check `is`. `schema` is the argument's, `None` if unknown. Values that
-TOML can express are stored as typed; an invalid pattern or Python reference is left to the suite's problems."""
+A plain value and `equals` both appear as the check `is`. The parameter `schema` is that of the argument, `None` if
+unknown. Every value that TOML can express is stored as typed. An invalid pattern or Python reference is therefore
+reported as a problem of the suite."""
 
 from __future__ import annotations
 
@@ -81,8 +82,8 @@ _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
 class OptionCell:
     """An option of a check.
 
-    `text` is the content of the cell. It is empty for an option that is not written. Then `default` applies, if there
-    is one."""
+    `text` is the content of its cell. If the option is not written, `text` is empty, and `default` applies if there is
+    one."""
 
     name: str
     text: str
@@ -95,7 +96,7 @@ def form_names() -> tuple[str, ...]:
 
 
 def class_named(name: str) -> type[CheckBase] | None:
-    """Return the class of a check by its name in the form; `None` for an unknown name."""
+    """Return the class of a check by its name in the form, `None` for an unknown name."""
     for cls in CHECK_CLASSES.values():
         if cls.form_name == name:
             return cls
@@ -108,12 +109,12 @@ def lists_values(name: str | None) -> bool:
 
 
 def class_of(value: object) -> type[CheckBase]:
-    """Return the check class of an expected argument; a plain value has the class of `equals`."""
+    """Return the check class of an expected argument. A plain value has the class of `equals`."""
     return CHECK_CLASSES[check_name(value) or "equals"]
 
 
 def kind_of(value: object) -> str:
-    """Return the name of the check; `is` for a plain value and for `equals`."""
+    """Return the form's name of a check. It is `is` for a plain value and for `equals`."""
     return class_of(value).form_name
 
 
@@ -125,18 +126,18 @@ def expected_of(value: object) -> object:
 
 
 def value_text(value: object, schema: Schema | None = None) -> str:
-    """Return the text of the value cell: `living room`, `5`, `5..40`, `red, blue`.
+    """Return the text of the cell with the expected value: `living room`, `5`, `5..40`, `red, blue`.
 
-    Text that would be read as a number is quoted (`"5"`). Checks without a value, such as `present`, have empty text.
-    """
+    Text that would be read as a number is quoted (`"5"`). A check without a value, such as `present`, has an empty
+    text."""
     return _shown(class_of(value).editor(), expected_of(value), schema)
 
 
 def with_text(value: object, text: str, schema: Schema | None = None) -> object:
-    """Replace the expected value of an argument by the text of its cell.
+    """Replace the expected value of an argument by the text that the user typed into its cell.
 
-    The check and its options stay, and unchanged text changes nothing. A value typed over `present` or `equals_null`
-    becomes a plain value. Raises CellError if the text is not a valid value."""
+    The check and its options are kept, and unchanged text changes nothing. A value typed over `present` or
+    `equals_null` becomes a plain value. Raises CellError if the text is not a valid value."""
     if text.strip() == value_text(value, schema):
         return value
     cls = class_of(value)
@@ -153,10 +154,10 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
 
 
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
-    """Replace the check of an argument by the check `kind`.
+    """Replace the check of an argument by a check of the kind `kind`.
 
-    The new check gets the options in `OF_EVERY_CHECK`, and as much of the expected value as possible. Raises CellError
-    for an unknown check."""
+    The new check takes over the options that every check has, and as much of the expected value as possible. Raises
+    CellError for an unknown check."""
     cls = class_named(kind) or CHECK_CLASSES.get(kind)
     if cls is None:
         types = types_of(schema)
@@ -175,7 +176,7 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
-    """Return the options of the argument's check, whether written or not.
+    """Return the options of an argument's check, even if they are not written.
 
     Options that every check has are left out."""
     cls, table = class_of(value), _table(value)
@@ -190,7 +191,7 @@ def options_of(value: object) -> tuple[OptionCell, ...]:
 
 
 def default_text(cls: type[CheckBase], option: str) -> str:
-    """Return the text of an unwritten option, empty if there is no default."""
+    """Return the default of an option as text, "" if it has none."""
     default = cls.model_fields[option].default
     if default is None:
         return ""
@@ -198,7 +199,7 @@ def default_text(cls: type[CheckBase], option: str) -> str:
 
 
 def with_option(value: object, option: str, text: str | None) -> object:
-    """Set an option of the check from the text of its cell; empty text removes it.
+    """Set an option of the check to the text of its cell. Empty text removes the option.
 
     Options that exclude the new one are removed. Raises CellError for an invalid value or an unknown option."""
     cls = class_of(value)
@@ -216,7 +217,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
 
 
 def weight_text(value: object) -> str:
-    """Return the text of the weight cell: a number or a name, empty if none is written."""
+    """Return the text of the cell with the weight: a number or a name, "" if no weight is written."""
     weight = _table(value).get("weight")
     if weight is None:
         return ""
@@ -226,7 +227,7 @@ def weight_text(value: object) -> str:
 
 
 def with_weight(value: object, text: str | None) -> object:
-    """Set the weight from the text of its cell; empty text removes it. Raises CellError."""
+    """Set the weight to the text of its cell. Empty text removes it. Raises CellError if the text is not a weight."""
     if text is None or not text.strip():
         return _without(value, "weight")
     # Names of weights may be typed with spaces or hyphens.
@@ -266,16 +267,16 @@ def required_text(value: object) -> str:
 
 
 def with_required(value: object, required: bool | None) -> object:
-    """Set whether the argument must match; `None` leaves that to the grader."""
+    """Set whether the argument must match. `None` leaves that to the grader."""
     if required is None:
         return _without(value, "required")
     return _with(value, "required", required)
 
 
 def as_argument(name: str, value: object) -> object:
-    """Return the value as it is written under an argument's name.
+    """Return a value as the suite writes it under an argument's name.
 
-    A plain value becomes `equals` where the format requires an explicit check."""
+    For some names, the format requires an explicit check. A plain value then becomes `equals`."""
     if name in AMBIGUOUS_ARGUMENTS and check_name(value) is None:
         return {"equals": value}
     return value
@@ -301,7 +302,7 @@ def _without(value: object, option: str) -> object:
 
 
 def _alone(value: object) -> object:
-    """Return the check as a combined check contains it: without weight and `optional`."""
+    """Return the check without its weight and `optional`, as it is written inside a combined check."""
     table = _table(value)
     if not table:
         return value
@@ -314,7 +315,7 @@ def _with_check(value: object, check: Mapping[str, object]) -> object:
 
 
 def _plain(table: Table) -> object:
-    """Return the plain value of a table that has only `equals`, unless that value would be read as a check."""
+    """Return a table with the single key `equals` as a plain value, unless the value would be read as a check."""
     if table.keys() != {"equals"}:
         return table
     value = table["equals"]
@@ -324,12 +325,12 @@ def _plain(table: Table) -> object:
 
 
 def looks_like_check(value: object) -> bool:
-    """Return whether a table, as the value of an argument, would be read as a check."""
+    """Return whether a plain table, written as the value of an argument, would be read as a check."""
     return isinstance(value, dict) and any(key in CHECK_CLASSES or key in OPTION_NAMES for key in value)
 
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
-    """Return a value as this editor shows it in a cell, or as TOML if the editor cannot represent it."""
+    """Return a value as text for the cell of an editor. A value that the editor cannot represent is shown as TOML."""
     # Any other value would be read back differently, so it is shown as TOML.
     match editor.input_kind, value:
         case (("nothing" | "presence"), True):
@@ -355,7 +356,7 @@ def _suggested(schema: Schema | None) -> list[object]:
 
 
 def _ends(value: object, schema: Schema | None) -> list[object]:
-    """Return the two ends of a range that contains the old value, or else the schema's bounds."""
+    """Return the ends for a new range: the numbers of the old check, or else the bounds of the schema."""
     ends = list(filter(is_number, class_of(value).ends(_table(value) or {"equals": value})))
     if ends:
         return [whole(min(ends)), whole(max(ends))]

@@ -1,4 +1,4 @@
-"""Completions for a field, the likeliest first."""
+"""Completions for the text in a field, the most likely first."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ FIXED_CHOICE_CELLS = frozenset({"choice", "check", "one_key", "args", "yes_no", 
 
 
 def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion, ...]:
-    """Return completions for the text in a cell; all if it is empty."""
+    """Return completions for the text in a cell. If the text is empty, return all."""
     key = cell.place[-1]
     match cell.kind:
         case "tool":

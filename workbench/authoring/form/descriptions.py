@@ -1,4 +1,4 @@
-"""The words of a form: a sentence about each key that can be added, and the hint of each empty field."""
+"""The explanations in a form: a sentence for each key that can be added, and a hint in each empty field."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ _ABOUT = {
 
 
 def key_description(place: Place) -> str:
-    """Return the sentence about the key at a place, empty if there is none."""
+    """Return the sentence that explains the key at a place, "" if there is none."""
     keys = [part for part in place if isinstance(part, str)]
     for start in range(len(keys)):
         sentence = _ABOUT.get(".".join(keys[start:]))
@@ -235,7 +235,7 @@ _READS = {
 
 
 def placeholder(source: FormSource, cell: Cell) -> str:
-    """Return the text that a cell's empty field shows: the question, or the accepted values and the default."""
+    """Return the hint in a cell's empty field: a question, or the accepted values and the default."""
     if cell.asks:
         return cell.shown
     if cell.kind == "expected" and cell.shown:

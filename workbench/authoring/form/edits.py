@@ -1,4 +1,4 @@
-"""Edits of a table through the text of a form's cells."""
+"""Changes to a table that follow from the text typed into a form's cells."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ YES_NO = {"yes": True, "no": False, "true": True, "false": False}
 
 @dataclass(frozen=True)
 class Edit:
-    """A table after a change, the place for the cursor, and a description of the change."""
+    """A change: the new table, the place for the cursor, and a summary."""
 
     table: Table
     place: Place
@@ -54,9 +54,9 @@ class Edit:
 
 
 def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
-    """Put new text into a cell, and return the changed table.
+    """Apply the text that the user typed into a cell, and return the change.
 
-    The same table is returned if the text is unchanged. Raises CellError with advice for invalid text."""
+    If the text is unchanged, the table is the same object. Raises CellError with advice if the text is invalid."""
     place = row.place
     if text == cell.text:  # the same table, so that no undo step is made
         return Edit(source.table, place, f"{name_of(source, row)} changed")
@@ -78,8 +78,8 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
 def with_written(table: Table, place: Place, value: object) -> Table:
     """Set the value at a place, or remove it if it is `ABSENT`.
 
-    Some tables may be written as text, such as a fact without a condition. The text becomes a table when another key is
-    set, and a text again when that key is removed."""
+    Some tables may be written as plain text, such as a fact without a condition. The text becomes a table when another
+    key is set, and plain text again when that key is removed."""
     if value is ABSENT:
         if value_at(table, place) is ABSENT:
             return table
@@ -88,9 +88,9 @@ def with_written(table: Table, place: Place, value: object) -> Table:
 
 
 def with_long_forms(table: Table, place: Place) -> Table:
-    """Write the text that contains a place as a table.
+    """If a place is inside a value that is written as plain text, write that value as a table.
 
-    The text is a message, a fact, or a text of `final.says`."""
+    Such values are the user's message, a fact, and a text of `final.says`."""
     for owner, key in _short_forms(place):
         text = value_at(table, owner)
         if isinstance(text, str):
@@ -102,7 +102,7 @@ def with_long_forms(table: Table, place: Place) -> Table:
 
 
 def with_short_forms(table: Table, place: Place) -> Table:
-    """Write a fact or a text of `final.says` as plain text if its table has no other key."""
+    """If the table of a fact or of a text of `final.says` has a single key, write it as plain text."""
     for owner, key in _short_forms(place):
         long = value_at(table, owner)
         if owner != ("user",) and isinstance(long, dict) and list(long) == [key]:
@@ -111,9 +111,9 @@ def with_short_forms(table: Table, place: Place) -> Table:
 
 
 def _short_forms(place: Place) -> Iterator[tuple[Place, str]]:
-    """Yield the tables around a place that may also be written as text.
+    """Yield the tables around a place that may be written as plain text.
 
-    Each table comes with the key of its text."""
+    Each table comes with the key that has the text."""
     if place[:1] == ("user",) and len(place) > 1:
         yield ("user",), "messages" if place[1] == "messages" else "opening"
     if place[:2] == ("user", "facts") and len(place) > 3:
@@ -123,7 +123,7 @@ def _short_forms(place: Place) -> Iterator[tuple[Place, str]]:
 
 
 def with_id(source: FormSource, table: Table) -> Table:
-    """Write the case's id into its table, so that the case keeps its history when it is renamed."""
+    """Write the case's id into its table. The case then keeps its history even if it is renamed."""
     name = source.table.get("name")
     if not source.is_case or "id" in source.table or "id" in table or not isinstance(name, str) or not name:
         return table
@@ -131,7 +131,7 @@ def with_id(source: FormSource, table: Table) -> Table:
 
 
 def toggled(cell: Cell) -> str | None:
-    """Return the text that Enter puts into a yes/no cell; `None` for other cells."""
+    """Return the text of a yes-or-no cell after Enter. Return `None` for other cells."""
     if cell.kind not in ("yes_no", "optional", "required"):
         return None
     if (cell.text or cell.shown).startswith("yes"):
@@ -140,7 +140,7 @@ def toggled(cell: Cell) -> str | None:
 
 
 def schema_of(source: FormSource, place: Place) -> Schema | None:
-    """Return the schema of the argument at a place; for an answer, the schema of a string."""
+    """Return the schema of the argument at a place. For an answer of the model, return the schema of a string."""
     if _is_of_text(place):
         return TEXT
     # An argument's name is the key below `args` or `when`, and the surrounding call names the tool.
@@ -158,7 +158,7 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
 
 
 def _is_of_text(place: Place) -> bool:
-    """Return whether the check at a place is about a text: an answer, the message of a request, or a conversation."""
+    """Return whether the check at a place applies to text: an answer, the message of a request, or a conversation."""
     if in_turn(place)[:1] == ("response",) or place[:2] == ("final", "goal"):
         return True
     if place[0] == "user":
@@ -167,7 +167,7 @@ def _is_of_text(place: Place) -> bool:
 
 
 def name_of(source: FormSource, row: FormRow) -> str:
-    """Return a name for the subject of a row: `room of set_lights`, `the call set_tv`, `tags`."""
+    """Return a name for what a row shows, such as `room of set_lights`, `the call set_tv` or `tags`."""
     keys = [part for part in row.place if isinstance(part, str)]
     if row.kind == "item":
         item = value_at(source.table, row.place)
@@ -307,7 +307,7 @@ def _words(text: str) -> list[str]:
 def _json(text: str, *, as_text: bool) -> object:
     """Read a JSON object as a table.
 
-    Returns the text itself if the value was text before, or if the JSON contains null, which TOML lacks."""
+    If `as_text`, or if the JSON contains null, which TOML cannot express, return the text unchanged."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Conversion between the text of a field and TOML values, and changes of nested tables.
+"""Converts the text of a field to TOML values and back, and changes nested tables.
 
 Text needs quotes only if it would be read as another value. Surrounding spaces are ignored, except in quotes. A change
 makes a new table that shares the unchanged parts with the old table."""
@@ -30,7 +30,7 @@ _Change = Callable[[object], object]
 
 @dataclass(frozen=True)
 class InvalidText:
-    """Invalid text in a form's cell: the text, the cell's name, and the reason."""
+    """Invalid text that was typed into a form's cell, with the cell's name and why the text is invalid."""
 
     text: str
     cell: str
@@ -49,7 +49,7 @@ def without_keys(table: Table, *keys: object) -> Table:
 
 
 def only_keys(table: Table, keys: Iterable[str]) -> Table:
-    """Return a table with only these keys, in the given order."""
+    """Return a table with only these keys, in the order of `keys`."""
     return {key: table[key] for key in keys if key in table}
 
 
@@ -75,7 +75,7 @@ def items_at(table: object, place: Place) -> list[object]:
 def first_change(before: object, after: object) -> Place:
     """Return the place of the first difference between two tables.
 
-    An `id` counts only if nothing else differs, because any edit may write it out."""
+    A different `id` counts only if there is no other difference, because any edit may add the id."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys: list[str | int] = [*before, *(key for key in after if key not in before)]
         changed = [key for key in keys if not toml_equal(before.get(key, ABSENT), after.get(key, ABSENT))]
@@ -93,9 +93,9 @@ def first_change(before: object, after: object) -> Place:
 
 
 def place_in(after: object, before: object, place: Place) -> Place | None:
-    """Return the place of an element after a change; `None` if the element is gone.
+    """Return where an element is after a change, `None` if it was removed.
 
-    `place` is the element's place in `before`. A key that is not written keeps its place while its element exists."""
+    `place` is where the element was in `before`. A key that is not written stays in its element."""
     if not place:
         return ()
     old = value_at(before, place[:1])
@@ -124,12 +124,12 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
 
 
 def with_value(table: Table, place: Place, value: object) -> Table:
-    """Set the value at a place; missing tables on the way are created."""
+    """Set the value at a place. Missing tables around it are created."""
     return _changed(table, place, lambda _: value)
 
 
 def without(table: Table, place: Place) -> Table:
-    """Remove the value at a place, and every table and list that becomes empty."""
+    """Remove the value at a place. Also remove each table and list around it that becomes empty."""
     owner = place[:-1]
 
     def less(value: object) -> object:
@@ -201,9 +201,9 @@ def _list(value: object) -> list[object]:
 
 
 def tool_of_call(table: Table, place: Place) -> str | None:
-    """Return the tool that the call, step or mock at a place names.
+    """Return the tool named by the call, step or mock at a place.
 
-    Returns `None` if it names no tool or accepts any tool."""
+    Returns `None` if no tool is named, or if any tool is accepted."""
     if not place:
         return None
     tool = value_at(table, (*place, "tool"))
@@ -217,11 +217,11 @@ _END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 
 
 class CellError(ValueError):
-    """A text is not a value of the expected kind. The message advises the user in one sentence."""
+    """Raised if a text is not a value of the expected kind. The message is one sentence of advice to the user."""
 
 
 def read_text(text: str) -> str:
-    """Return text as it was typed; quoted text is read as TOML."""
+    """Return the text that the user meant. Quoted text is read as TOML, other text is returned as typed."""
     text = text.strip()
     if text[:1] in ('"', "'"):
         found = _toml(text)
@@ -231,7 +231,7 @@ def read_text(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Return text as a form field shows it. Text that looks like another value is quoted."""
+    """Return text as a form field shows it. Text that would be read as another value is quoted."""
     return shown_value(text, TEXT)
 
 
@@ -243,11 +243,11 @@ def shown_name(name: str) -> str:
 
 
 def read_value(text: str, schema: Schema | None = None) -> object:
-    """Read the value of an argument with this schema.
+    """Read the value of an argument that has this schema.
 
-    The value is text if the schema requires that, otherwise TOML or JSON if possible, otherwise text. `red, blue` is a
-    list if the schema allows only lists. Raises CellError for values that no argument can have: null, dates and
-    infinities inside lists and tables, open brackets."""
+    If the schema requires text, the value is text. Otherwise it is read as TOML or JSON if possible, and else as text.
+    `red, blue` is a list if the schema allows only lists. Raises CellError for an unclosed bracket, and for values that
+    no argument can have: null, dates, and infinities inside lists and tables."""
     text = text.strip()
     if is_text(schema):
         return read_text(text)
@@ -273,9 +273,9 @@ def read_value(text: str, schema: Schema | None = None) -> object:
 
 
 def shown_value(value: object, schema: Schema | None = None) -> str:
-    """Write a value on one line so that `read_value` reads it back.
+    """Write a value on one line, in such a way that `read_value` reads the same value.
 
-    Text that looks like another value has quotes, even if the schema allows only text: "3" is not 3. A value that the
+    Text that looks like another value is quoted, even if the schema allows only text: "3" is not 3. A value that the
     schema refuses is written as TOML."""
     if isinstance(value, str) and value.isprintable() and not _is_mistakable(value):
         try:
@@ -305,14 +305,14 @@ def _is_range(text: str) -> bool:
 
 
 def read_values(text: str, schema: Schema | None = None) -> list[object]:
-    """Read values separated by commas or line ends; each may be quoted. Empty items are ignored.
+    """Read values separated by commas or line ends. Each value may be quoted. Empty items are ignored.
 
     Raises CellError like `read_value`."""
     return [read_value(item, schema) for item in _split(text)]
 
 
 def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
-    """Write values on one line so that `read_values` reads them back."""
+    """Write values on one line, in such a way that `read_values` reads the same values."""
     return _listed((value, shown_value(value, schema)) for value in values)
 
 
@@ -325,7 +325,7 @@ def read_checks(text: str, *, may_be_empty: bool = False) -> list[object]:
 
 
 def read_fields(text: str) -> Table:
-    """Read a table of checks by the names of fields. Raises CellError."""
+    """Read a table of checks whose keys are names of fields. Raises CellError if the text is not such a table."""
     found = _toml(text.strip())
     if found is None or not isinstance(found[0], dict):
         raise CellError('write a table of checks: { city = { prefix = "O" }, size = 3 }')
@@ -338,12 +338,12 @@ def read_texts(text: str) -> list[str]:
 
 
 def shown_texts(texts: Iterable[str]) -> str:
-    """Write a list of texts, such as tags or tools, so that `read_texts` reads it back."""
+    """Write a list of texts, such as tags or tools, in such a way that `read_texts` reads the same list."""
     return _listed((text, shown_name(text)) for text in texts)
 
 
 def _listed(shown: Iterable[tuple[object, str]]) -> str:
-    """Join the texts of values with commas. A text that contains a comma is quoted."""
+    """Join values, each given with its text, by commas. A text that would be split at a comma is quoted."""
     texts: list[str] = []
     for value, text in shown:
         # The text needs no quotes if it is read back as one item, even with another item after it.
@@ -353,16 +353,16 @@ def _listed(shown: Iterable[tuple[object, str]]) -> str:
 
 
 def last_item(text: str) -> tuple[str, str]:
-    """Split an unfinished list before its last item.
+    """Split the text of an unfinished list into the text before the last item and the last item.
 
-    Returns the text before that item, with a trailing space, and the item."""
+    The text before it ends with a space."""
     *_, item = pieces_of(text)
     head = text[: len(text) - len(item)].rstrip()
     return head + " " * bool(head), item.strip()
 
 
 def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> int | float:
-    """Read a number; whole numbers stay whole. Raises CellError for other text and for numbers outside the limits."""
+    """Read a number between `least` and `most`. A whole number is an `int`. Raises CellError for any other text."""
     (number,) = _toml(text.strip()) or (None,)
     if not is_number(number) and number not in (math.inf, -math.inf):
         raise CellError(f"write a number{_limits(least, most)}")
@@ -372,7 +372,7 @@ def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> 
 
 
 def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
-    """Read a whole number within the limits. Raises CellError for other text."""
+    """Read a whole number between `least` and `most`. Raises CellError for any other text."""
     number = read_number(text, least, most)
     if isinstance(number, float):
         raise CellError(f"must be a whole number{_limits(least, most)}, not {text.strip()}")
@@ -380,7 +380,7 @@ def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
 
 
 def read_times(text: str) -> object:
-    """Read how often a call is made: `2`, `1..3`, or `1..` without an end. Raises CellError for other text."""
+    """Read how often a call is expected: `2`, `1..3`, or `1..` for no upper limit. Raises CellError for other text."""
     low, dots, high = text.strip().partition("..")
     try:
         ends = [read_whole(low or "0"), math.inf if dots and not high.strip() else read_whole(high or low)]
@@ -392,7 +392,7 @@ def read_times(text: str) -> object:
 
 
 def times_text(value: object) -> str | None:
-    """Write the number of calls so that `read_times` reads it back; `None` for another type of value."""
+    """Write how often a call is expected, as `read_times` reads it. Return `None` for another type of value."""
     if isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value):
         low, high = value
         return f"{low}..{'' if high == math.inf else high}"
@@ -441,7 +441,7 @@ def read_range(text: str) -> list[int | float]:
 
 
 def read_length(text: str) -> object:
-    """Read a length, `3`, or a range of lengths, `1..3`. Raises CellError."""
+    """Read a length, such as `3`, or a range of lengths, such as `1..3`. Raises CellError."""
     try:
         return read_whole(text)
     except CellError:
@@ -460,7 +460,7 @@ def read_tolerance(text: str) -> object:
 
 
 def shown_range(low: float, high: float) -> str:
-    """Write a range so that `read_range` reads it back."""
+    """Write a range, in such a way that `read_range` reads the same range."""
     shown_low = "" if low == -math.inf else _written(low)
     shown_high = "" if high == math.inf else _written(high)
     return f"{shown_low}..{shown_high}"
@@ -477,7 +477,7 @@ def _limits(least: float, most: float) -> str:
 
 
 def _toml(text: str) -> tuple[object] | None:
-    """Read text that is exactly one TOML value, and return the value in a tuple; `None` for any other text."""
+    """If a text is exactly one TOML value, return a tuple with the value. Otherwise return `None`."""
     if "\n" in text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The rows of `setup` and `final`: the calls before a case's runs, and the conditions after them."""
+"""The rows of the form for `setup` and `final`: calls before each run of a case, and conditions after it."""
 
 from __future__ import annotations
 

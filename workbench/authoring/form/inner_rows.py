@@ -1,4 +1,4 @@
-"""The parts of a value in a form: a row for each check below `has_fields`, and for each element of a list."""
+"""The rows for the parts of a nested value: one for each field below `has_fields`, and for each element of a list."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LISTS_OF_CHECKS = (*_OF_ELEMENTS, "any_of", "none_of")
 
 @dataclass(frozen=True)
 class InnerField:
-    """A check of a part of a value: its place, its label, the value as written, and the schema of the part.
+    """A part of a value that has its own check: its place, its label, the check as written, and its schema.
 
-    `summary` counts the parts with separate rows; it is empty if there are none."""
+    `summary` tells how many parts of this part have their own rows. It is "" if there are none."""
 
     place: Place
     label: str
@@ -33,10 +33,9 @@ class InnerField:
 
 
 def inner_fields(place: Place, label: str, value: object, schema: Schema | None) -> Iterator[InnerField]:
-    """Yield the parts of a value that have their own checks.
+    """Yield the parts of a value that have their own checks, and therefore their own rows.
 
-    Below `has_fields`, a plain table lists fields. A plain value of `each_element` is shown in the row of that check.
-    """
+    A plain table below `has_fields` is a table of fields. A plain value of `each_element` gets no row of its own."""
     name = check_name(value)
     if not isinstance(value, dict) or name is None:
         return
@@ -52,7 +51,7 @@ def inner_fields(place: Place, label: str, value: object, schema: Schema | None)
 
 
 def parts_text(value: object, parts: list[InnerField]) -> str:
-    """Return the number of parts of a value in words, empty if there are none."""
+    """Return the number of parts of a value as words, "" if there are none."""
     if not parts:
         return ""
     return counted(len(parts), "field" if check_name(value) == "has_fields" else "part")

@@ -1,4 +1,4 @@
-"""The rows of a form and the fields they are built from."""
+"""The rows of a form, and the fields from which they are built."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ RowKind = Literal["field", "section", "item", "pair", "more"]
 
 @dataclass(frozen=True)
 class Limits:
-    """The bounds of a number."""
+    """The bounds of a number that the user may type, and whether it must be whole."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -76,10 +76,10 @@ ANY_NUMBER = Limits()
 
 @dataclass(frozen=True)
 class Cell:
-    """One editable value in a row.
+    """A value in a row that the user can edit.
 
-    `text` is the content when editing starts. While the cell is not edited, `shown` is displayed instead, if set. An
-    `absent` value is not written: its cell shows the default."""
+    `text` is the content when editing starts. If `shown` is set, it is displayed instead of `text` while the cell is
+    not edited. If `absent`, the value is not written, and the cell shows the default."""
 
     kind: CellKind
     place: Place
@@ -99,17 +99,17 @@ class Cell:
 
     @property
     def asks(self) -> bool:
-        """Whether the value is missing and must be filled in."""
+        """Whether the value is missing although it is required."""
         return not self.text and self.shown.endswith("?")
 
     @property
     def is_gap(self) -> bool:
-        """Whether the value is written but empty, and must be filled in."""
+        """Whether a required value is written but empty."""
         return self.asks and not self.absent
 
 
 def cell_id(cell: Cell) -> CellId:
-    """Return the identity of a cell, regardless of its content."""
+    """Return what identifies a cell when its content changes."""
     return cell.kind, cell.place, cell.option
 
 
@@ -117,7 +117,7 @@ def cell_id(cell: Cell) -> CellId:
 class FormRow:
     """One row of a form.
 
-    `label_cells` and `widths` are the minimum widths of the label and the cells; they align the rows."""
+    `label_cells` and `widths` are the minimum widths of the label and of the cells. They align neighbouring rows."""
 
     kind: RowKind
     place: Place
@@ -140,7 +140,7 @@ class FormRow:
 
     @property
     def check(self) -> str | None:
-        """The name of the check in the row; `None` if there is none."""
+        """The name of the check in the row, `None` if there is none."""
         for cell in self.cells:
             if cell.kind == "check":
                 return cell.text
@@ -149,14 +149,14 @@ class FormRow:
 
 @dataclass(frozen=True)
 class FormSource:
-    """The data of a form.
+    """The data that a form shows.
 
-    `table` is a case's table and `at` its place in the file. For the suite's settings, `table` is the head of the file
-    and `at` is empty.
+    `table` is a case, and `at` its place in the file. In the form of the suite's settings, `table` has the settings,
+    and `at` is empty. `header` always has the settings.
 
-    `header` is always the head. `problems` are the file's problems, `tools` the suite's known tools, `models` and
-    `tags` the names in use. With `every_key`, all unwritten keys are shown, otherwise only the key at `revealed`.
-    `invalid_texts` holds the invalid texts in cells."""
+    `problems` are the file's problems, `tools` the suite's known tools, `models` and `tags` the names in use. With
+    `every_key`, the rows of all unwritten keys are shown, otherwise only the row of the key at `revealed`.
+    `invalid_texts` has the texts in cells that are not valid values."""
 
     table: Table
     at: Place = ()
@@ -191,12 +191,12 @@ class FormSource:
 
     @property
     def has_conversation(self) -> bool:
-        """Whether the case has the user of a conversation instead of one message."""
+        """Whether the case has a simulated user who sends several messages, in place of a single message."""
         return self.is_case and isinstance(self.table.get("user"), dict)
 
     @property
     def is_chain(self) -> bool:
-        """Whether the case has steps instead of expectations."""
+        """Whether the case is a chain: a list of steps, each with its own expectation."""
         return self.is_case and "steps" in self.table
 
 
@@ -247,7 +247,7 @@ def _when_empty(field: Field) -> str:
 
 
 def text_of(kind: CellKind, value: object) -> str | None:
-    """Return a value as the text of a cell of this kind; `None` for a value of another type."""
+    """Return a value as the text of a cell of this kind. Return `None` if the value has another type."""
     match kind:
         case "text" | "lines" | "choice":
             return _text_or_none(value)
@@ -299,7 +299,7 @@ DETAIL = 3
 
 
 def heading(place: Place, indent: int, written: object, *, rare: bool = False) -> FormRow:
-    """Return the heading of a list or table, with the word `none` unless it is `written`."""
+    """Return the heading of a list or table. If it is not `written`, the heading has the word `none`."""
     row = FormRow("section", place, indent, str(place[-1]), rare=rare)
     if written:
         return row
@@ -307,9 +307,9 @@ def heading(place: Place, indent: int, written: object, *, rare: bool = False) -
 
 
 def in_turn(place: Place) -> Place:
-    """Return the part of a place below its scripted message, such as `("ordered", 0)`.
+    """If a place is in a message of a scripted user, return its part below the message, such as `("ordered", 0)`.
 
-    A place outside of scripted messages is returned unchanged."""
+    Any other place is returned unchanged."""
     if place[:2] == ("user", "messages"):
         return place[3:]
     return place
@@ -327,14 +327,14 @@ def marks_of(text: str | None) -> tuple[str, ...]:
 
 
 def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]) -> Iterator[FormRow]:
-    """Yield rows for unknown keys, so that they can be corrected or removed."""
+    """Yield a row for each unknown key of a table, so that the user can correct or remove it."""
     for key in table:
         if key not in known:
             yield raw_row((*place, key), indent, table[key])
 
 
 def tool_marks(source: FormSource, call: Table) -> tuple[str, ...]:
-    """Return the reasons why the tool of a call or mock is unknown."""
+    """Return why the tool of a call or mock is unknown, in a tuple. It is empty if the tool is known."""
     tool = call.get("tool")
     if not isinstance(tool, str) or not tool:
         return ()
@@ -357,7 +357,7 @@ ItemRows = Callable[[FormSource, Place, Table], Iterator[FormRow]]
 
 
 def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = False) -> Iterator[FormRow]:
-    """Yield the rows of a list of tables: a heading, then each table."""
+    """Yield the rows of a list of tables: a heading, then the rows of each table."""
     written = source.table.get(key, ABSENT)
     if written is not ABSENT and not isinstance(written, list):
         yield raw_row((key,), 0, written)
@@ -372,7 +372,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 
 
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
-    """Return a row with two cells: a choice among several keys, and the value of the written key."""
+    """Return the row for a choice among `keys`, of which a table has one: a cell for the key, and one for its value."""
     written = list(only_keys(table, keys))
     # Without a written key, the first key gives the row its place, which the cursor needs.
     if not written:

@@ -1,6 +1,6 @@
-"""Addition, removal, duplication and moves of the elements that a form's rows show.
+"""Add, remove, duplicate, move and group the elements that the rows of a form show.
 
-A function returns the reason if its change is impossible."""
+Functions that change a table return the change, or the reason why it is impossible."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from workbench.trajectory.events import ToolDefinition
 
 
 def expected_call(tool: ToolDefinition | str) -> Table:
-    """Return an expected call with the tool's required arguments, each with its `first_value`.
+    """Return an expected call. Each required argument of the tool gets a suggested value.
 
-    If there are none, or only the tool's name is known, the call allows any arguments."""
+    If there are none, or only the tool's name is known, any arguments are allowed."""
     if isinstance(tool, str):
         return {"tool": tool}
     from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
@@ -59,7 +59,7 @@ def expected_call(tool: ToolDefinition | str) -> Table:
 
 
 def _given_call(tool: ToolDefinition | str) -> Table:
-    """Return a call that the suite makes, with the tool's required arguments: suggested values, or empty texts."""
+    """Return a call for the suite to make. Required arguments get suggested values, or "" for the user to fill in."""
     from workbench.analysis.prefilled import values_of  # on use: the first screen adds nothing
 
     call = expected_call(tool)
@@ -88,7 +88,7 @@ def _tool_name(tool: ToolDefinition | str) -> str:
 
 
 def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) -> Table:
-    """Return a step of a chain, with or without a message and an expected call."""
+    """Return a step of a chain. `tool` is the tool of its expected call, and `user` its message, both if given."""
     step: Table = {}
     if user is not None:
         step["user"] = user
@@ -98,7 +98,7 @@ def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) 
 
 
 def new_suite(name: str) -> str:
-    """Return the text of a suite without cases on the offline model."""
+    """Return the text of a suite that has no cases and uses the offline model."""
     grading = {"extra_calls": NEW_SUITE_EXTRA_CALLS}
     return suite_text({"format": 1, "name": name, "models": ["offline"], "grading": grading})
 
@@ -122,10 +122,10 @@ _MAPS = (
 
 @dataclass(frozen=True)
 class PendingAddition:
-    """A key or element that can be added to a form.
+    """A key or element to add to a form, for which the user may have to answer a question.
 
-    `asks` is the question to the user, empty if there is none. `suggest` returns completions of the answer. `make`
-    returns the change for an answer. It raises CellError if the answer is invalid."""
+    `asks` is the question, "" if there is none. `suggest` returns completions of the answer. `make` returns the change
+    for an answer, or raises CellError if the answer is invalid."""
 
     asks: str
     make: Callable[[str], Edit]
@@ -135,7 +135,7 @@ class PendingAddition:
 
 
 def addition_at(source: FormSource, row: FormRow) -> PendingAddition | str:
-    """Return the addition of an element to the list that a row shows or belongs to.
+    """Return how to add an element to the list that a row shows or belongs to.
 
     If nothing can be added, return the reason."""
     place = row.place
@@ -172,14 +172,14 @@ def addition_at(source: FormSource, row: FormRow) -> PendingAddition | str:
 
 
 def has_elements(place: Place) -> bool:
-    """Return whether the heading at a place is for a list or for a table with free names."""
+    """Return whether a place has a list, or a table whose keys are free names."""
     if holds_arguments(place) or _keys_of(place) in _MAPS or in_turn(place) == ("response",):
         return True
     return _is_list(place)
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:
-    """Remove the element of a row, or else the row's key. The default then applies."""
+    """Remove the list element that a row shows, or else the row's key, so that its default applies."""
     if row.absent or row.kind == "more":
         return "there is nothing to remove here"
     text = f"{name_of(source, row)} removed"
@@ -229,7 +229,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
-    """Move the element of a row by one place."""
+    """Move the list element of a row by one place, up (-1) or down (1)."""
     place = item_of(source, row.place)
     if place is None:
         return "only elements of a list can be moved: calls, messages, mocks, steps, tools, servers"
@@ -245,9 +245,9 @@ def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
 
 
 def grouped(source: FormSource, row: FormRow) -> Edit | str:
-    """Put the call at a row into an any-order group.
+    """Put the call of a row into an any-order group.
 
-    The call joins the neighbouring group, or forms a new group with the next call."""
+    The call joins a neighbouring group. If there is none, it forms a group with the next call."""
     place = _ordered_item(source, row)
     if place is None:
         return "put the cursor on a call of `ordered`: only those have an order"
@@ -276,9 +276,9 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
-    """Take the call at a row out of its any-order group, and put it after the group.
+    """Take the call of a row out of its any-order group, and put it after the group.
 
-    A group of one call dissolves."""
+    If a group then has a single call, the group is dissolved."""
     place = _ordered_item(source, row)
     if place is None or not (_is_in_group(place) or is_group(source.table, place)):
         return "this call is not in an any-order group"
@@ -316,7 +316,7 @@ def is_group(table: Table, place: Place) -> bool:
 
 
 def item_of(source: FormSource, place: Place) -> Place | None:
-    """Return the innermost list element that contains a place. Lists inside values do not count."""
+    """Return the place of the innermost list element around a place. Lists inside values are ignored."""
     for length in range(len(place), 1, -1):
         if isinstance(place[length - 1], int) and _is_list(place[: length - 1]):
             return place[:length]
@@ -328,7 +328,7 @@ def _is_list(place: Place) -> bool:
 
 
 def _adder(place: Place) -> Callable[[FormSource, Place], PendingAddition | str] | None:
-    """Return the function that adds an element to the list at a place; `None` if there is no such list."""
+    """Return the function that adds an element to the list at a place, `None` if there is no such list."""
     key = place[-1]
     # Places inside a value may have any names. A server's `answers` are names of requests.
     if isinstance(key, int) or not _OF_VALUES.isdisjoint(place[:-1]) or (key == "answers" and len(place) > 1):
@@ -385,7 +385,7 @@ def _after(place: Place) -> Place:
 
 
 def _beside(before: Table, after: Table, place: Place) -> Place:
-    """Return the place for the cursor after a removal: the following element, otherwise the one before."""
+    """Return where the cursor goes after a removal: to the next element, or else to the previous one."""
     owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
@@ -404,7 +404,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
 def _without_argument(table: Table, place: Place) -> Table:
     """Remove an argument, or all arguments.
 
-    A call without remaining arguments no longer checks arguments."""
+    If no argument is left, the call no longer checks its arguments."""
     if not holds_arguments(place):
         return without(table, place)
     # `without` would also remove a call that becomes empty.
@@ -427,7 +427,7 @@ _OF_ALTERNATIVE = ("tool", "args", "forbidden_args", "only_args")
 
 
 def alternative(source: FormSource, place: Place) -> PendingAddition:
-    """Return the addition of an alternative to the call at `place`: both become an `any_of`."""
+    """Return how to add an alternative to the call at `place`. Both calls become an `any_of`."""
 
     def make(answer: str) -> Edit:
         call = value_at(source.table, place)

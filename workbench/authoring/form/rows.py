@@ -1,4 +1,4 @@
-"""The rows of the form of a case or of a suite's settings, each with the problems at its place."""
+"""The rows of the form of a case or of a suite's settings. Each row has the problems of its place."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
 
 
 def surplus_default(source: FormSource) -> str:
-    """Return the default of `extra_calls`: the suite's value, otherwise the rule of the active grader."""
+    """Return the default of `extra_calls`: the value in the suite, or else the rule of the deciding grader."""
     of_suite = value_at(source.header, ("grading", "extra_calls")) if source.is_case else ABSENT
     if of_suite is not ABSENT:
         return default_text(of_suite, True)
@@ -178,7 +178,7 @@ def surplus_default(source: FormSource) -> str:
 
 
 def _in_force(source: FormSource, place: Place, default: object) -> object:
-    """Return an option's value: the case's, otherwise the suite's, otherwise the default."""
+    """Return the value of an option that applies: that of the case, or else of the suite, or else the default."""
     for table in (source.table, source.header):
         if (value := value_at(table, place)) is not ABSENT:
             return value
@@ -186,7 +186,7 @@ def _in_force(source: FormSource, place: Place, default: object) -> object:
 
 
 def default_text(value: object, of_suite: bool) -> str:
-    """Return the text of a default, marked if it comes from the suite."""
+    """Return the text of a default value. It mentions the suite if the value comes from there (`of_suite`)."""
     text = str(value)
     match value:
         case bool():
@@ -211,7 +211,7 @@ _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls
 
 
 def rows_of_case(source: FormSource) -> Iterator[FormRow]:
-    """Yield all rows of a case, rarely used ones included."""
+    """Yield all rows of a case, including those of rarely used keys."""
     table = source.table
     yield from _head(source)
     yield from section(source, "images", _image_rows, rare=True)
@@ -380,7 +380,7 @@ _HEAD = (
 
 
 def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
-    """Yield all rows of a suite's settings, rarely used ones included."""
+    """Yield all rows of a suite's settings, including those of rarely used keys."""
     table = source.table
     for field in _HEAD:
         yield field_row(table, (), field)
@@ -489,7 +489,7 @@ _OF_CHANGE = (
 
 
 def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
-    """Yield the rows of one variant. The variant's own tools, servers and mocks cannot be edited there."""
+    """Yield the rows of one variant. Tools, servers and mocks that the variant defines cannot be edited in the form."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
     for field in _OF_VARIANT:
@@ -556,16 +556,16 @@ _MORE_OF_SUITE = "a tool, server, mock, limit, gate …"
 
 
 def every_row(source: FormSource) -> list[FormRow]:
-    """Return the rows of all keys that a case, or a suite's settings, may have."""
+    """Return the rows of all keys that a case or the settings of a suite may have, written or not."""
     if source.is_case:
         return list(rows_of_case(source))
     return list(rows_of_suite(source))
 
 
 def form_rows(source: FormSource) -> list[FormRow]:
-    """Return the rows of a case's form or of a suite's settings, aligned and with their problems.
+    """Return the rows of the form of a case or of a suite's settings, aligned and with their problems.
 
-    Rows of unwritten keys are hidden; the last row opens a search for them."""
+    Rows of keys that are not written are hidden. The last row opens a search for them."""
     rows = every_row(source)
     more = _MORE_OF_CASE if source.is_case else _MORE_OF_SUITE
     # Problems come before hiding: a row with a problem or with invalid text is shown even if its key is not written.
@@ -601,9 +601,9 @@ def _shows_expectation(row: FormRow) -> bool:
 
 
 def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
-    """Align labels, names and checks of neighbouring rows that belong to the same table.
+    """Align the labels, names and checks of neighbouring rows that belong to one table.
 
-    `top_labels` is the width of the labels at the top."""
+    `top_labels` is the width of the labels in rows that belong to no inner table."""
     # Consecutive rows of one table are aligned. A row without columns, such as a heading, ends the aligned rows.
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
@@ -632,7 +632,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
 
 
 def _owner(row: FormRow) -> Place:
-    """Return the table to which a row belongs.
+    """Return the table with whose rows a row is aligned.
 
     All parts of a value belong to one table, and so do all parts of a condition."""
     if PATH in row.label:
@@ -652,7 +652,7 @@ def _widest(texts: Iterable[str]) -> int:
 
 
 def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
-    """Attach each problem to the row of the innermost place that contains it, or else to the first row."""
+    """Attach each problem to the row of the innermost place that contains the problem, or else to the first row."""
     own = [problem for problem in source.problems if _is_about(source, problem)]
     if not own:
         return rows
@@ -675,13 +675,13 @@ def _is_about(source: FormSource, problem: Problem) -> bool:
 
 
 def nearest(where: str, places: Iterable[str]) -> str:
-    """Return the longest of `places` that equals or contains the place of a problem."""
+    """Return the longest of `places` that equals or contains the place `where` of a problem."""
     # All candidates contain the place, so the longest is the innermost.
     return max((place for place in places if is_within(where, place)), key=len, default="")
 
 
 def row_at(rows: Sequence[FormRow], place: Place) -> int | None:
-    """Return the index of the row at a place, or of the nearest enclosing one."""
+    """Return the index of the row of a place, or of the nearest place around it. `None` if there is none."""
     places = {}
     for at, row in reversed(list(enumerate(rows))):
         if row.kind != "more":

@@ -1,4 +1,4 @@
-"""The rows of a case's user: its message, or the script or the role of the user of a conversation."""
+"""The rows for the user of a case: a single message, a script of messages, or a role that a model plays."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _INDENT = 2
 
 
 def user_section(source: FormSource) -> Iterator[FormRow]:
-    """Yield the rows of the case's message, or of the user of its conversation."""
+    """Yield the rows of the case's message, or of the simulated user of its conversation."""
     user = source.table.get("user", ABSENT)
     if not isinstance(user, dict):
         yield field_row(source.table, (), _MESSAGE)
@@ -72,9 +72,9 @@ def user_section(source: FormSource) -> Iterator[FormRow]:
 
 
 def _applicable(user: Table, fields: tuple[Field, ...], apply: bool) -> Iterator[FormRow]:
-    """Yield the rows of some keys.
+    """Yield the rows of `fields`. `apply` is whether these keys apply to the user.
 
-    A key that does not apply to this user gets a row only if it is written, so that it can be removed."""
+    If they do not, only a key that is written gets a row, so that the user of the app can remove it."""
     for field in fields:
         if apply or field.key in user:
             yield field_row(user, ("user",), field, _INDENT)
@@ -127,7 +127,7 @@ def _facts(user: Table) -> Iterator[FormRow]:
 
 
 def _condition_rows(owner: Table, place: Place, indent: int) -> Iterator[FormRow]:
-    """Yield the rows of a condition on the conversation: a check of the last answer, and called tools."""
+    """Yield the rows of a condition on the conversation: a check of the last answer, and the called tools."""
     key = str(place[-1])
     condition = owner.get(key, {})
     if not isinstance(condition, dict):
