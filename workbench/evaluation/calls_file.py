@@ -93,8 +93,8 @@ AGENT = "given calls"
 class GivenRunDocument(RunDocument):
     """A run in a file of calls.
 
-    `started_at` is the start of the run, with an offset from UTC. Relative dates in the case count from `started_at` if
-    the case's `clock` shows no time."""
+    `started_at` is the start of the run, with an offset from UTC. If the case's `clock` sets no time, relative dates
+    count from `started_at`."""
 
     started_at: Annotated[str, AfterValidator(_time_with_offset)] = ""
 

@@ -1,4 +1,4 @@
-"""ATIF v1.7, the Agent Trajectory Interchange Format: a file for each run."""
+"""Exports runs as ATIF v1.7 (Agent Trajectory Interchange Format), one file for each run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERSION = "ATIF-v1.7"
 
 
 def files_of_atif(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
-    """For each run, yield a file name and the pieces of its text."""
+    """Yield the name of a file for each run, with the file's text in pieces."""
     for run in runs:
         result = run.result
         name = f"{run.suite.removesuffix('.toml')}.{result.case_id}.{result.model}.{result.repeat + 1}.atif.json"
@@ -40,9 +40,7 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 
 
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
-    """Yield the steps of a run.
-
-    The results of an agent's calls belong to the step that has the calls."""
+    """Yield the steps of a run. The results of calls belong to the agent's step that made the calls."""
     entries = run.conversation
     # After an answer come the results of its calls, then the next message.
     for at, each in enumerate(entries):

@@ -23,10 +23,10 @@ _MAX_NAME_BYTES = 180
 
 
 def target_file(place: Path, stem: str, ending: str) -> Path:
-    """Return the path of a new file, and make its folder.
+    """Return the path of a new file, and create its folder.
 
-    The file is `place` itself, or a file in `place` if that is a folder or has no extension. Raises ExportError if the
-    file exists or cannot be written."""
+    If `place` is a folder or has no extension, the file is in this folder and is called `stem` with `ending`.
+    Otherwise, `place` is the file. Raises ExportError if the file exists or cannot be written."""
     file = place
     if place.is_dir() or not place.suffix:
         file = place / f"{stem}{ending}"
@@ -39,7 +39,7 @@ def target_file(place: Path, stem: str, ending: str) -> Path:
 
 
 def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -> list[Path]:
-    """Write runs in a form that is not a report form, and return the new files. Raises ExportError."""
+    """Write runs in one of the `FORMS` that are not forms of reports, and return the new files. Raises ExportError."""
     if ending := FORMS[form].ending:
         return [_written(target_file(place, stem, ending), lines_of(form, runs))]
     if place.suffix and not place.is_dir():
@@ -54,7 +54,7 @@ def write_table(report: Report, form: str, place: Path, stem: str) -> list[Path]
 
 
 def report_of(recordings: Iterable[Recording], secrets: Secrets) -> Report:
-    """Return a report on recorded runs with the grades in the recordings. Raises RecordingError."""
+    """Return a report on recorded runs with their recorded grades. Raises RecordingError."""
     runs: list[FinishedRun] = []
     started: list[str] = []
     for recording in recordings:

@@ -1,4 +1,4 @@
-"""A recorded run as the input of exporters: redacted, with its conversation and the times of its parts."""
+"""A recorded run without secrets, as exporters need it: with its conversation and the times of its parts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from workbench.trajectory.trajectory import Round
 class ConversationEntry(NamedTuple):
     """A message of a conversation as the model read it, or a system prompt.
 
-    `answer` is the round that produced an assistant's message; `None` for a message from before the run."""
+    For an assistant's message, `answer` is the round that produced it. `answer` is `None` for a message that the case
+    contains."""
 
     role: Literal["system", "user", "assistant", "tool"]
     message: Message
@@ -46,7 +47,7 @@ class ConversationEntry(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Start and end of something, in milliseconds since the run began."""
+    """The start and end of a request or a call, in milliseconds since the run began."""
 
     start_ms: float
     end_ms: float
@@ -54,10 +55,10 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """A run without secrets.
+    """A recorded run without secrets.
 
-    `expected` are the expectations of its case, one line per call. `requests` are the times of requests by round
-    number, `answers` the times of calls by id, and `ended_ms` is the end of the run."""
+    `expected` describes the calls that its case expects, one line for each. `requests` are the times of requests by
+    round number, `answers` the times of tool calls by call id. `ended_ms` is the end of the run."""
 
     header: Header
     result: RunResult
@@ -72,7 +73,7 @@ class ExportedRun:
 
     @cached_property
     def key(self) -> str:
-        """The id of the run, 32 hexadecimal digits: the same in every export."""
+        """The id of the run in exports: 32 hexadecimal digits, the same in each export of the run."""
         header = self.header
         parts = (header.started_at, header.run, header.suite.hash, header.case, header.model, header.repeat)
         # A text of a model may hold half of a surrogate pair, which UTF-8 cannot encode.
@@ -97,7 +98,9 @@ class ExportedRun:
 
     @property
     def facts(self) -> dict[str, JsonValue]:
-        """Identity and result of the run, for formats with free field names. Unknown values are left out."""
+        """The run's identity and result, for formats in which an exporter chooses the field names.
+
+        Fields without a value are left out."""
         result = self.result
         facts: dict[str, JsonValue] = {
             "run": self.key,
@@ -116,7 +119,7 @@ class ExportedRun:
     def conversation(self) -> list[ConversationEntry]:
         """All messages, including system prompts.
 
-        An answer that broke off is left out: the next round did not send it to the model."""
+        An answer that broke off is left out, because the next request did not send it to the model."""
         return list(conversation(self.result, len(self.result.trajectory.rounds)))
 
 
@@ -167,7 +170,7 @@ def request_messages(result: RunResult, round_: Round) -> list[ConversationEntry
 
 
 def last_text_of(role: str, entries: Iterable[ConversationEntry]) -> str | None:
-    """Return the text of the last message of a role; `None` where there is none."""
+    """Return the text of the last message with this role; `None` if there is none."""
     text = None
     for each in entries:
         if each.role == role:
@@ -178,8 +181,8 @@ def last_text_of(role: str, entries: Iterable[ConversationEntry]) -> str | None:
 def exported_run(recording: Recording, secrets: Secrets, result: RunResult | None = None) -> ExportedRun:
     """Return a recorded run without secrets, so that it can be published.
 
-    `result` replaces the recording's result if a newer one is known. Raises RecordingError for a recording whose result
-    cannot be read."""
+    `result` replaces the result in the recording, for example after regrading. Raises RecordingError if the recording's
+    result cannot be read."""
     header = recording.header
     if result is None:
         result = result_of_recording(recording)
@@ -212,12 +215,14 @@ def _with_finite_scores(result: RunResult) -> RunResult:
 
 @lru_cache(maxsize=64)
 def suite_in(text: str) -> Suite | None:
-    """Load a recorded suite; `None` if it is no longer valid. Cached, since repeats share one suite."""
+    """Return the suite in a recording's text; `None` if it is no longer valid.
+
+    Runs of one suite share a cached result."""
     return parse_suite(text, Path("recorded.toml")).suite
 
 
 def case_in(header: Header) -> Case | None:
-    """Return the case of a recording as it was; `None` if its suite is no longer valid."""
+    """Return a recording's case as it was when it ran; `None` if its suite is no longer valid."""
     suite = suite_in(header.suite.text)
     if suite is None:
         return None
@@ -242,7 +247,7 @@ def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return a call's arguments as JSON text, or the model's own text if they are broken."""
+    """Return a call's arguments as JSON text, or the text that the model wrote if it is not valid JSON."""
     if call.problem is not None and call.raw is not None:
         return call.raw
     return json_text(dict(call.arguments))

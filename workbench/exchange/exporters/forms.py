@@ -1,6 +1,6 @@
-"""The forms in which runs are exported.
+"""The formats in which runs are exported.
 
-To add one, write a module with a writer and a row here."""
+To add a format, write a module with a writer, and add a row to `FORMS`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ EXPORTS_FOLDER = "exports"
 
 
 class ExportError(Exception):
-    """An export failed; the message has the reason and the remedy."""
+    """An export failed. The message says why, and what to do."""
 
 
 class Form(NamedTuple):
     """An export format: its writer as `module:function`, its file extension, and its description.
 
-    A format without an extension has several files, and its writer yields their names and texts. A format without a
-    writer is a report format (`workbench.show.forms`)."""
+    A format without an extension has several files, so its writer yields file names and texts. A format without a
+    writer is a format of reports (`workbench.show.forms`)."""
 
     writer: str
     ending: str
@@ -49,7 +49,7 @@ def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
 def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield the name of each file of a multi-file format, with its text in pieces.
 
-    Consume each text before the next file."""
+    Read each text to its end before you take the next file."""
     yield from _writer(form)(runs)
 
 

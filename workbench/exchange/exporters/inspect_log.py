@@ -1,4 +1,4 @@
-"""Logs of Inspect, for `inspect view`: one file per suite and model, one sample per run."""
+"""Exports runs as logs for Inspect's viewer: one file for each suite and model, with a sample for each run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _KEPT_IN_MEMORY_BYTES = 1 << 20
 
 @dataclass
 class _Log:
-    """A log that is being written. Samples wait in a file, because the header before them is known only at the end."""
+    """A log that is being written.
+
+    The header comes before the samples, but is known only at the end. Samples therefore wait in a temporary file."""
 
     first: ExportedRun
     samples: IO[str]
@@ -39,7 +41,7 @@ class _Log:
 
 
 def files_of_inspect(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
-    """For each suite with each model, yield the name of a file and its text in pieces."""
+    """Yield the name of a file for each suite and model, with the file's text in pieces."""
     logs: dict[tuple[str, str], _Log] = {}
     with ExitStack() as stack:
         for run in runs:
@@ -176,7 +178,7 @@ def _events(run: ExportedRun, answers: list[Round], entries: list[ConversationEn
 
 
 def _event(run: ExportedRun, answer: Round, entries: list[ConversationEntry]) -> Json:
-    """Return a request to the model as an event of Inspect, which lists the offered tools."""
+    """Return a request to the model and its answer as a model event of Inspect."""
     model, span = run.result.model, run.requests.get(answer.number)
     start_ms = 0.0 if span is None else span.start_ms
     return {

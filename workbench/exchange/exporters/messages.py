@@ -1,4 +1,4 @@
-"""Conversations as lists of messages in OpenAI's form, one line per run: for fine-tuning and for other programs."""
+"""Exports each run as one line of JSON with its messages in OpenAI's form, for fine-tuning and other programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.trajectory.events import JsonValue, ToolCall
 
 
 def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yield a line of JSON for each run: messages, tools, model, name, and the result as `metadata`."""
+    """Yield a line of JSON for each run, with `messages`, `tools`, `model`, `name`, and the result as `metadata`."""
     for run in runs:
         document = {
             "messages": list(map(_message, run.conversation)),

@@ -1,7 +1,8 @@
-"""Exports runs as OpenTelemetry traces by the GenAI conventions, into files or to a collector.
+"""Exports runs as OpenTelemetry traces, following the conventions for generative AI.
 
-Each run is a trace. The span of the agent has a child for each request to the model and for each answered call; grades
-are events of the agent's span. Files have OTLP/JSON, and a collector gets protobuf."""
+Each run is a trace. The span of the agent has a child span for each request to the model and for each answered call.
+Grades are events of the agent's span. Traces are written into files as OTLP/JSON, or sent to a collector as
+protobuf."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ _FINISH_REASONS = {"answered": "stop", "tool calls": "tool_call", "truncated": "
 
 
 def lines_of_otlp(runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yield a line of OTLP/JSON for each run, as collectors write their files."""
+    """Yield a line of OTLP/JSON for each run, as in a file that a collector wrote."""
     for run in runs:
         yield f"{compact_json({'resourceSpans': [resource_spans(run, content=True)]})}\n"
 
@@ -65,7 +66,7 @@ def lines_of_otlp(runs: Iterable[ExportedRun]) -> Iterator[str]:
 def resource_spans(run: ExportedRun, *, content: bool) -> Json:
     """Return the trace of a run.
 
-    Without `content`, it has names, counts, times and verdicts, but no messages, arguments or results."""
+    Without `content`, the trace has names, counts, times and verdicts, but no messages, arguments or results."""
     # Phoenix takes the name of a project from an attribute of OpenInference.
     resource = {"service.name": "workbench", "service.version": __version__, "openinference.project.name": run.suite}
     scope: Json = {"name": "workbench", "version": __version__}
@@ -253,7 +254,9 @@ def _tool_definition(function: Json) -> JsonValue:
 
 
 def _messages(entries: Iterable[ConversationEntry]) -> str | None:
-    """Return messages in the form of the GenAI conventions, without system prompts (they have their own attribute)."""
+    """Return messages as JSON in the form of the GenAI conventions; `None` without messages.
+
+    System prompts are left out, because they have their own attribute."""
     return _json([_message(each) for each in entries if each.role != "system"])
 
 
@@ -305,7 +308,7 @@ def _any_value(value: object) -> JsonValue:
 
 
 def _valid(text: str) -> str:
-    """Return a text without lone surrogates, which UTF-8 and so protobuf cannot encode."""
+    """Return a text with lone surrogates replaced, because protobuf cannot encode them."""
     return text.encode(errors="replace").decode()
 
 
@@ -320,7 +323,9 @@ _RETRYABLE = (429, 502, 503, 504)
 
 @dataclass(frozen=True)
 class Collector:
-    """The address and headers of a collector. With `content`, messages, arguments and results are sent, too."""
+    """The address and headers of a collector.
+
+    With `content`, traces contain messages, arguments and results."""
 
     # Hidden in `repr`, because an address may have a password.
     url: str = field(repr=False)
@@ -331,9 +336,10 @@ class Collector:
 
 
 def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *, content: bool) -> Collector:
-    """Return the collector at the address `asked`, or at the environment's address, with the environment's headers.
+    """Return the collector at the address `asked`, or else at the address in the environment.
 
-    The values of the headers are added to `secrets`. Raises ExportError for a missing or invalid address."""
+    Its headers come from the environment, and their values are registered in `secrets`. Raises ExportError for a
+    missing or invalid address."""
     base = asked or environment.get(ENDPOINT, "")
     if not base:
         raise ExportError(f"there is no address to send traces to: give it after --otlp, or set {ENDPOINT}")
@@ -352,7 +358,7 @@ def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *
 
 
 def _headers(text: str, secrets: Secrets) -> dict[str, str]:
-    """Read `NAME=value,NAME=value`, percent-encoded as OpenTelemetry specifies. Raises ExportError."""
+    """Return the headers in `NAME=value,NAME=value`, percent-encoded as OpenTelemetry specifies. Raises ExportError."""
     headers = {}
     for each in filter(None, map(str.strip, text.split(","))):
         name, equals, value = map(str.strip, map(unquote, each.partition("=")))
@@ -376,9 +382,9 @@ def require_protobuf() -> None:
 
 
 def send(runs: Iterable[ExportedRun], collector: Collector) -> int:
-    """Send runs to a collector in several requests, and return the number of accepted runs.
+    """Send runs to a collector in as many requests as needed, and return the number of accepted runs.
 
-    Raises ExportError if a request fails or the collector accepts only a part of it."""
+    Raises ExportError if a request fails or the collector rejects a part of it."""
     return asyncio.run(_send(runs, collector))
 
 
@@ -415,7 +421,9 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
 
 
 def _requests(runs: Iterable[ExportedRun], collector: Collector) -> Iterator[tuple[int, bytes]]:
-    """Yield the number of runs and the body of each request. Small runs share a request; a large run has its own."""
+    """Yield the number of runs and the body of each request.
+
+    Small runs share a request. A large run has its own."""
     count, waiting = 0, _request_of([])
     for run in runs:
         more = _request_of([resource_spans(run, content=collector.content)])
@@ -470,9 +478,9 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 
 
 def _why(error: Exception, secrets: Secrets) -> str:
-    """Return the reason for a failure, with advice.
+    """Return why a request failed, with advice.
 
-    The text follows the collector's address in the message."""
+    The text continues a message that begins with the collector's address."""
     if isinstance(error, HttpStatusError):
         why = f"({error.status})"
         if reason := quoted(refusal_message(error.body), secrets):

@@ -1,7 +1,7 @@
-"""Read evaluation sets of Google's ADK: sets with `eval_cases`, and the older lists of turns.
+"""Import evaluation sets of Google's ADK: sets with `eval_cases`, and older files that are lists of turns.
 
-A turn of the older lists has `query`, `expected_tool_use` and `reference`. Each turn of a conversation becomes a case;
-the preceding turns become the case's conversation."""
+A turn in an older file has `query`, `expected_tool_use` and `reference`. Each turn becomes a case, and the turns before
+it become the case's conversation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ _THRESHOLD = 0.8
 
 
 def _at(node: Node, key: str) -> Node:
-    """Return a table's value under a key in snake case, or in the camel case of ADK's server (`evalCases`)."""
+    """Return a table's value under a key in snake case, or in the camel case of ADK's server.
+
+    For example, `eval_cases` is also found as `evalCases`. The value is `None` if the table has neither key."""
     # ADK reads fields under both names, and its own files use either.
     first, *others = key.split("_")
     return node.first(key, first + "".join(map(str.capitalize, others))) or Node(None, node.place)

@@ -1,4 +1,6 @@
-"""Import suites of Arcade evals from the output of `workbench.exchange.importers.scripts`, which ran their files."""
+"""Import suites of Arcade evals.
+
+`workbench.exchange.importers.scripts` has run their Python files. This module reads what they printed."""
 
 from __future__ import annotations
 
@@ -47,10 +49,10 @@ def _recognizes(source: Source) -> bool:
 
 
 def suite_documents(root: dict[str, JsonValue]) -> list[dict[str, JsonValue]]:
-    """Return one document for each suite file to write.
+    """Return a document for each suite file to write.
 
-    Suites with the same servers share a file. Comparative cases get their own file, because a track's tools are offered
-    only in that track."""
+    Suites with the same servers share a file. Cases that compare tracks (sets of tools) get their own file, because the
+    tools of a track may be offered only in this track."""
     documents: dict[str, dict[str, JsonValue]] = {}
 
     def add(suite: dict[str, JsonValue], *offered: JsonValue) -> None:
@@ -125,9 +127,9 @@ def _read(source: Source) -> ImportedFile:
 
 
 def _servers(root: Node, added: Iterable[Node], notes: list[Note]) -> dict[str | None, list[Table]]:
-    """Return the servers of a suite as tables, by their tracks.
+    """Return the servers of a suite as tables, by track. Servers without a track have the key `None`.
 
-    Secrets in them become variables, named in `notes`."""
+    Secrets become variables, which `notes` names."""
     found: dict[str | None, list[Table]] = {}
     reading = Reading("the servers of the file", None, Path(), typed=True)
     taken: set[str] = set()
@@ -171,7 +173,7 @@ def _server_name(entry: Table, taken: set[str]) -> str:
 
 
 def _mcp_address(url: str) -> str:
-    """Return the address to which Arcade connects: with `/mcp` appended, unless the path has a part `mcp`."""
+    """Return the address to which Arcade connects: it appends `/mcp` unless a part of the path is `mcp`."""
     parts = urlsplit(url)
     segments = list(filter(None, parts.path.split("/")))
     if "mcp" not in segments:
@@ -256,7 +258,7 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
 
 
 def _weights_of(calls: Iterable[Table]) -> Table:
-    """Remove the weights from the checks of calls, and return them by argument name."""
+    """Remove the weights from the checks of calls, and return the weights by argument name."""
     weights: Table = {}
     for call in calls:
         args = call["args"]

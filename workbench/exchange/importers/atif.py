@@ -1,4 +1,6 @@
-"""Read ATIF trajectories (Agent Trajectory Interchange Format 1.0 to 1.7): one per file, a list, or one per line."""
+"""Import ATIF trajectories (Agent Trajectory Interchange Format 1.0 to 1.7).
+
+A file has one trajectory, a list of them, or one on each line."""
 
 from __future__ import annotations
 

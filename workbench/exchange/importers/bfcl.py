@@ -1,7 +1,7 @@
-"""Read single-turn rows of the Berkeley Function Calling Leaderboard.
+"""Import rows with one turn from the Berkeley Function Calling Leaderboard.
 
 The accepted values are in a separate file: `possible_answer/NAME` beside the rows, or `STEM.possible_answer.ENDING`.
-docs/compatibility.md lists the differences."""
+docs/compatibility.md lists the differences to the leaderboard's scores."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _read(source: Source) -> ImportedFile:
 
 
 def _answers(source: Source) -> dict[str, Node]:
-    """Return the accepted values by the ids of the rows: from the separate file, or from the rows."""
+    """Return the accepted values by row id, from the separate file or from the rows themselves."""
     path = source.path
     rows = list(source.records)
     for beside in (path.parent / "possible_answer" / path.name, path.with_suffix(f".possible_answer{path.suffix}")):
@@ -113,7 +113,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
 
 
 def _tool(name: str, function: Node) -> Table:
-    """Return a function as a tool. Dots in its name become `_`, since most providers allow none."""
+    """Return a function as a tool. Dots in its name become `_`, because most providers allow no dots."""
     schema: dict[str, JsonValue] | None = None
     if (parameters := function.get("parameters")) is not None:
         converted = json_schema_of(parameters.table())
@@ -129,7 +129,7 @@ def _plain_name(node: Node, name: str) -> str:
 
 
 def json_schema_of(written: JsonValue) -> JsonValue:
-    """Convert the leaderboard's description of values, with types of Python or Java, to JSON Schema."""
+    """Convert a schema of the leaderboard, with types of Python or Java, to JSON Schema."""
     if isinstance(written, list):
         return [json_schema_of(each) for each in written]
     if not isinstance(written, dict):
@@ -203,7 +203,7 @@ def _check(node: Node, *, in_table: bool = False) -> Table:
 
 
 def _table_check(node: Node) -> Table:
-    """Return the check of an accepted table. In the table, every field lists its accepted values."""
+    """Return a check for a table. Each field of the accepted table lists the values that the field may have."""
     fields: Table = {}
     for name in node.table():
         listed = node.at(name).listed()

@@ -1,4 +1,4 @@
-"""Read sessions of Claude Code: one JSON line for each message, linked to the preceding message."""
+"""Import sessions of Claude Code. A file has one JSON line for each message, linked to the preceding message."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _read(source: Source) -> ImportedFile:
 
 
 def _last_branch(lines: list[Node]) -> list[Node]:
-    """Return the lines that lead to the last line, without lines that the user rewound."""
+    """Return the lines on the path to the last line. Lines that the user rewound are not on this path."""
     known = {line.text_of("uuid"): line for line in lines}
     found: list[Node] = []
     line = lines[-1] if lines else None

@@ -1,7 +1,7 @@
-"""Cases made of conversations.
+"""Makes cases from conversations in imported files.
 
-The messages before the last request become the case's conversation. The messages after the request become a run, and
-the case expects the run's calls."""
+The messages before the last request become the case's conversation. The messages after it become a run, and the case
+expects the calls of this run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ yet` is dropped if the case gets expectations, and `no tools` if it gets tools."
 
 @dataclass(frozen=True)
 class Note:
-    """A note on a part of the file that the suite omits or changes: its place, and the reason."""
+    """A note for the report of an import: a place in the file, and what the suite omits or changes there."""
 
     place: str
     why: str
@@ -65,12 +65,12 @@ class Note:
 
 
 def notes_without(notes: Iterable[Note], *kinds: NoteKind) -> list[Note]:
-    """Return the notes without these kinds."""
+    """Return the notes that are not of these kinds."""
     return [note for note in notes if note.kind not in kinds]
 
 
 def without_tool_note(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return notes without the note on missing definitions of tools."""
+    """Return all notes except the note that tool definitions are missing."""
     return tuple(note for note in notes if note.why != NO_TOOLS)
 
 
@@ -79,12 +79,14 @@ def tool_names(tools: Iterable[Table]) -> list[str]:
 
 
 def not_imported(place: str, why: str) -> Note:
-    """Make the note on a part of the file that did not become a case."""
+    """Return a note that a part of the file did not become a case, with the reason."""
     return Note(place, f"not imported: {why}", "not imported")
 
 
 class MappedPart(NamedTuple):
-    """A part of the file, and the key of the case that it became. `into` is empty if their names are equal."""
+    """A part of the file and the key of the case into which it was imported.
+
+    `into` is empty if both have the same name."""
 
     what: str
     into: str = ""
@@ -97,10 +99,10 @@ class MappedPart(NamedTuple):
 
 @dataclass(frozen=True)
 class ImportedUser:
-    """The user of a recorded conversation.
+    """The user of an imported conversation.
 
-    `said` holds each message by the index of the round that answers it. `last_words` is the user's last message, which
-    has no answer."""
+    `said` holds the user's messages, each by the index of the round that answers it. `last_words` is the last message,
+    which has no answer."""
 
     said: Mapping[int, str]
     reason: FinishReason
@@ -109,9 +111,9 @@ class ImportedUser:
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A run of a case, made elsewhere.
+    """A run of a case that another program made.
 
-    `started_at` is ISO 8601 text, empty if the file does not state it."""
+    `started_at` is ISO 8601 text, or empty if the file has no time."""
 
     model: str
     rounds: tuple[ExternalRound, ...]
@@ -127,15 +129,15 @@ class ImportedRun:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the other system failed this run. An import never expects the calls of a failed run."""
+        """Whether the program that made this run judged it wrong. A case never expects the calls of such a run."""
         return any(not score.passed for score in self.scores)
 
 
 @dataclass(frozen=True)
 class ImportedCase:
-    """A case as the suite will contain it, with its tools.
+    """A case as the suite will contain it, with its tools and imported runs.
 
-    `mapped` lists the imported parts of the file, each with its key in the case."""
+    `mapped` lists the parts of the file that were imported into the case."""
 
     place: str
     table: Table
@@ -154,12 +156,12 @@ class ImportedCase:
         return without_keys(self.table, *keys)
 
     def with_scores(self, scores: tuple[SourceScore, ...]) -> ImportedCase:
-        """Return the case with the original system's scores set on every run."""
+        """Return the case with these scores, from the original system, on every run."""
         return replace(self, runs=tuple(replace(run, scores=scores) for run in self.runs))
 
     @property
     def report(self) -> Iterator[str]:
-        """The lines about the case in the report of an import: each mapped part, then each note."""
+        """Lines about the case for the report of an import: each mapped part, then each note."""
         for mapped in self.mapped:
             yield f"  ✓ {mapped}"
         for note in self.notes:
@@ -169,7 +171,7 @@ class ImportedCase:
 
 @dataclass(frozen=True)
 class ImportedFile:
-    """The imported content of a file: its cases, other keys of its suite, and notes on the whole file."""
+    """The imported content of a file: its cases, other keys of the suite, and notes that concern the whole file."""
 
     cases: tuple[ImportedCase, ...]
     suite: Table = field(default_factory=dict)
@@ -180,7 +182,7 @@ class ImportedFile:
 class Format:
     """A file format that can be imported.
 
-    `recognizes` returns whether a file clearly has this format; it never raises. `read` raises RefusedError if nothing
+    `recognizes` returns whether a file clearly has this format, and never raises. `read` raises RefusedError if nothing
     in the file can be imported."""
 
     recognizes: Callable[[Source], bool]
@@ -190,10 +192,10 @@ class Format:
 
 
 def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
-    """Return the suite's `grading` that reproduces the verdicts of another system.
+    """Return the `grading` of a suite that should reproduce the verdicts of another system.
 
-    That system does not check arguments against a tool's schema. `repeat_rule` is its rule for repeats of a case, if
-    it has repeats."""
+    Arguments that do not fit a tool's schema are only noted, because the other system does not check them.
+    `repeat_rule` is the other system's rule for repeats of a case, if it has repeats."""
     grading: Table = {"invalid_arguments": "note"}
     if repeat_rule is not None:
         grading["repeat_rule"] = repeat_rule
@@ -203,9 +205,9 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
 def collect_cases(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Call each function, and return the cases.
+    """Call functions that make a case each.
 
-    A function that raises RefusedError becomes a note."""
+    Returns the cases, and a note for each function that raises RefusedError."""
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:
@@ -217,7 +219,9 @@ def collect_cases(
 
 
 def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], what: str) -> ImportedFile:
-    """Make a case of each node. Raises RefusedError if none can be made."""
+    """Make a case from each node with `make`. Raises RefusedError if no case can be made.
+
+    `what` names the nodes in the error's message."""
     cases, notes = collect_cases(partial(make, node) for node in nodes)
     if not cases:
         raise first_refusal(notes, f"holds no {what}")
@@ -225,7 +229,7 @@ def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], wha
 
 
 def first_refusal(notes: Sequence[Note], otherwise: str, place: str = "") -> RefusedError:
-    """Return the error for a file without a usable case; its reason is the first note, or else `otherwise`."""
+    """Return an error for a file without a usable case. Its reason is that of the first note, or else `otherwise`."""
     if notes:
         return RefusedError(notes[0].why, notes[0].place)
     return RefusedError(otherwise, place)
@@ -238,7 +242,7 @@ _MAX_NAME_CHARS = 60
 class Conversation:
     """A conversation from a file of any format.
 
-    Each call has a unique id. The mappings from `reasoning` to `deviations` have the index of a message as key; times
+    Each call has a unique id. The mappings from `reasoning` to `deviations` are keyed by the index of a message. Times
     are in milliseconds."""
 
     place: str
@@ -258,7 +262,7 @@ class Conversation:
 
 
 class CallRegistry:
-    """The calls of one conversation. Each gets a unique id, so each result belongs to one call."""
+    """Gives each call of a conversation a unique id, so that each result belongs to one call."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -268,7 +272,9 @@ class CallRegistry:
         """The deviations that were repaired, by the calls' own ids."""
 
     def call(self, place: Node, given_id: str, tool: str, arguments: object) -> ToolCall:
-        """Return a call as the model wrote it. Raises RefusedError for a call without a tool."""
+        """Return a call as the model wrote it. Raises RefusedError for a call without the name of a tool.
+
+        A repeated or missing id is replaced."""
         if not tool:
             raise place.refused("is a call without the name of a tool")
         self.made += 1
@@ -292,10 +298,10 @@ class CallRegistry:
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
     def answered(self, given_id: str, tool: str = "") -> str | None:
-        """Return the id of the call that a result answers; `None` if there is no such call.
+        """Return the new id of the call that a result answers; `None` if there is no such call.
 
-        A result with an id answers the open call with that id. A result without an id answers the first open call of
-        the tool."""
+        `given_id` is the id in the file. A result without an id answers the tool's first call that has no result
+        yet."""
         for index, (call_id, theirs, name) in enumerate(self._open):
             if (given_id and theirs == given_id) or (not given_id and tool in ("", name)):
                 del self._open[index]
@@ -320,7 +326,7 @@ def calls_in(messages: Iterable[Message]) -> Iterator[ToolCall]:
 
 
 def results_in(messages: Iterable[Message]) -> dict[str, ExternalResult]:
-    """Return the results among messages by the ids of their calls."""
+    """Return the tool results among messages, by the ids of their calls."""
     results: dict[str, ExternalResult] = {}
     for message in messages:
         if message.call_id is not None:
@@ -329,10 +335,10 @@ def results_in(messages: Iterable[Message]) -> dict[str, ExternalResult]:
 
 
 def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCase:
-    """Make a case of a conversation, with its run if an answer followed the request.
+    """Make a case from a conversation, with a run if the request was answered.
 
-    The request is the message with the index `asked`, by default the user's last answered message. Raises RefusedError
-    for a conversation without a user's message."""
+    `asked` is the index of the message that becomes the request. By default, this is the user's last message with an
+    answer. Raises RefusedError for a conversation without a user's message."""
     messages = conversation.messages
     requests = list(indices_of("user", messages))
     # A request without an answer, such as the last request of an abandoned session, has no calls to expect.
@@ -381,7 +387,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
 
 
 def merge_cases(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
-    """Merge cases with the same request and conversation into one case with all their runs.
+    """Merge cases with the same request and conversation into one case that has all their runs.
 
     The case expects the calls of the first run that the source did not judge wrong."""
     found: dict[str, ImportedCase] = {}
@@ -427,7 +433,9 @@ def tool_table(name: str, description: str, parameters: Mapping[str, JsonValue] 
 
 
 def tool_of(node: Node) -> Table:
-    """Read a definition of a tool of OpenAI, Anthropic, MCP or OpenTelemetry. Raises RefusedError."""
+    """Return a tool, defined in the form of OpenAI, Anthropic, MCP or OpenTelemetry, as a suite writes it.
+
+    Raises RefusedError."""
     inner = node.at("function")
     if not isinstance(inner.value, dict):
         inner = node
@@ -441,7 +449,9 @@ def tool_of(node: Node) -> Table:
 
 
 def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ExternalRound, ...]:
-    """Return the answers in the messages from `first` up to `end` (exclusive), with the results of their calls."""
+    """Return the model's answers among the messages, with the results of their calls.
+
+    Only messages from index `first` up to `end` (exclusive) are read."""
     rounds: list[ExternalRound] = []
     for index in range(first, end):
         message = conversation.messages[index]
@@ -518,7 +528,7 @@ _EXPECTATIONS = ("ordered", "unordered", "expect_no_calls", "expect_nothing_yet"
 
 
 def without_expectations(case: ImportedCase) -> ImportedCase:
-    """Return a case of a conversation without the expectation of its calls."""
+    """Return a case without expected calls."""
     table = case.table_without(*_EXPECTATIONS)
     notes = notes_without(case.notes, "check calls")
     mapped = tuple(each for each in case.mapped if each.into not in _EXPECTATIONS)
@@ -545,10 +555,11 @@ def with_reference_calls(
     match: Match | None = None,
     answers: Sequence[Sequence[ToolCall]] = (),
 ) -> ImportedCase:
-    """Return a case that expects the calls of a reference, with mocks of their `results` (by call id).
+    """Return a case that expects the calls of a reference trajectory.
 
-    `key` is the case's key for the calls. If `match` is given, it decides the key and how the calls are compared.
-    `answers` are the same calls grouped by answer."""
+    Mocks answer the calls with `results`, which are keyed by call id. `key` is the case's key for the calls. If `match`
+    is given, it decides both the key and how arguments are compared. `answers` holds the same calls, grouped by the
+    answer in which the model made them."""
     table = case.table_without("expect_nothing_yet")
     notes = notes_without(case.notes, "expects nothing yet")
     mapped = list(case.mapped)
@@ -583,7 +594,9 @@ def with_reference_calls(
 
 
 def _by_answer(answers: Iterable[Sequence[ToolCall]], expected: Mapping[str, Table]) -> list[Table]:
-    """Return expected calls in order. The calls of one answer form a group that must share an answer in the run."""
+    """Return expected calls in order, grouped by the reference's answers.
+
+    Calls of one group must be in a single answer of the run too."""
     found: list[Table] = []
     for calls in answers:
         group = [expected[call.id] for call in calls if call.id in expected]
@@ -624,7 +637,7 @@ def _with_mocks(
 
 
 def written_messages(messages: Iterable[Message], place: str) -> tuple[list[Table], list[Note]]:
-    """Return earlier messages as a case writes them, and notes on the parts that TOML cannot hold."""
+    """Return the messages before the request as a case writes them, and notes on parts that TOML cannot express."""
     written: list[Table] = []
     notes: list[Note] = []
     for message in messages:

@@ -1,4 +1,6 @@
-"""Reads goldens of DeepEval as `EvaluationDataset.save_as` writes them: JSON, JSON lines or CSV."""
+"""Import goldens (test cases) of DeepEval.
+
+The files are JSON, JSON lines or CSV, as `EvaluationDataset.save_as` writes them."""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
 
 
 def _calls(record: Node, key: str, ids: CallRegistry) -> tuple[list[ToolCall], dict[str, ExternalResult]]:
-    """Return a golden's tools as calls, and their results. In CSV, the tools are a JSON text."""
+    """Return the calls that a golden lists under `key`, and their results by call id.
+
+    In CSV, the calls are a JSON text."""
     calls: list[ToolCall] = []
     results: dict[str, ExternalResult] = {}
     if not record.value_of(key):

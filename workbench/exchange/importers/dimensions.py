@@ -1,7 +1,7 @@
-"""Import tests of the five-dimension evaluator, from a script that `scripts` has executed.
+"""Import tests of the five-dimension evaluator from the output of its script, which `scripts` has run.
 
-Users copy this system's code, so field names differ. Fields are recognized by words in their names, and lists of calls
-or keywords by their values."""
+Users copy the evaluator's code and rename fields. A field is therefore recognized by words in its name. Lists of calls
+and of keywords are also recognized by the type of their values."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ def _field(test: Node, names: tuple[str, ...], used: set[str]) -> Node | None:
 
 
 def _list(test: Node, names: tuple[str, ...], used: set[str], kind: type) -> Node | None:
-    """Return the list under one of some names, or else the test's only list of values of this type."""
+    """Return the test's list under one of `names`, or else its only list of values of this type.
+
+    `used` has the names of fields that were read before. Returns `None` if there is no such list."""
     of_kind = []
     for name, value in test.table().items():
         if name not in used and isinstance(value, list) and all(isinstance(each, kind) for each in value):
@@ -185,7 +187,7 @@ def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: 
 
 
 def _with_infinity(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Replace the runner's texts for open ends of ranges by infinities."""
+    """Replace the texts `inf` and `-inf`, which the runner printed for open ends of ranges, by infinities."""
     found: dict[str, JsonValue] = {}
     for key, each in value.items():
         if isinstance(each, list) and key in ("all_of", "any_of", "none_of"):

@@ -1,11 +1,11 @@
-"""Run a script of the five-dimension evaluator in the Python that it is written for, and print its tests as JSON.
+"""Run a script of the five-dimension evaluator, and print its tests as JSON.
 
-`PYTHON dimensions_runner.py FILE [VARIABLE …] < FILE`: it needs only the standard library and the imports of the file.
-The file runs as a program until it tries to connect to a model. The connection is refused; by then the file's
-`TestCase` objects exist. The file's own output goes to standard error.
+`PYTHON dimensions_runner.py FILE [VARIABLE …] < FILE` runs in the user's Python, which may have other packages and an
+older version. Therefore, this module imports only the standard library. The script runs until it connects to a model.
+The connection is refused, and by then all `TestCase` objects exist. The script's own output goes to standard error.
 
-A validator is a function of one value. Validators that compare the value with constants are printed as checks of a
-suite."""
+A validator is a function that judges one argument. If it only compares the argument with constants, it is printed as a
+check of a suite."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Check = dict[str, Any]
 
 
 class AskedError(BaseException):
-    """The file connects to a model. By then, its code has made all its tests."""
+    """The script connects to a model. By then, it has created all its tests."""
 
 
 class UnknownError(Exception):
-    """A validator does more than compare its value with constants."""
+    """A validator does more than compare the argument with constants."""
 
 
 def raise_asked(*_: Any, **__: Any) -> Any:
@@ -48,7 +48,7 @@ SOURCES: dict[str, str] = {}
 
 
 def record_instances() -> list[Any]:
-    """Patch the evaluator's classes to record their instances, and return the list of instances."""
+    """Patch the evaluator's classes so that they record their instances, and return the list that will hold them."""
     made: list[Any] = []
     build = builtins.__build_class__
 
@@ -87,7 +87,9 @@ def check_of(function: Any) -> Check:
 
 
 def node_of(function: Any) -> Any:
-    """Return the syntax node of a lambda or function, found by its lines and columns. Raises UnknownError."""
+    """Return the syntax node of a lambda or function, which is found by its position in the source.
+
+    Raises UnknownError."""
     try:
         code = function.__code__
         text = SOURCES.get(code.co_filename) or Path(code.co_filename).read_text(encoding="utf-8")
@@ -121,7 +123,9 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 class Reader:
-    """Reads a condition on one value as a check. Methods raise UnknownError for code that no check expresses."""
+    """Converts the code of a condition on one value to a check.
+
+    Methods raise UnknownError for code that no check expresses."""
 
     def __init__(self, name: str, names: dict[str, Any]) -> None:
         self.name, self.names = name, names
@@ -209,7 +213,7 @@ class Reader:
         return {"pattern": "(?i)" + pattern.format(re.escape(text))} if self.is_lowered(node) else {key: text}
 
     def constant(self, node: ast.expr) -> Any:
-        """Return the value of an expression that does not contain the validated value."""
+        """Evaluate an expression that must not use the validated value. Raises UnknownError if it does."""
         if any(isinstance(each, ast.Name) and each.id == self.name for each in ast.walk(node)):
             raise UnknownError
         return eval(compile(ast.Expression(node), "", "eval"), dict(self.names))
@@ -236,7 +240,7 @@ class Reader:
 
 
 def merged(parts: list[Check]) -> Check:
-    """Return one check for a chained comparison: two bounds become a range."""
+    """Return one check for the parts of a chained comparison such as `1 < x < 5`."""
     if all(part.keys() == {"range"} for part in parts):
         return {"range": [max(part["range"][0] for part in parts), min(part["range"][1] for part in parts)]}
     if all(part.keys() == {"has_length"} for part in parts):
@@ -264,7 +268,7 @@ def of_type(kinds: Any) -> Check:
 
 
 def validator_of(function: Any) -> dict[str, Any]:
-    """Describe a validator: its code, and its check or import path, if any."""
+    """Describe a validator as a table: its code, and its check or import path, if it has one."""
     name = getattr(function, "__qualname__", repr(function))
     found: dict[str, Any] = {"validator": name}
     try:
@@ -297,7 +301,7 @@ def described(value: Any, level: int = 0) -> Any:
 
 
 def definitions_in(values: list[Any]) -> list[Any]:
-    """Return the first of some values that is a list of tools in the form of Anthropic's API."""
+    """Return the first value that is a list of tool definitions in the form of Anthropic's API; empty if none is."""
     for value in values:
         if isinstance(value, list) and value and all(map(is_definition, value)):
             return value

@@ -1,4 +1,6 @@
-"""Reads results of Evalite, written by `evalite run --outputPath results.json`: evals become cases with their runs."""
+"""Import results of Evalite, which `evalite run --outputPath results.json` writes.
+
+Evals become cases with their runs."""
 
 from __future__ import annotations
 
@@ -41,9 +43,9 @@ _GOOD = 0.8
 
 
 def _suites(source: Source) -> list[Node]:
-    """Return the suites of a file of results.
+    """Return the suites in a file of results.
 
-    In version 0, suites are called `evals`, and their evals `results`."""
+    Version 0 of the format calls suites `evals`, and the evals of a suite `results`."""
     root = source.root
     found: list[Node] = []
     for key, inner in (("suites", "evals"), ("evals", "results")):
@@ -148,10 +150,10 @@ def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
 
 
 def _expected_calls(expected: Node, metadata: Node) -> list[Node] | None:
-    """Return the expected calls of an eval; `None` if the file has none.
+    """Return the expected calls of an eval; `None` if the file does not say which calls are expected.
 
-    If only the scorer has the calls, they are read from the scorer's metadata. In flexible mode, the metadata has all
-    calls. In other modes, it only shows whether calls are expected."""
+    If the eval itself lists no calls, the metadata of its scorer may. In flexible mode, the metadata has all expected
+    calls. In other modes, it shows only whether any call is expected, and the list is empty."""
     listed = expected.get("toolCalls") or expected
     if isinstance(listed.value, list) and all(each.has("toolName") for each in listed.items()):
         return listed.items()
@@ -176,7 +178,9 @@ def _listed(value: object) -> list[Table]:
 
 
 def _run(result: Node) -> tuple[ExternalRun | None, str]:
-    """Return the run in an output (a text, calls of the AI SDK, or the SDK's result), or `None` and the reason."""
+    """Return the run that an eval's output describes, or `None` and the reason.
+
+    An output is a text, calls of the AI SDK, or a result of the SDK."""
     output = result.value_of("output")
     if output is None:
         return None, "the task ended with an error"
@@ -192,7 +196,7 @@ def _run(result: Node) -> tuple[ExternalRun | None, str]:
 
 
 def _scores(result: Node, table: Table) -> Iterator[SourceScore]:
-    """Yield the score of an eval: the mean of the scorers that the case has as checks."""
+    """Yield the score of an eval, if it has one: the mean of those scorers that became checks of the case."""
     checks = table.get("response", {})
     assert isinstance(checks, dict)
     found: list[float] = []

@@ -1,6 +1,6 @@
-"""The forms of files that can be imported.
+"""The file formats that can be imported.
 
-To add a form, write a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
+To add a format, write a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
 `tests/exchange/importers/samples.py`."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Form(NamedTuple):
-    """A file format that can be imported: its module, the name of its `Format` there, and its description."""
+    """A file format that can be imported: its module, the name of the `Format` in the module, and a description."""
 
     module: str
     attribute: str
@@ -57,7 +57,8 @@ def format_of(name: str) -> Format:
 def forms_that_fit(source: Source) -> list[str]:
     """Return the names of all formats that clearly fit a file.
 
-    A file with mapped fields is a table. A CSV file is a table only if no other format fits."""
+    If the user mapped fields, the only format is a table. Otherwise, a file counts as a table only if no other format
+    fits."""
     if source.fields is not None:
         return ["table"]
     fit = [name for name in FORMS if format_of(name).recognizes(source)]

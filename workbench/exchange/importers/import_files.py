@@ -1,6 +1,6 @@
-"""Import a file, or a folder whose files have one form.
+"""Import a file of another tool, or a folder of files in one format.
 
-An import recognizes the form, writes a suite and recordings, and reports omitted parts."""
+An import recognizes the format, writes a suite and recordings, and reports the parts that it left out."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITE_EXTRA_CALLS}}
 
 @dataclass(frozen=True)
 class ImportedSuite:
-    """A valid suite, its cases in order, and the notes that concern no single case."""
+    """A suite without errors that an import made, its cases in order, and the notes that belong to no single case."""
 
     file: SuiteFile
     cases: tuple[ImportedCase, ...]
@@ -85,7 +85,7 @@ class ImportedSuite:
 
 
 def make_suite(imported: ImportedFile, name: str, path: Path, secrets: Secrets) -> ImportedSuite:
-    """Make a suite of all cases that suite format 1 can express. The other cases become notes.
+    """Make a suite of all cases that a suite file can express. Each other case becomes a note.
 
     Raises RefusedError if no case is left."""
     shared = table_without_secrets(dict(imported.suite), {}, secrets)
@@ -123,9 +123,9 @@ def _notes_on_secrets(place: str, before: Table, after: Table) -> Iterator[Note]
 
 
 def fit_to_suite(case: Table, top: Table) -> Table:
-    """Adapt an imported case to another suite, so that the model gets the same prompt and tools there.
+    """Return an imported case, changed so that the model gets the same prompt and tools in another suite.
 
-    `top` is the suite without its cases. Keys of the case that repeat the suite's keys are left out."""
+    `top` is the other suite without its cases. Keys of the case that only repeat those of the suite are left out."""
     shared, tools = _tools(top), _tools(case)
     changed = dict(case)
     changed.pop("tools", None)
@@ -159,7 +159,9 @@ def _file(top: Table, cases: Sequence[ImportedCase], path: Path, secrets: Secret
 
 
 def _with_ids(tables: Iterable[Table]) -> list[Table]:
-    """Return cases with unique ids. An id is written only if it differs from the id derived from the name."""
+    """Return cases with unique ids.
+
+    An id is written only if it differs from the id that the suite derives from the case's name."""
     taken: set[str] = set()
     found: list[Table] = []
     for table in tables:
@@ -178,10 +180,10 @@ def _with_ids(tables: Iterable[Table]) -> list[Table]:
 
 
 def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[Table], list[Table]]:
-    """Move tools that several cases share into the suite, and return these tools and the changed cases.
+    """Move tools that several cases share into the suite. Returns these tools and the changed cases.
 
-    A tool is shared if it has one definition and at least two cases offer it. A case keeps its other tools. It gets an
-    `offer` if the suite or, with `offers_others`, a server has tools that the case does not offer."""
+    A tool is moved if at least two cases offer it and define it in the same way. Other tools stay in their cases. A
+    case gets the key `offer` if the suite, or with `offers_others` a server, has tools that the case must not offer."""
     definitions: dict[str, list[Table]] = {}
     offered: Counter[str] = Counter()
     for table in tables:
@@ -229,7 +231,7 @@ def _is_among(tool: Table, others: Iterable[Table]) -> bool:
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
-    """Return an imported run as a graded run of its case; no model or tool is called."""
+    """Return an imported run, graded by its case, as a plan, events and a result. No model or tool is called."""
     planned = PlannedRun(next_run_id(), file, case, run.model, repeat)
     events: list[Event] = []
     time_ms = 0.0
@@ -241,7 +243,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
 
 
 def agreement_of(made: ImportedSuite) -> tuple[Agreement, ...]:
-    """Return the agreement between the source's scores of runs and the grades of their cases."""
+    """Return how far the grades of imported runs agree with the scores that the source gave them."""
     assert made.file.suite is not None
     results: list[RunResult] = []
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
@@ -252,9 +254,9 @@ def agreement_of(made: ImportedSuite) -> tuple[Agreement, ...]:
 
 
 def record_runs(made: ImportedSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None) -> int:
-    """Record the runs of all cases into a folder, and add them to `agreement`; return their number.
+    """Save a recording of each imported run in a folder, and return the number of runs.
 
-    Raises RecordingError."""
+    The grades of the runs are added to `agreement`. Raises RecordingError."""
     assert made.file.suite is not None
     count, excerpts = 0, Excerpts()
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
@@ -304,10 +306,10 @@ def _conversation(rounds: tuple[ExternalRound, ...], user: ImportedUser) -> Iter
 
 
 def with_tools_from(imported: ImportedFile, path: Path, output: Path) -> ImportedFile:
-    """Return the imported cases with the tools of another file.
+    """Return the imported cases with the tools that the file at `path` defines.
 
-    The other file is a suite with `tools` and `servers`, or a JSON file with a server's answer to tools/list. The
-    imported file's own definitions take precedence. Raises RefusedError."""
+    This file is a suite with `tools` and `servers`, or a JSON file with a server's answer to tools/list. Definitions in
+    the imported file itself take precedence. Raises RefusedError."""
     if path.suffix.lower() == ".toml":
         tools, servers = _tools_of_suite(path)
     else:
@@ -334,7 +336,7 @@ def with_tools_from(imported: ImportedFile, path: Path, output: Path) -> Importe
 
 
 def undefined_tools(file: SuiteFile, path: Path) -> list[Note]:
-    """Return a note on the tools that cases use and no file defines."""
+    """Return a note on the tools that the cases call and neither the suite nor the file at `path` defines."""
     suite = file.suite
     assert suite is not None
     missing: set[str] = set()
@@ -373,10 +375,11 @@ def _tools_of_list(path: Path) -> list[Table]:
 class ImportOptions:
     """The file to import, and the files to write.
 
-    `file` may be a folder. If `form` is `None`, it is recognized. `fields` maps meanings to fields of a table, `match`
-    is the value of `--match`, and `tools_from` is the file that defines tools. With `force`, existing files are
-    replaced, and recordings may join others in a folder. With `dry_run` nothing is written. `source` is the output of
-    an executed Python file (`workbench.exchange.importers.scripts.executed`)."""
+    `file` may be a folder. `form` is the format; `None` means that it is recognized. `fields` maps the meanings of a
+    table's fields to their names. `match` is the value of `--match`, and `tools_from` is a file that defines tools.
+    With `force`, an existing suite is replaced, and recordings may be added to those in a folder. With `dry_run`,
+    nothing is written. `source` is the output of a Python file that has run
+    (`workbench.exchange.importers.scripts.run_script`)."""
 
     file: Path
     output: Path
@@ -390,13 +393,13 @@ class ImportOptions:
     match: str | None = None
 
     def read(self, path: Path) -> Source:
-        """Read a file with the user's options. Raises RefusedError."""
+        """Read a file as these options require. Raises RefusedError."""
         return replace(read_source(path, self.fields), match=self.match)
 
 
 @dataclass(frozen=True)
 class ImportReport:
-    """The result of an import: the form, the suite, its cases, and the number of recorded runs."""
+    """The result of an import: format, suite, number of recorded runs, and number of keys that became variables."""
 
     options: ImportOptions
     form: str
@@ -408,7 +411,7 @@ class ImportReport:
 
     @property
     def findings(self) -> list[str]:
-        """The report as lines: each case with its mapped parts and notes, then the other notes."""
+        """Lines of the report: each case with its imported parts and notes, then the other notes."""
         made = self.made
         found = []
         assert made.file.suite is not None
@@ -445,7 +448,7 @@ class ImportReport:
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     """Import a file, or all files of a folder into one suite.
 
-    Raises RefusedError if that fails; nothing is written then."""
+    If that fails, nothing is written, and RefusedError is raised."""
     if not (options.force or options.dry_run):
         require_unused_paths(options.output, options.recordings, "-o")
     if options.source is None and options.file.suffix.lower() == ".py" and scripts_of(options.file, options.form):
@@ -494,10 +497,10 @@ class _Read:
 
 
 def _read_folder(options: ImportOptions) -> _Read:
-    """Read the visible files of a folder as one file, without its subfolders.
+    """Read the visible files of a folder, without its subfolders, as if they were one file.
 
-    Notes give the reason for each omitted file. Raises RefusedError if no file can be read, or if the files have
-    several formats and `options` names none."""
+    A note gives the reason for each file that is left out. Raises RefusedError if no file can be read, or if the files
+    have several formats and `options` chooses none."""
     read: dict[Path, tuple[str, ImportedFile, JsonValue]] = {}
     notes: list[Note] = []
     for path in _visible_in(options.file):
@@ -567,7 +570,8 @@ def write_import(
 ) -> int:
     """Write a suite and the recordings of its runs, and return the number of recorded runs.
 
-    A path of `None` writes nothing. The runs are added to `agreement`. Raises RefusedError."""
+    If a path is `None`, that part is not written. The grades of the runs are added to `agreement`. Raises
+    RefusedError."""
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
@@ -585,9 +589,9 @@ def write_import(
 
 
 def require_unused_paths(suite: Path | None, recordings: Path | None, option: str) -> None:
-    """Raise RefusedError if the suite exists or the folder has recordings.
+    """Raise RefusedError if the suite exists or the folder already has recordings.
 
-    The message names `option`, the option for the suite's path."""
+    `option` is the command's option for the path of the suite, which the message names."""
     if suite is not None and suite.exists():
         raise RefusedError(f"{suite} exists: name another file with {option}, or replace it with --force")
     if recordings is None:
@@ -611,9 +615,9 @@ def _form_of(source: Source) -> str:
 
 
 def register_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
-    """Register each text that looks like a key as a secret, called `name` with a number.
+    """Register each text that looks like a key as a secret, and return the number of such texts.
 
-    Returns their number."""
+    The secrets are called `name` with a number."""
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
     # Iterative, because an imported file may nest deeper than Python's recursion limit.

@@ -1,4 +1,4 @@
-"""Read logs of Inspect: `.json` and `.eval` (see `source_files`). A sample becomes a case, its epochs become runs."""
+"""Import logs of Inspect, `.json` or `.eval` files. A sample becomes a case, and its epochs become the case's runs."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
 def _usage(usage: Node | None) -> JsonValue:
     """Return token counts in the form of Anthropic's Messages API.
 
-    In both forms, the input tokens do not include cached tokens."""
+    Like that form, Inspect does not include cached tokens in the input tokens."""
     if usage is None:
         return None
     tokens = usage.table()
@@ -176,7 +176,7 @@ def _usage(usage: Node | None) -> JsonValue:
 
 
 def _resolved(part: Node, attached: Node) -> Node:
-    """Replace the references in a part of a message by their attachments. Logs store long texts as attachments."""
+    """Return a part of a message with a reference replaced by the attachment. Logs store long texts as attachments."""
     text = part.value if isinstance(part.value, str) else part.text_of("text")
     if not text.startswith(_ATTACHMENT):
         return part

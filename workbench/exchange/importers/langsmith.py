@@ -1,4 +1,4 @@
-"""Reads examples of a dataset of LangSmith, and trajectories of agentevals."""
+"""Import examples of LangSmith datasets, and trajectories of agentevals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def is_trajectory(record: Node) -> bool:
 
 
 def is_example(record: Node) -> bool:
-    """Return whether a record belongs to a dataset of LangSmith. The outputs of such a record are the reference."""
+    """Return whether a record is an example of a LangSmith dataset.
+
+    The outputs of an example are the reference. In other records, they are a run."""
     # agentevals has the same keys, except for these, which LangSmith adds to an exported dataset.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")
@@ -96,7 +98,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
-    """Return the messages of `inputs` if the trajectory does not begin with the request."""
+    """Return the request's messages from `inputs`; empty if the trajectory itself begins with the request."""
     if any(each.text_of("role") in ("user", "human") for each in messages.items()):
         return []
     inputs = record.get("inputs")

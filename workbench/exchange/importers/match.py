@@ -1,4 +1,4 @@
-"""Comparison of a reference's calls with those of a run: the modes of agentevals and of ADK."""
+"""How a run's calls are compared with those of a reference: the modes of agentevals and of ADK."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ _ARGS: tuple[ArgsMode, ...] = ("exact", "ignore", "subset", "superset")
 
 @dataclass(frozen=True)
 class Match:
-    """A way to compare calls. `tools` has a tool's own mode for its arguments, or the paths to compare."""
+    """A way to compare calls.
+
+    `mode` compares the calls, and `args` their arguments. For single tools, `tools` sets another mode for arguments, or
+    the paths of the arguments to compare."""
 
     mode: str
     args: ArgsMode = "exact"
@@ -57,7 +60,8 @@ class Match:
     def expected(self, call: Table, place: str = "") -> Table:
         """Return an expected call whose arguments are compared in this mode.
 
-        `call` has all arguments of the reference. Raises RefusedError with the reference's `place`."""
+        `call` has all arguments of the reference. `place` is the place of the reference in the file, for a
+        RefusedError."""
         args = call.get("args")
         assert isinstance(args, dict)
         mode = self.tools.get(str(call["tool"]), self.args)
@@ -83,9 +87,9 @@ def _optional(value: object) -> Table:
 
 
 def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table:
-    """Return the arguments of a call at these dotted paths, each with its own comparison.
+    """Return the expected arguments of a call that has only these dotted paths.
 
-    Raises RefusedError for a path that the reference lacks, because no run could have the same value there."""
+    Raises RefusedError for a path that the reference lacks, because there is no value to compare with."""
     kept: Table = {}
     for path in paths:
         names = path.split(".")
@@ -106,12 +110,12 @@ def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table
 
 
 def match_in(source: Source) -> Match | None:
-    """Return the way to compare calls that the user chose; `None` if the user chose none. Raises RefusedError."""
+    """Return how the user wants calls to be compared; `None` if the user chose nothing. Raises RefusedError."""
     return None if source.match is None else match_of(source.match)
 
 
 def match_of(words: str) -> Match:
-    """Read `--match`, such as `superset,args=ignore,book=to+date.day`. Raises RefusedError."""
+    """Parse the value of `--match`, such as `superset,args=ignore,book=to+date.day`. Raises RefusedError."""
     mode, *options = (word.strip() for word in words.split(","))
     mode = mode.lower().replace("-", "_")
     if mode not in _MODES:

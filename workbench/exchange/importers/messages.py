@@ -1,6 +1,6 @@
-"""Read lists of messages of OpenAI and Anthropic: requests, logs, examples for fine-tuning, trajectories.
+"""Import lists of messages in the form of OpenAI or Anthropic: requests, logs, examples for fine-tuning, trajectories.
 
-A file holds one conversation or several, as a list or as JSON lines."""
+A file has one conversation, a list of them, or one on each line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROLES = {"system", "developer", "user", "human", "assistant", "ai", "tool", "fu
 
 
 def is_message(node: Node) -> bool:
-    """Return whether a value is a message of OpenAI or Anthropic."""
+    """Return whether a value is a message in the form of OpenAI or Anthropic."""
     return node.text_of("role") in _ROLES
 
 
@@ -48,9 +48,9 @@ def conversation_nodes(source: Source) -> list[Node]:
 
 
 def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversation:
-    """Read a list of messages, or a table with `messages` and optional `tools`, `system` and `model`.
+    """Convert a list of messages, or a table with `messages` and optional `tools`, `system` and `model`.
 
-    `messages` replace those of the node. Raises RefusedError."""
+    If `messages` is given, it replaces the messages of the node. Raises RefusedError."""
     if messages is None:
         listed = node if isinstance(node.value, list) else node.need("messages")
         messages = listed.items()
@@ -175,7 +175,7 @@ class _Reading:
 
 
 def number_of(node: Node | None) -> float | None:
-    """Return a number that is not below zero; `None` for any other value."""
+    """Return a number that can be a time or a count; `None` for a negative number and any other value."""
     if node is None or isinstance(node.value, bool) or not isinstance(node.value, int | float):
         return None
     # From 2**53 on, a float is not exact, and no time or count is that large.
@@ -200,12 +200,12 @@ def _usage(node: Node | None) -> Usage | None:
 
 
 def call_written(given_id: str, tool: str, arguments: JsonValue) -> JsonValue:
-    """Return a call in the form of OpenAI's messages, for `conversation_of`."""
+    """Return a call in the form of OpenAI's messages, which `conversation_of` reads."""
     return {"id": given_id, "function": {"name": tool, "arguments": arguments}}
 
 
 def result_written(given_id: str, content: JsonValue, is_error: bool = False) -> JsonValue:
-    """Return the message that answers a call: a text, or the JSON of another value."""
+    """Return a tool message with the result of a call. A result that is not a text is written as JSON."""
     return {"role": "tool", "tool_call_id": given_id, "content": as_text(content), "is_error": is_error}
 
 
@@ -235,9 +235,10 @@ def read_conversations(
     more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
 ) -> ImportedFile:
-    """Make a case of each conversation, with the keys that `more` returns.
+    """Make a case from each conversation.
 
-    Raises RefusedError if there is no conversation."""
+    `read` converts a node to a conversation. `more` returns tags for the case of a node. Raises RefusedError if there
+    is no conversation."""
 
     def make(node: Node) -> ImportedCase:
         conversation = read(node)
@@ -298,7 +299,9 @@ def _items(node: Node | None) -> list[Node]:
 
 
 def has_items(record: Node) -> bool:
-    """Return whether a record is a conversation of items: a list of them, or a table of `input` and `output`."""
+    """Return whether a record is a conversation of the Responses API.
+
+    Such a record is a list of items, or a table with items under `input` and `output`."""
     if isinstance(record.value, list):
         items = _items(record)
         return has_type(items, _TYPED) and (is_message(items[0]) or items[0].text_of("type") in _OF_ANSWERS | _RESULTS)
@@ -307,7 +310,7 @@ def has_items(record: Node) -> bool:
 
 
 def conversation_of_items(record: Node) -> Conversation:
-    """Read a conversation made of items of the Responses API. Raises RefusedError."""
+    """Convert a record of the Responses API to a conversation. Raises RefusedError."""
     notes: list[Note] = []
     if isinstance(record.value, list):
         return _with_notes(conversation_of(record, [*messages_of_items(record.items(), notes)]), notes)
@@ -334,9 +337,7 @@ def _with_notes(conversation: Conversation, notes: list[Note]) -> Conversation:
 
 
 def messages_of_items(items: list[Node], notes: list[Note]) -> Iterator[Node]:
-    """Yield items as messages.
-
-    Consecutive items of the model form one answer."""
+    """Yield items of the Responses API as messages. Consecutive items of the model become one message."""
     answer: dict[str, JsonValue] = {}
     place = ""
     for item in items:
@@ -383,7 +384,7 @@ def _added(answer: dict[str, JsonValue], kind: str, item: Node) -> dict[str, Jso
 
 
 def _nodes(source: Source) -> list[Node]:
-    """Return the records of a file. A single record may be a whole list of items."""
+    """Return the records of a file. A list of items of the Responses API is a single record."""
     if source.kind != "lines" and has_items(source.root):
         return [source.root]
     return source.records

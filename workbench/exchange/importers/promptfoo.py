@@ -1,4 +1,6 @@
-"""Read configurations and results of promptfoo, also from other programs, with assertions about tool calls."""
+"""Import promptfoo's configurations and results, with their assertions about tool calls.
+
+Other programs also write files in this form."""
 
 from __future__ import annotations
 
@@ -65,14 +67,16 @@ _KINDS = _LISTED | {
 
 
 class Files:
-    """Reads the files that a configuration names. Unreadable files become notes, and their names stay in place."""
+    """Reads the files that a configuration names.
+
+    For a file that cannot be read, `notes` gets a note, and the name stays in place of the content."""
 
     def __init__(self, folder: Path) -> None:
         self.notes: list[Note] = []
         self._folder = folder
 
     def filled(self, node: Node, level: int = 0) -> Node:
-        """Return a value with the content of files in place of their names."""
+        """Return a value in which the names of files are replaced by their content."""
         match node.value:
             case dict() as table:
                 filled: dict[str, JsonValue] = {}
@@ -92,7 +96,7 @@ class Files:
         return [self.filled(each, level).value for each in nodes]
 
     def tests(self, node: Node) -> list[Node]:
-        """Return the tests of a configuration, including the tests in files."""
+        """Return the tests of a configuration, including those in the files that it names."""
         found: list[Node] = []
         for each in node.listed():
             named = each
@@ -107,7 +111,9 @@ class Files:
         return found
 
     def prompts(self, node: Node) -> Iterator[Node]:
-        """Yield the texts of prompts, also from files. A text file may hold several, separated by lines of `---`."""
+        """Yield the texts of prompts, including those in files.
+
+        In a text file, a line `---` separates two prompts."""
         for each in node.listed():
             prompt = each.first("raw", "content") or each.get("id") or each
             if not isinstance(prompt.value, str) or not self._is_file(prompt.value):
@@ -175,8 +181,8 @@ def _content(path: Path) -> JsonValue:
 def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
     """Return the rows of a CSV file as tests.
 
-    Columns whose names begin with `__` are expectations, all other columns variables. An empty cell is an empty
-    variable."""
+    A column is a variable, unless its name begins with `__`, as in `__expected`. An empty cell is a variable with an
+    empty text."""
     tables = [row for row in rows if isinstance(row, dict)]
     names: dict[str, None] = {}
     for row in tables:
@@ -200,7 +206,7 @@ def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
 
 
 def _assertion(text: str) -> JsonValue:
-    """Read an assertion written in one cell: `type: value`, `type(threshold): value`, or the expected answer."""
+    """Return the assertion in a cell of a CSV file: `type: value`, `type(threshold): value`, or the expected answer."""
     text = text.strip()
     for beginning in ("javascript:", "fn:", "eval:"):
         if text.startswith(beginning):
@@ -230,7 +236,7 @@ _OF_TEST = {"description", "vars", "assert"}
 
 
 def cases_of(test: Node, defaults: Node, prompts: list[Node], tools: tuple[Table, ...]) -> Iterator[ImportedCase]:
-    """Yield a case for each prompt and each combination of values, as promptfoo runs a test whose variables are lists.
+    """Yield a case for each prompt and each combination of values, if variables of the test list several values.
 
     `defaults` is the configuration's `defaultTest`, or an empty table. Raises RefusedError."""
     test.table()
@@ -265,7 +271,9 @@ def case_of_test(
     tools: tuple[Table, ...],
     name: str,
 ) -> ImportedCase:
-    """Return a case of a conversation, with expectations made from assertions. Raises RefusedError."""
+    """Return a case for a test, with expectations made from its assertions. Raises RefusedError.
+
+    `values` are the values of the test's variables."""
     opening = Conversation(test.place, conversation.messages, conversation.system, tools, name=name)
     asked = case_of(opening, last_request(opening.messages))
     expectations = Expectations(values, tool_names(tools))
@@ -290,7 +298,9 @@ def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Con
 
 
 def conversation_of_prompt(prompt: Node, filled: Callable[[str], str] = lambda text: text) -> Conversation:
-    """Read a prompt: the JSON text of messages, or the request itself. Raises RefusedError."""
+    """Convert a prompt, which is the JSON text of messages or a plain request, to a conversation. Raises RefusedError.
+
+    `filled` replaces variables in a text by their values."""
     text = prompt.text()
     if text.lstrip().startswith("["):
         messages = Node(_filled(prompt.parsed().value, filled), prompt.place)
@@ -302,10 +312,9 @@ def conversation_of_prompt(prompt: Node, filled: Callable[[str], str] = lambda t
 
 
 def _with_calls(message: Node) -> Iterator[Node]:
-    """Yield a message of an earlier turn, with the calls that promptfoo's `_conversation` writes into its text.
+    """Yield an earlier message, with the tool calls that promptfoo wrote into its text, and their results.
 
-    promptfoo executes no tool, and providers refuse a call without a result. So each of these calls gets an empty
-    result."""
+    promptfoo executes no tool, so each result is empty. Providers refuse a call without a result."""
     content = message.value_of("content")
     if message.text_of("role") != "assistant" or not isinstance(content, str) or message.has("tool_calls"):
         yield message
@@ -357,9 +366,9 @@ def results_in(root: Node) -> list[Node]:
 def cases_of_results(
     results: list[Node], tools: tuple[Table, ...], model_of: Callable[[str], str | None], notes: list[Note]
 ) -> list[ImportedCase]:
-    """Return a case with its runs for each pair of a test and a prompt.
+    """Return a case for each pair of a test and a prompt, with the results as its runs.
 
-    The reasons for omitted tests are added to `notes`."""
+    A note with the reason is added to `notes` for each test that is left out."""
     groups: dict[str, list[Node]] = {}
     for result in results:
         # Repeats of a test share its index, if the file has indices.
@@ -551,7 +560,7 @@ def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes:
 
 
 def model_of(provider: str) -> str | None:
-    """Convert promptfoo's provider id to Workbench's name of the model; `None` if the provider is unknown."""
+    """Convert promptfoo's id of a provider to the model's name in a suite; `None` if the provider is unknown."""
     for beginning, ours in _MODELS.items():
         if provider.startswith(beginning):
             name = provider.removeprefix(beginning)

@@ -1,4 +1,4 @@
-"""The assertions of promptfoo as expectations of a case; those without a counterpart become notes."""
+"""Converts promptfoo's assertions to expectations of a case. An assertion without a counterpart becomes a note."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _KNOWN = {"type", "value", "threshold", "transform"}
 
 
 class Expectations:
-    """The expectations of one case.
+    """Collects the expectations of one case.
 
-    `values` are the variables of the test, `tools` the names of the offered tools."""
+    `values` are the variables of the test, `tools` the names of the tools that the case offers."""
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
         self.mapped: list[MappedPart] = []
@@ -55,7 +55,7 @@ class Expectations:
         self._valid_calls = False
 
     def add(self, node: Node) -> None:
-        """Add one assertion. A part of it without a counterpart becomes a note.
+        """Add an assertion. If no expectation corresponds to a part of it, a note says so.
 
         Raises RefusedError for a node that is not an assertion."""
         kind = node.need("type").text()
@@ -115,7 +115,7 @@ class Expectations:
         return {"tool": self._tools[0] if self._tools else ANY_TOOL}
 
     def _expect_uses(self, tool: str, least: int, most: float) -> None:
-        """Expect a number of calls of a tool; calls that other assertions expect are subtracted."""
+        """Expect from `least` to `most` calls of a tool, including calls that other assertions already expect."""
         known = sum(each.get("tool") == tool for each in self._calls)
         least = max(0, least - known)
         if most == 0:
@@ -238,7 +238,7 @@ class Expectations:
         return f"the argument {name} of an expected call"
 
     def _literal(self, code: str) -> JsonValue | object:
-        """Return the value of a literal of JavaScript or a variable of the test; `_NONE` for other code."""
+        """Return the value of a JavaScript literal or of a test variable; `_NONE` for any other code."""
         value: object
         if match := _VARIABLE.fullmatch(code):
             value = self._values.get(match[1], _NONE)

@@ -1,8 +1,9 @@
-"""Run a file of Arcade evals or Toolvaluator in the Python that it is written for, and print its tests as JSON.
+"""Run a file of Arcade evals or Toolvaluator, and print its tests as JSON.
 
-`PYTHON script_runner.py FILE [VARIABLE …] < FILE`: it needs only the standard library and the imports of the file. The
-file's own output goes to standard error. No model is asked and no MCP server of Arcade evals is started; the requests
-for them are recorded. A value of one of the VARIABLEs is printed as `${VARIABLE}`."""
+`PYTHON script_runner.py FILE [VARIABLE …] < FILE` runs in the user's Python, which may have other packages and an older
+version. Therefore, this module imports only the standard library. The file's own output goes to standard error. No
+model is called, and no MCP server of Arcade evals is started, unless the file asks for the tools of one. Both are only
+recorded. The value of a VARIABLE is printed as `${VARIABLE}`."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ RUBRIC = (
 
 
 def plain(value: Any) -> Any:
-    """Convert a value that JSON lacks: enumerations to their values, times to ISO 8601."""
+    """Convert a value that JSON cannot express, such as an enumeration to its value or a time to ISO 8601."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (datetime.datetime, datetime.date)):
@@ -50,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the type and message of an error. For a group of errors, return those of its parts."""
+    """Return the type and message of an error, or those of all its parts for an exception group."""
     parts = getattr(error, "exceptions", ())
     if not parts:
         return f"{type(error).__name__}: {error}"
@@ -58,7 +59,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def loaded(name: str) -> Any:
-    """Import and return a package; `None` if this Python lacks it."""
+    """Import and return a package; `None` if it is not installed in this Python."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -66,7 +67,7 @@ def loaded(name: str) -> Any:
 
 
 def attributes_of(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return a value's attributes that exist in the installed version of its package."""
+    """Return the attributes of a value as a table. Versions of a package differ, so missing attributes are left out."""
     found = {}
     for name in names:
         if hasattr(value, name):
@@ -80,7 +81,7 @@ ADDS_SERVER = ("add_mcp_server", "add_mcp_http_server", "add_mcp_stdio_server", 
 
 
 class AddedServer:
-    """A server that a suite adds, recorded at the call that would load its tools."""
+    """An MCP server that a suite adds. It is recorded instead of started."""
 
     def __init__(self, kind: str, load: Any, arguments: dict[str, Any]) -> None:
         self.kind, self.load, self.arguments = kind, load, arguments
@@ -88,7 +89,9 @@ class AddedServer:
         self.tools: set[str] | None = None
 
     def table(self, show: Any) -> dict[str, Any]:
-        """Return the server in the form of a client's configuration, with its track and the variables that it gets."""
+        """Return the server as a client's configuration writes it, with the track (set of tools) to which it belongs.
+
+        `show` replaces the values of variables by their names."""
         given = self.arguments
         if given.get("command"):
             command = list(given["command"])
@@ -108,7 +111,7 @@ class AddedServer:
 
 
 def recorded(kind: str, load: Any) -> Any:
-    """Return a replacement for a suite's method that adds a server. It records the server without starting it."""
+    """Return a replacement for a suite's method that adds a server. It records the server instead of starting it."""
     signature = inspect.signature(load)
 
     @functools.wraps(load)
@@ -131,7 +134,7 @@ def servers_of(suite: Any) -> list[AddedServer]:
 def asking_servers(method: Any) -> Any:
     """Return a replacement for a method that reports a suite's tools.
 
-    The replacement first loads the tools of the suite's servers."""
+    The replacement first starts the servers that were only recorded, and lists their tools."""
 
     @functools.wraps(method)
     def report(suite: Any, track: str | None = None) -> Any:
@@ -160,7 +163,7 @@ def load_tools(suite: Any, server: AddedServer, errors: list[BaseException]) -> 
 
 
 def record_servers(package: Any) -> None:
-    """Patch suites to record their servers, in versions of the package with servers."""
+    """Patch the package's suites so that they record their servers. Older versions of the package have no servers."""
     kind = package.EvalSuite
     for name in ADDS_SERVER:
         if inspect.iscoroutinefunction(getattr(kind, name, None)):
@@ -176,7 +179,7 @@ def is_suite(value: object) -> bool:
 
 
 def built(function: Any) -> Any:
-    """Return the suite that a function decorated with `@tool_eval` builds."""
+    """Call a function decorated with `@tool_eval`, and return the suite that it builds."""
     suite = inspect.unwrap(function)()
     if inspect.iscoroutine(suite):
         return asyncio.run(suite)
@@ -198,7 +201,7 @@ def critic_of(critic: Any) -> dict[str, Any]:
 
 
 def expected_by(case: Any) -> dict[str, Any]:
-    """Return the expected calls of a case, and their shared list of critics."""
+    """Return the expected calls of a case, and the critics (comparisons of arguments) that all its calls share."""
     return {
         "calls": [{"tool": call.name, "args": call.args} for call in case.expected_tool_calls],
         "critics": list(map(critic_of, case.critics or [])),
@@ -236,7 +239,7 @@ def comparative_case_of(suite: Any, case: Any) -> dict[str, Any]:
 
 
 def tools_of(suite: Any, registry: Any, track: str | None) -> list[Any]:
-    """Return a suite's own definitions of tools, without definitions from servers."""
+    """Return the tools that a suite itself defines, without those that its servers list."""
     listed: set[str] = set()
     for server in servers_of(suite):
         if server.track == track and server.tools:
@@ -258,7 +261,7 @@ def suite_of(suite: Any, show: Any) -> dict[str, Any]:
 
 
 def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
-    """Return the suites of a file: its variables, and the results of its decorated functions."""
+    """Return the suites of a file: those in its variables, and those that its decorated functions build."""
     suites: list[Any] = []
     problems: list[dict[str, str]] = []
     for name, value in list(vars(module).items()):
@@ -279,13 +282,11 @@ def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
 
 
 class AskedError(BaseException):
-    """The file sends a request to a model.
-
-    Only the datasets that exist by then can be imported."""
+    """The file sends a request to a model. Only datasets that exist by then can be imported."""
 
 
 class Evaluations:
-    """The datasets of a file's evaluations, and the server whose tools they name."""
+    """Records the datasets that a file evaluates, and the server whose tools they use."""
 
     def __init__(self) -> None:
         self.examples: dict[int, tuple[Any, dict[str, Any]]] = {}
@@ -325,7 +326,7 @@ class Evaluations:
         return {"score": 1.0, "step_results": [], "execution_history": [], "num_steps": len(chain.steps)}
 
     def record(self) -> None:
-        """Patch the packages to record the datasets that a file evaluates, whichever module defines the evaluation."""
+        """Patch the installed packages so that evaluations record their datasets instead of calling a model."""
         if (dspy := loaded("dspy")) is not None:
             dspy.LM.__call__ = dspy.LM.acall = raise_asked
             dspy.Evaluate.__call__ = lambda evaluate, *_, **__: self.add(evaluate.devset)
@@ -353,7 +354,7 @@ class Evaluations:
         return listed
 
     def find(self, module: types.ModuleType) -> None:
-        """Add the datasets among a module's variables, for a file that evaluates none."""
+        """Record the datasets in a module's variables, for a file that does not evaluate them itself."""
         for value in list(vars(module).values()):
             values = value if isinstance(value, (list, tuple)) else getattr(value, "examples", None)
             if isinstance(values, (list, tuple)) and values and all(map(is_example, values)):
@@ -396,7 +397,7 @@ def is_example(value: Any) -> bool:
 
 
 def without_none(example: Any, key: str) -> dict[str, Any]:
-    """Return the fields of an example that are set."""
+    """Return the fields of an example, without the field `key` if its value is `None`."""
     fields = dict(example.items())
     if fields.get(key, "") is None:
         del fields[key]
@@ -404,7 +405,7 @@ def without_none(example: Any, key: str) -> dict[str, Any]:
 
 
 def mock_of(mock: Any) -> dict[str, Any]:
-    """Return a mock of a chain: its text, or the import path of its function."""
+    """Return what a mock in a chain answers: a text, or the import path of a function."""
     if not callable(mock):
         return {"result": str(mock)}
     module, name = getattr(mock, "__module__", ""), getattr(mock, "__qualname__", "")
@@ -414,9 +415,9 @@ def mock_of(mock: Any) -> dict[str, Any]:
 
 
 def place_of(server: Any) -> dict[str, str] | None:
-    """Return the module and the variable of a server.
+    """Return the names of the module and the variable that hold a server.
 
-    Returns `None` if there is no server, or if the file itself defines the server."""
+    Returns `None` if there is no server, or if the executed file itself defines it."""
     for module_name, module in list(sys.modules.items()):
         # A main module may also be called `__mp_main__`.
         if module_name in ("__main__", "__mp_main__") or server is None:

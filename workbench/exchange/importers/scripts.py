@@ -1,7 +1,7 @@
-"""Run Python files whose import needs an execution: Arcade evals, Toolvaluator, the five-dimension evaluator.
+"""Runs Python files that define their tests in code: Arcade evals, Toolvaluator, the five-dimension evaluator.
 
-The files run only with the user's consent, under the Python interpreter with their packages (see `script_runner`,
-`dimensions_runner`)."""
+A file runs only with the user's consent, in the user's Python interpreter, in which the file's packages are installed.
+`script_runner` or `dimensions_runner` starts the file there."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _NOT_SEARCHED = ("node_modules", "__pycache__", "venv", "env", "build", "dist", 
 
 
 def scripts_of(file: Path, form: str | None) -> tuple[Path, ...]:
-    """Return the files to run for the import of a file or folder: the file, or the folder's `eval_*.py` in order.
+    """Return the files to run for an import: the file itself, or all `eval_*.py` of a folder in order.
 
-    A folder is searched as by `arcade evals`: with its subfolders, except hidden folders, environments and build
-    output."""
+    As in `arcade evals`, subfolders are searched too, except hidden folders, environments and build output. The result
+    is empty if `form` is a format whose files are only read."""
     if form is not None and form not in FORMS_OF_SCRIPTS:
         return ()
     if file.is_dir():
@@ -60,10 +60,10 @@ def run_script(
     *,
     passed: Sequence[str] = (),
 ) -> Source:
-    """Run the code of a file in the current folder, and return the suites, datasets or tests that the code defines.
+    """Run the code of a file in the current folder, and return what it defines: suites, datasets or tests.
 
-    The code gets only the environment variables that any program needs, and the variables `passed`. Raises RefusedError
-    if the code fails or takes too long, or if a variable is not set."""
+    The code gets only the environment variables that any program needs, and those in `passed`. Raises RefusedError if
+    the code fails or takes too long, or if a variable in `passed` is not set."""
     kept = {name: environment[name] for name in _PASSED_ON if name in environment}
     for name in passed:
         if name not in environment:
@@ -101,9 +101,10 @@ def run_script(
 
 
 def _runner_of(code: bytes) -> Path:
-    """Choose the runner of a script.
+    """Return the path of the runner for a script.
 
-    The five-dimension evaluator has no package, so its scripts are recognized by a class `TestCase`."""
+    The five-dimension evaluator is not a package, so its scripts are recognized by their calls of a class
+    `TestCase`."""
     if _TEST_CASE.search(code) and not _OTHER_PACKAGES.search(code):
         return _DIMENSIONS_RUNNER
     return _RUNNER
@@ -112,11 +113,11 @@ def _runner_of(code: bytes) -> Path:
 def gathered_sources(
     files: Mapping[Path, Source | RefusedError], *, python: str | None = None, cwd: str = ""
 ) -> list[Source]:
-    """Return the content of each suite file to write.
+    """Return a source for each suite file to write, from the output of all executed files.
 
-    `files` has the output of each executed Python file, or its error. `python` is the user's interpreter for the files.
-    `cwd` is the folder in which the files ran, relative to the suites' folder. Raises RefusedError if no file can be
-    run."""
+    `files` has the output of each Python file, or the error that it raised. `python` is the interpreter that ran the
+    files, and `cwd` the folder in which they ran, relative to the suites' folder. Raises RefusedError if no file could
+    be run."""
     read = {file: source for file, source in files.items() if isinstance(source, Source)}
     problems: list[JsonValue] = []
     for file, error in files.items():
