@@ -241,8 +241,6 @@ class CheckBase(BaseModel):
                 RESERVED_NAMES.update({cls.kind, *cls.model_fields} - _NEWER_OPTIONS)
             OPTION_NAMES.update({*cls.model_fields} - {cls.kind} - _NEVER_ALONE)
 
-    # Identity and written form
-
     @property
     def parts(self) -> tuple[CheckBase, ...]:
         """The checks nested directly in this check."""
@@ -327,8 +325,6 @@ class CheckBase(BaseModel):
     def describe(self, say: ValueWriter) -> str:
         """Return the check in a few words. `say` returns a value as text."""
 
-    # Verdicts
-
     @abstractmethod
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         """Return the verdict on a value.
@@ -379,8 +375,6 @@ class CheckBase(BaseModel):
     @property
     def is_slow(self) -> bool:
         return self.cost != "quick" or any(part.is_slow for part in self.parts)
-
-    # Data for the audit
 
     @property
     def uses_outside_service(self) -> bool:
@@ -498,8 +492,8 @@ class CheckBase(BaseModel):
             return text
         return " ".join([text, *words])
 
-    # For the form, the rules of suites and the documentation. These methods take a check as written in TOML, before the
-    # check is built.
+    # The following methods serve the form, the rules of suites and the documentation. They take a check as a table of
+    # TOML, before the check is built.
 
     @classmethod
     def matches_table(cls, table: Mapping[str, object]) -> bool:
@@ -628,7 +622,7 @@ def _as_table(value: Any) -> Any:
             raise PydanticCustomError("check_without_name", "check options without a check")
         return {"equals": value, "plain": True}
     name = names[0]
-    # `plain` marks a value without a check's name; suites never contain this key.
+    # `plain` marks a value without a check's name. Suites never contain this key.
     known = CHECK_CLASSES[name].model_fields.keys() - {"plain"}
     others = [key for key in value if key not in known]
     if others:
@@ -657,7 +651,7 @@ class _AnyKind:
     """The pydantic schema of a field that takes any kind of check registered when the model is built."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # Under a name, the schema is generated once, and every further field refers to it.
+        # A named type is generated only once in the JSON Schema, and all fields refer to it.
         return handler.generate_schema(_named_union(tuple(CHECK_CLASSES.items())))
 
 

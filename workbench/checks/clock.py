@@ -106,7 +106,7 @@ def _with_own_offset(at: datetime) -> datetime:
 @lru_cache(maxsize=1)
 def zone_names() -> tuple[str, ...]:
     """Return the names of all time zones known to this computer, in alphabetical order."""
-    from zoneinfo import available_timezones  # on use, as below
+    from zoneinfo import available_timezones  # on use: few suites have a clock
 
     return tuple(sorted(available_timezones()))
 

@@ -69,7 +69,7 @@ class _Combined(CheckBase):
 
         A nested check decides by failing in `all_of` (`decides` is false), and by holding in `any_of` and `none_of`."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
-        # Judges come last: they cost money and seconds.
+        # Judges come last because they cost money and seconds.
         for part in sorted(self.parts, key=lambda part: has_kind(part, Judged)):
             if has_kind(part, Judged) and any(verdict.holds is decides for verdict, _ in found):
                 break
@@ -150,7 +150,7 @@ class AnyOf(_Combined):
         if (why := self._fits_listed(schema)) is not None:
             return why
         reasons = [part.fits(schema, refused) for part in self.parts]
-        # One part that the schema allows is enough.
+        # It is enough if the schema allows values that meet one nested check.
         if None in reasons:
             return None
         return reasons[0]

@@ -125,8 +125,8 @@ def _nothing(validator: Any, value: object, instance: object, schema: object) ->
     yield from ()
 
 
-# Valid schemas of the commonest keywords, and the values that they accept, are recognised without jsonschema: its
-# import and each of its validations take longer than a whole run.
+# A schema with only common keywords is checked here without jsonschema, because importing jsonschema takes longer than
+# a whole run, and so does each validation with it.
 
 _MAX_LEVELS = 20
 """The most levels of a schema that are checked here; deeper schemas are left to jsonschema."""
@@ -445,7 +445,8 @@ def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingRefere
     specification = specification_with(str(dialect.META_SCHEMA.get("$id") or dialect.META_SCHEMA["id"]))
     found: dict[str, DanglingReference] = {}
     root = specification.create_resource(schema)
-    # The subschemas come first. Pointers may lead to further schemas below keywords outside of JSON Schema.
+    # The subschemas of a schema are visited before the targets of its references. A target may be outside of all
+    # subschemas, below a keyword that JSON Schema does not know.
     waiting: deque[tuple[tuple[str | int, ...], Any, Any]] = deque()
     waiting.append(((), schema, REGISTRY.resolver_with_root(root)))
     looked_at = {id(schema)}
@@ -513,7 +514,8 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
             return
     schema = error.schema
     if rule == "additionalProperties" and isinstance(value, Mapping) and isinstance(schema, Mapping):
-        # A schema instead of `false` refuses only the values of other properties. These errors have paths of their own.
+        # If `additionalProperties` is a schema, it refuses the values of these properties. The errors have the paths of
+        # the values, so no name is looked for.
         known = schema.get("properties", {}) if error.validator_value is False else value
         others = [name for name in value if name not in known]
         extra = [name for name in others if repr(name) in error.message]

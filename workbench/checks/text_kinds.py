@@ -203,7 +203,7 @@ class DateTime(_TextCheck):
             distance = min(seconds_between(each, actual) for each in expected)
         except ValueError:
             return CheckVerdict(0.0, False, "an offset of a day or more", measured=False)
-        # Beyond the tolerance, some credit remains, but the check does not hold.
+        # Beyond the tolerance, the time still earns partial credit, but the check does not hold.
         tolerance = duration_seconds(self.tolerance)
         credit = timestamp_credit(distance, tolerance, duration_seconds(self.max_difference))
         if distance == 0:

@@ -69,8 +69,8 @@ class ArgumentsFold:
         self._tools: dict[str, list[int]] = {}
 
     def add(self, run: _Called) -> None:
-        # An answer over the limits is not graded. Its calls come last in `called` and have no entry in
-        # `valid_arguments`.
+        # If an answer exceeds a limit, its calls are not validated. They are the last items of `called`, and
+        # `valid_arguments` has no items for them.
         for tool, valid in zip(run.called, run.valid_arguments, strict=False):
             self._add(tool, int(valid is True), int(valid is not None), int(valid is None))
 

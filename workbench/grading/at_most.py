@@ -18,7 +18,7 @@ class _Figure(NamedTuple):
 
 
 def _tokens(trajectory: Trajectory) -> int | None:
-    # The sum is too small if the endpoint stopped reporting tokens during the run.
+    # The sum would be too small if an answer without a token count is left out.
     if any(answer.usage is None and answer.stop_reason is not None for answer in trajectory.asked):
         return None
     usage = trajectory.usage

@@ -71,7 +71,7 @@ def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origi
     return added
 
 
-# The library of hosts: prompts and tools that hosts put around the tools of a suite.
+# The built-in variants imitate MCP hosts, which add prompts and tools of their own to the tools of a suite.
 
 HOST_LIBRARY = "the library of hosts"
 """The name of the library in messages."""

@@ -178,7 +178,8 @@ def _cases_of(
     if isinstance(case.get("name"), str) and case["name"]:
         template = _Template(case, place, rows.columns)
     else:
-        # A case without a name has no id. The case itself is read, so that its findings say so.
+        # Row ids are derived from the case's name. A case without a name is kept, so that later rules report the
+        # missing name.
         return [({key: value for key, value in case.items() if key != "each"}, "")], []
     ids, found = _ids(rows, at_each)
     findings = [*template.findings, *found, *_missing(rows, template, at_each)]
@@ -583,7 +584,8 @@ def _row_text(row: Row) -> Table:
 
     written: Table = {}
     for name, value in row.items():
-        # TOML has no null. A column whose name has this ending would be read as JSON.
+        # TOML has no null, so a value with a null is written as JSON. A column whose name has this ending is always
+        # read as JSON.
         if name.endswith(JSON_COLUMN_SUFFIX) or holds_null(value):
             written[name + JSON_COLUMN_SUFFIX] = json.dumps(value, ensure_ascii=False)
         else:

@@ -34,7 +34,7 @@ def matching_ids(word: str, cases: Collection[NamedCase]) -> list[str]:
     def fits(case: NamedCase, test: Callable[[str], bool]) -> bool:
         return test(case.id.casefold()) or test(case.name.casefold())
 
-    # An exact id must never select other cases, so the order of the ways matters.
+    # The order matters: an exact id must select its case only, even if the word would also match other cases.
     ways: tuple[Callable[[NamedCase], bool], ...] = (
         lambda case: case.id == word,
         lambda case: case.name == word,

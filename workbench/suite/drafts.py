@@ -19,8 +19,8 @@ from workbench.dataclasses import dataclass
 from workbench.suite.files import FileState, absolute, flush_folder, resolved, state_of, why_not_written
 
 # A draft is a journal, a file of JSON lines. The first line names the suite and holds the original text. Each further
-# line replaces a part of the text, so a key press writes only a few bytes. A program locks the journals that it writes.
-# A journal without a lock therefore belongs to an ended program.
+# line replaces a part of the text, so a key press writes only a few bytes. A running program locks the journals that it
+# writes. A journal without a lock was therefore left by an earlier session.
 
 
 def changed_part(old: str, new: str) -> tuple[int, int, int]:
@@ -289,7 +289,8 @@ class Drafts:
                 descriptors: list[int] = []
                 try:
                     for descriptor in tuple(flushing.waiting):
-                        # The owner may close the journals' own descriptors at any time.
+                        # The thread of `Drafts` may close a journal at any time, so a copy of its descriptor is
+                        # flushed.
                         descriptors.append(os.dup(descriptor))
                         flushing.waiting.discard(descriptor)
                 except OSError as error:
@@ -351,7 +352,7 @@ def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
 
 def _write(journal: _Journal, line: dict[str, object]) -> None:
     """Write one line. If that fails, write nothing."""
-    # One call writes the whole line, so an ended program leaves no half line.
+    # One call writes the whole line, so a killed program does not leave half a line.
     content = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
     try:
         if os.write(journal.descriptor, content) < len(content):
@@ -377,7 +378,7 @@ def _read(file: Path, content: bytes, changed_at: float) -> RecoveredDraft | Non
     """Return the draft in a journal, or `None` if its first line is incomplete or of another version.
 
     Raises _DamagedError for content that Workbench never writes."""
-    # Text after the last line end is a line that the program's end cut off.
+    # Text after the last line end is an incomplete line of a program that was killed while it wrote.
     lines = content[: _end_of_lines(content)].split(b"\n")[:-1]
     if not lines:
         return None

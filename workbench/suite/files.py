@@ -41,7 +41,7 @@ def relative_to_cwd(path: str) -> str:
 
     The path is unchanged if it cannot be a file's path or the current folder no longer exists."""
     try:
-        # Reports ask this for each run, and `Path.cwd` takes ten times as long.
+        # Reports call this function for each run, and `Path.cwd` takes ten times as long.
         return _from(path, os.getcwd())  # noqa: PTH109
     except (OSError, ValueError):
         return path

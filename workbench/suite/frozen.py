@@ -18,8 +18,9 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 class Frozen(BaseModel):
     """Base of all models of a suite: immutable, strictly typed, and without unknown keys."""
 
-    # One validator validates a whole suite. A separate validator for each nested model would cost 14 % of the CPU of
-    # `workbench history`, which reads no suite, and 5 % of a short run.
+    # `defer_build` builds a validator only when a model is validated by itself. A whole suite needs only one validator.
+    # Those of all nested models would cost 14 % of the CPU of `workbench history`, which reads no suite, and 5 % of a
+    # short run.
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
 

@@ -12,7 +12,8 @@ from workbench.settings_name import SETTINGS_NAME
 from workbench.startup import late_pattern
 from workbench.suite.files import absolute
 
-# The overlap is longer than a usual line `format = 1` with white space. No such line is lost between two chunks.
+# A file is read in overlapping chunks, so that a line `format = 1` at the border of two chunks is found. The overlap is
+# longer than such a line, including usual white space.
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
 

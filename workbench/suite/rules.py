@@ -247,7 +247,7 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
             if key in parameters:
                 hint = f"keys below a table header belong to that table: write `{key}` above `[tools.parameters]`"
                 yield Finding((*place, key), f"`{key}` is a key of the tool, not of its schema", hint)
-        # Both are reported above. The rest is the schema itself.
+        # These keys are already reported. The other keys are checked as a schema.
         parameters = parameters.copy()
         for key in ("name", "parameters"):
             parameters.pop(key, None)
@@ -306,7 +306,7 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
                 yield Finding((*place, *dangling.path, "$ref"), message, hint)
     except RecursionError:
         yield Finding(place, "the schema is nested too deeply")
-    # The rules above have already reported the schema, or its pattern cannot be searched for.
+    # The schema is already reported as invalid, or its pattern cannot be searched for.
     except BrokenSchemaError:
         return
 
@@ -404,7 +404,8 @@ def _names(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
         if not isinstance(name, str) or not name:
             continue
         at = templates[index] if templates else index
-        # Two equal ids derived from one name are already an error. Rows are compared where they are read.
+        # If two cases get the same id from their name, this is already an error. The rows of one case are compared
+        # elsewhere.
         is_reported = first.setdefault(name, at) == at or ("id" not in case and name in without_id)
         if not is_reported:
             message = f"two cases have the name {quoted(name)}: also cases[{first[name]}]"

@@ -219,7 +219,8 @@ _grading: CachedByIdentity[Suite, Grading] = CachedByIdentity(lambda suite: _gra
 """The settings of cases without their own tables. Most cases write no table."""
 
 
-# The cache holds suites weakly. A function that kept its suite alive would keep the cache's entry for ever.
+# The cache holds suites weakly. The function in an entry must not hold the suite strongly either, or the entry would
+# stay for ever.
 _settings_under: CachedByIdentity[Suite, CachedByIdentity[Case, CaseSettings]] = CachedByIdentity(
     lambda suite: CachedByIdentity(partial(_merged_settings, weakref.ref(suite)))
 )

@@ -244,7 +244,8 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
-    # For pydantic, a list without valid elements is too short, and an id is missing if there is no name.
+    # Some errors only follow from others. pydantic reports a list whose elements are all invalid as too short, and an
+    # id as missing if the name is missing.
     if detail["type"] == "too_short":
         return bool(detail["input"])
     # The default of a field, such as the name of a subject, is not created if a field that it depends on is wrong.
@@ -365,7 +366,7 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
         return False
     if previous[-1] == "answer" and previous[-2] == "stop":
         return True
-    # Other checks are below the name of an argument.
+    # In these tables, the key before the check is the name of an argument or of a named check.
     return previous[-2] in ("args", "when", NAMED_CHECKS)
 
 

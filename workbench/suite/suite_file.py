@@ -304,7 +304,7 @@ def _parsed(text: str) -> dict[str, object] | None:
 
 def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Finding], tuple[int, ...]]:
     format_problem = _format_problem(raw)
-    # Another format, or a file that is not a suite at all, would only cause misleading problems.
+    # If the file has another format or is not a suite at all, further problems would only mislead the user.
     if format_problem is not None and ("format" in raw or not {"name", "cases"} & raw.keys()):
         return None, [format_problem], ()
     findings: list[Finding] = []
@@ -479,7 +479,8 @@ def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | N
 
     The result equals that of `parse_suite`. Returns `None` if the whole text must be read again."""
     has_rows = any("each" in case for case in now.cases)
-    # Warnings about mocks depend on whether a case has rows, and rows with errors are missing from the cases.
+    # These files are read again as a whole: warnings about mocks depend on whether any case has rows, and a case with
+    # faulty rows is missing from the parsed cases.
     if has_rows and (file.suite is None or not file.templates or all(map(is_one_row, now.cases))):
         return None
     if file.templates and not has_rows:
@@ -591,7 +592,7 @@ def _id(case: Table) -> object:
         return written
     if isinstance(name, str):
         return derived_id(name)
-    # A case without a name has no id, and it must not equal any other.
+    # Without a name, there is no id to derive. The result then equals that of no other case.
     return id(case)
 
 

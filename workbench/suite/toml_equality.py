@@ -19,7 +19,7 @@ def toml_equal(left: object, right: object) -> bool:
         return len(left) == len(right) and all(map(toml_equal, left, right))
     if type(left) is not type(right):
         return False
-    # `==` is wrong for both: nan written twice is one value, and 0.0 and -0.0 are different texts.
+    # `==` does not fit: nan differs from itself, and 0.0 equals -0.0, which is written differently.
     if isinstance(left, float):
         return repr(left) == repr(right)
     return left == right

@@ -95,7 +95,8 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
     if variant is None:
         return ()
     changes = []
-    # If another tool replaces an expected tool, a change with only `arguments` renames arguments in expectations alone.
+    # If `names` replaces the tool by another tool, a change that has only `arguments` concerns the expectations, not
+    # the tool.
     for change in variant.changes:
         if change.tool not in variant.names or change.model_fields_set - {"tool", "arguments"}:
             changes.append(change)
@@ -120,7 +121,8 @@ def varied_case(case: Case, variant: Variant | None) -> Case:
     return _cases_of(variant)(case)
 
 
-# The caches hold variants weakly. A function that kept its variant alive would keep the cache's entry for ever.
+# The caches hold variants weakly. The function in an entry must not hold the variant strongly either, or the entry
+# would stay for ever.
 
 
 def _held(held: weakref.ref[Variant]) -> Variant:
