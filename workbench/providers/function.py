@@ -1,4 +1,4 @@
-"""A Python function as a model, so a user's own agent can run the cases of a suite."""
+"""Lets a Python function take the place of a model, so that a user's own agent can run the cases of a suite."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _INTEGER_LIMIT = 10**_MAX_DIGITS
 
 @dataclass(frozen=True, slots=True)
 class AgentRequest:
-    """A request to an agent to continue a conversation, with some tools on offer.
+    """A request to an agent to continue a conversation. The agent may call the offered tools.
 
     `messages` is the conversation so far. A message has a `role` and a `content`. An assistant's message may have
     `tool_calls` (each with `id`, `tool` and `arguments`). A tool's message has the `call_id` of the answered call, and
@@ -75,10 +75,11 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """An agent's answer: text, calls, or both; after calls, the agent is called again with their results.
+    """An agent's answer to one request: text, calls, or both.
 
-    A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens, `cost_usd` is in
-    US dollars. Calls with results (`AgentCall`) belong to an `AgentRun`."""
+    If the answer has calls, the agent is called again with their results. A call without an `id` gets one. `reasoning`
+    is shown and never graded. `usage` has the tokens, and `cost_usd` is in US dollars. An agent that executes its calls
+    itself returns an `AgentRun` instead."""
 
     text: str = ""
     calls: Sequence[ToolCall | AgentCall] = ()
@@ -110,13 +111,12 @@ AgentCalls = AgentCall | ToolCall | AgentAnswer | Sequence[AgentCall | ToolCall]
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """A whole run of an agent with a loop of its own: its calls with their results, and its final answer.
+    """A whole run of an agent that calls tools itself: its calls with their results, and its final answer.
 
-    Each element of `calls` is one answer of the model, in the order of the run: a call, a list of calls that were made
-    at once, or an `AgentAnswer` with its text, its calls and its tokens. `usage` counts the tokens of the whole run,
-    and replaces those of its answers. `cost_usd` is in US dollars, `latency_ms` in milliseconds; by default, the time
-    of the function is measured. `error`, a text or an exception, means that the run broke off after its calls; its
-    status is `error`.
+    Each element of `calls` is one answer of the model, in the order of the run. It is a call, a list of calls that were
+    made at once, or an `AgentAnswer` with text, calls and tokens. `usage` has the tokens of the whole run, and replaces
+    the usage of its answers. `cost_usd` is in US dollars. `latency_ms` is by default the time that the function took.
+    `error` is a text or an exception if the run failed after its calls; the run then has the status `error`.
 
     >>> import workbench
     >>> def clock_agent(request):
@@ -143,9 +143,9 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]] | Callable[[Agen
 
 
 class CallerLoop:
-    """The caller's event loop, on which agents run.
+    """The event loop of the Python caller, on which async agents run.
 
-    Create the object on that loop. The agents run with the context variables of the object's creation."""
+    Create the object on that loop. Agents see the context variables that were set when the object was created."""
 
     # Agents use clients that belong to the caller's loop, while the engine has a loop on another thread.
 
@@ -155,9 +155,9 @@ class CallerLoop:
         self._running: set[asyncio.Task[AgentReply]] = set()
 
     async def run(self, agent: Callable[[], Coroutine[Any, Any, AgentReply]]) -> AgentReply:
-        """Run a coroutine on the caller's loop, and wait for it on the current loop.
+        """Run a coroutine on the caller's loop, and return its result on the current loop.
 
-        Cancelling the wait cancels the coroutine."""
+        Cancelling this call cancels the coroutine."""
 
         async def tracked() -> AgentReply:
             task = asyncio.current_task()
@@ -179,10 +179,10 @@ class CallerLoop:
 
 
 class FunctionModel:
-    """A model that asks a function, for one run.
+    """A model whose answers come from a Python function, for one run.
 
-    An async function runs on its caller's loop, a plain one in a thread. If the function raises a retryable ModelError,
-    the request is repeated. Any other exception ends the run with an error."""
+    An async function runs on its caller's loop, a plain function in a thread. If the function raises a retryable
+    ModelError, the request is repeated. Any other exception ends the run with an error."""
 
     seed = None
     notices = ()
@@ -198,11 +198,11 @@ class FunctionModel:
         """Do nothing, because a function needs no preparation."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return a context that lets every request begin at once."""
+        """Return a context without effect, because no limit applies to calls of a function."""
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Ask the function, and yield its answer as the events of a model."""
+        """Call the function with the request, and yield its answer as the events of a model."""
         asked = AgentRequest(request.system, request.messages, request.tools, request.round, self._case, self._run)
         try:
             answer = parse_reply(await self._loop.run(partial(self._reply, asked)))
@@ -237,7 +237,7 @@ class FunctionModel:
 
 
 def is_async(function: Callable[..., object]) -> bool:
-    """Return whether a call of this function or object returns a coroutine."""
+    """Return whether calling this function or object returns a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
@@ -264,9 +264,9 @@ def parse_reply(reply: object) -> AgentAnswer | ExternalRun:
 
 
 def external_run_of_agent(run: AgentRun) -> ExternalRun:
-    """Convert the run of an agent to a run made elsewhere.
+    """Convert the run that an agent reported to rounds with calls and results.
 
-    Raises TypeError for values of other types, and for numbers that are negative or not finite."""
+    Raises TypeError for values of wrong types, and for numbers that are negative or not finite."""
     if not isinstance(run.calls, list | tuple):
         raise TypeError(f"the calls of an AgentRun must be a list, not {_kind(run.calls)}")
     answers = [*map(_answer_in_run, run.calls)]
@@ -361,7 +361,7 @@ def _amount(value: object, what: str) -> float:
 
 
 def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
-    """Convert a result of a call: a text, an exception, or another value, which becomes JSON.
+    """Convert the result of a call, which is a text, an exception or a value for JSON.
 
     Raises TypeError for a value that JSON cannot express."""
     if isinstance(value, BaseException):
@@ -438,8 +438,8 @@ def _kind(value: object) -> str:
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
     """Yield each call with an id that is unique in its run.
 
-    A call keeps its own id, unless this id is missing or taken. `first` is the number of the first of these calls in
-    the run."""
+    A call keeps its own id, unless the id is missing or already in `taken`. `first` is the number of the first of these
+    calls in the run, from which missing ids are made."""
     used = set(taken)
     for number, call in enumerate(calls, start=first):
         call_id, extra = call.id or f"call-{number}", 1

@@ -34,8 +34,8 @@ from workbench.trajectory.media import Media
 class ModelRequest:
     """A request to a model: the conversation and the tools on offer.
 
-    `round` counts from 1. `calls_before` is the number of calls in earlier rounds, by which call ids stay unique within
-    the run."""
+    `round` counts from 1. `calls_before` is the number of calls in earlier rounds, from which unique ids of new calls
+    are made."""
 
     round: int
     system: str | None
@@ -48,11 +48,11 @@ class ModelRequest:
 class AnswerFinished:
     """The last event of a model's answer.
 
-    `provider_state` is data that the provider requires back with the answer. `deviations` are repaired deviations from
-    the answer's format. `prompt_ms` is the time for the prompt that the endpoint reported. `waited_ms` is the wait at
-    the endpoint before that, 0 if unknown. The model continues a `paused` answer when the answer is sent back.
-    `cost_usd` is the cost that an agent reports. With `run`, the event ends the whole run of an agent with its own
-    loop."""
+    `provider_state` is data that the provider requires back with the answer. `deviations` are the deviations from the
+    API's format that were repaired. `prompt_ms` is the time for processing the prompt, as the endpoint reported.
+    `waited_ms` is the time before that in which the request waited at the endpoint, 0 if unknown. A `paused` answer
+    must be sent back, and the model then continues it. `cost_usd` is the cost that an agent reports. `run` is the whole
+    run of an agent that has its own loop."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -67,7 +67,7 @@ class AnswerFinished:
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
         """Convert this event to an event of the run.
 
-        Both times are milliseconds since the request was sent."""
+        Both arguments are milliseconds since the request was sent. The wait at the endpoint is subtracted from them."""
         # The time spent waiting for other requests is subtracted, because it is not a property of the model.
         first_ms: float | None = None
         if first_token_ms is not None:
@@ -104,9 +104,9 @@ class HttpRequest:
 class ModelError(Exception):
     """A model could not be used, or its answer is invalid.
 
-    Causes are an unknown name, a missing key, an unreachable endpoint or a cut stream; the message names the remedy.
-    `retryable` means that the same request may succeed a little later. `retry_after_s` is the wait that the endpoint
-    asks for."""
+    Causes are, for example, an unknown name, a missing key, an unreachable endpoint or a cut stream. The message names
+    the remedy. `retryable` means that the same request may succeed a little later. `retry_after_s` is the wait in
+    seconds that the endpoint asks for."""
 
     def __init__(self, message: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -115,7 +115,7 @@ class ModelError(Exception):
 
 
 class AnswerTooLargeError(ModelError):
-    """An answer exceeds the limits: a failure of the model, not of the infrastructure."""
+    """An answer exceeds the limits. This counts as a failure of the model, not of the infrastructure."""
 
 
 class AnswerSize:
@@ -146,7 +146,7 @@ def _counted(before: int, more: int, limit: Limit) -> int:
 
 
 def _values_in(value: JsonValue, most: int) -> int:
-    """Count the values nested in a value, at any depth. Counting stops soon after `most`."""
+    """Count the values nested in a value, at any depth. Counting stops when there are more than `most`."""
     # A stack replaces recursion, because the model decides how deep the JSON is nested, and Python's call stack is
     # limited.
     count, waiting = 0, [value]
@@ -171,22 +171,22 @@ class Model(Protocol):
 
     @property
     def seed(self) -> int | None:
-        """The seed that is sent with every request, if any."""
+        """The seed that is sent with every request; `None` if no seed is sent."""
         ...
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """A sentence for each of the user's settings without effect, such as a parameter that the API lacks."""
+        """A sentence for each setting of the user that has no effect, such as a parameter that the API lacks."""
         ...
 
     async def start(self) -> None:
-        """Prepare the first request, for example by imports. The time for this counts for no run.
+        """Prepare the first request, for example by importing libraries.
 
-        May be called more than once. Raises ModelError."""
+        This time does not count as time of a run. The method may be called more than once. Raises ModelError."""
         ...
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return a context for one request; entering it waits until the limits allow the request."""
+        """Return the context in which one request is made. Entering it waits until the limits allow the request."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -212,16 +212,17 @@ class AcceptsProviderTools(Protocol):
     """A model that may be able to use the tools that its provider runs."""
 
     def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return whether a tool of model providers can be offered to the model.
+        """Return whether a tool that model providers run can be offered to the model.
 
-        `trusted` means that providers may run the tool."""
+        `trusted` means that the user has allowed providers to run the tool."""
         ...
 
 
 def accepts_tool(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
     """Return whether a tool can be offered to a model.
 
-    A tool of model providers needs a model whose API has it. `trusted` means that providers may run the tool."""
+    A tool that model providers run needs a model whose API has it. `trusted` means that the user has allowed providers
+    to run the tool."""
     if tool.provider is None:
         return True
     return isinstance(model, AcceptsProviderTools) and model.accepts_tool(tool, trusted=trusted)
@@ -239,7 +240,7 @@ class AcceptsMedia(Protocol):
 def accepts_media(model: Model, media: Media) -> bool:
     """Return whether a model accepts an image or a sound.
 
-    Other models read a placeholder instead."""
+    A model that does not accept it reads a placeholder instead."""
     return isinstance(model, AcceptsMedia) and model.accepts_media(media)
 
 
@@ -253,7 +254,7 @@ async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | 
 
 
 class ModelWithNotices:
-    """A model with additional notices about its runs."""
+    """Wraps a model to add notices about its runs."""
 
     def __init__(self, model: Model, notices: tuple[str, ...]) -> None:
         self._model = model
@@ -284,8 +285,8 @@ class RetryPolicy:
     """Decides how often and when failed requests are retried: exponential backoff with jitter.
 
     Waits double from `first_wait_s` up to `max_wait_s`, and are shortened at random by up to a quarter. A wait that the
-    endpoint asks for takes precedence, up to `max_requested_wait_s`. `attempts` includes the first one. `sleep` waits
-    seconds, `spread` returns a number from 0 to 1."""
+    endpoint asks for takes precedence, up to `max_requested_wait_s`. `attempts` includes the first attempt. `sleep`
+    waits seconds, and `spread` returns a random number from 0 to 1."""
 
     attempts: int = 5
     first_wait_s: float = 0.5
@@ -295,9 +296,9 @@ class RetryPolicy:
     spread: Callable[[], float] = random.random
 
     def wait_s(self, attempt: int, asked_s: float | None) -> float | None:
-        """Return the seconds to wait after the failed attempt number `attempt`, from 1.
+        """Return the seconds to wait before the next attempt; `None` if there is no further attempt.
 
-        Returns `None` if it was the last attempt."""
+        `attempt` is the number of the failed attempt, from 1. `asked_s` is the wait that the endpoint asks for."""
         if attempt >= self.attempts:
             return None
         if asked_s is not None:

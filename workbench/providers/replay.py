@@ -1,7 +1,7 @@
 """A model that replays a recorded run: it returns the recorded answers in order, whatever the requests say.
 
-A recording holds one case. From a folder, the newest recording of each case is played. All must be of one model: a
-result from several models would describe none of them."""
+A recording has the run of one case. From a folder, the newest recording of each case is replayed. All of them must be
+recordings of the same model, because mixed results would describe no model."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _PIECES = (
 
 @dataclass
 class _Attempt:
-    """A recorded request.
+    """A recorded request and its answer.
 
-    It has the pieces of the answer with their times, and how the answer ended. Times are milliseconds after the
-    request."""
+    `pieces` are the events of the answer, each with the milliseconds since the request. `error` is set if the request
+    failed."""
 
     began_ms: float
     pieces: list[tuple[float, ModelEvent | AnswerFinished]] = field(default_factory=list)
@@ -65,8 +65,8 @@ class _Attempt:
 class ReplayModel:
     """A model that replays the rounds of a recording.
 
-    Of a retried request, only the last attempt is replayed. A recorded error is raised again. A request after the last
-    recorded one raises ModelError. With `own_pace`, pieces arrive at their recorded times. `sleep` waits seconds,
+    If a request was retried, only the last attempt is replayed. A recorded error is raised again. A request beyond the
+    recording raises ModelError. With `own_pace`, events arrive at their recorded times. `sleep` waits seconds, and
     `clock` returns monotonic seconds."""
 
     seed = None
@@ -100,15 +100,15 @@ class ReplayModel:
         """Do nothing, because a replay needs no preparation."""
 
     def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return true, because nothing is sent to a provider."""
+        """Return True for every tool, because nothing is sent to a provider."""
         return True
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return a context that lets every request begin at once."""
+        """Return a context without effect, because no limits apply to a replay."""
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Yield the recorded answer of the request's round."""
+        """Yield the recorded answer of the round that is requested."""
         attempt = self._attempts.get(request.round)
         if attempt is None:
             raise ModelError(self._why_it_ends(request.round))
@@ -145,7 +145,7 @@ class ReplayModel:
 
 
 class RecordingPlayer:
-    """The recordings that one batch plays. Each file is read once, and each folder searched once."""
+    """Opens the recordings that one batch replays. Each file is read once, and each folder is searched once."""
 
     def __init__(self, *, own_pace: bool = False) -> None:
         self._own_pace = own_pace
@@ -219,12 +219,11 @@ class _RecordingFolder:
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _NewestRecordings:
-        """Return the newest recordings of a model.
+        """Return the newest recording of each case with a model.
 
-        `None` means the only model in the folder.
-
-        Raises RecordingError if the model has no recordings, or if `of_model` is `None` and the folder has several
-        models. Messages call the replayed model `name`."""
+        `of_model` may be `None` if the folder has recordings of one model only. Raises RecordingError if the folder has
+        no recording of the model, or if `of_model` is missing although there are several. `name` is the replaying
+        model's name in messages."""
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
             raise RecordingError(
@@ -263,7 +262,7 @@ class _NewestRecordings:
 
 
 def _listed(models: Iterable[str]) -> str:
-    """Return the first names of models, and how many others there are, as a phrase."""
+    """Return a phrase with the names of the first models and the number of the others."""
     *most, last = models
     if len(most) >= MAX_MODELS_NAMED:
         return f"{', '.join(most[:MAX_MODELS_NAMED])} and {len(most) + 1 - MAX_MODELS_NAMED} more"

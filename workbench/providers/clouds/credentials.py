@@ -47,7 +47,7 @@ class AwsKeys(NamedTuple):
 class Expiring(Protocol):
     @property
     def expires_s(self) -> float | None:
-        """The time when the credentials expire, in seconds since 1970; `None` if they do not."""
+        """The time when the credentials expire, in seconds since 1970; `None` if they never expire."""
         ...
 
 
@@ -57,8 +57,8 @@ _Value = TypeVar("_Value", bound=Expiring)
 class RenewableCredentials(Generic[_Value]):
     """Credentials that are fetched on first use, and again before they expire.
 
-    `fetch` runs in a thread, once for all waiting requests. It raises ModelError. `secrets_in` returns the secret
-    values by the names that replace them in redacted texts."""
+    `fetch` fetches the credentials, or raises ModelError. It runs in a thread, once for all waiting requests.
+    `secrets_in` returns the secrets in the credentials, keyed by the names that replace them in redacted texts."""
 
     def __init__(
         self, fetch: Callable[[], _Value], secrets_in: Callable[[_Value], Mapping[str, str]], secrets: Secrets
@@ -71,9 +71,9 @@ class RenewableCredentials(Generic[_Value]):
         self._fetching = asyncio.Lock()
 
     async def current(self) -> _Value:
-        """Return valid credentials.
+        """Return valid credentials, and fetch them if necessary.
 
-        Raises ModelError."""
+        Raises ModelError if they cannot be fetched."""
         if (value := self._valid_for(MIN_LIFETIME_S)) is not None:
             return value
         async with self._fetching:
@@ -117,9 +117,7 @@ async def token_of(credentials: RenewableCredentials[Token]) -> str:
 
 
 class CredentialStore:
-    """The credentials of a session.
-
-    Models with the same source share one object, which fetches the credentials once."""
+    """Keeps the credentials of a session, so that models with the same source of credentials fetch them only once."""
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -132,7 +130,10 @@ class CredentialStore:
         fetch: Callable[[], _Value],
         secrets_in: Callable[[_Value], Mapping[str, str]],
     ) -> RenewableCredentials[_Value]:
-        """Return the credentials of a source. A source has different credentials for different `values`."""
+        """Return the credentials of a source, which are shared by all callers with the same `source` and `values`.
+
+        `values` are the values of the source's environment variables. `fetch` and `secrets_in` are used for new
+        credentials."""
         key = (source, *values)
         if key not in self._known:
             self._known[key] = RenewableCredentials(fetch, secrets_in, self.secrets)
@@ -140,7 +141,7 @@ class CredentialStore:
 
 
 def missing_extra(spec: ModelSpec, package: str) -> ModelError:
-    """Return the error for a missing library of a cloud provider."""
+    """Return the error for a cloud's library that is not installed."""
     return ModelError(
         f"{spec.name} needs {package}, which is not installed: pip install '{DISTRIBUTION}[{spec.cloud_name}]'"
     )

@@ -29,7 +29,7 @@ _SIZED = (6, 7)
 
 
 class EventStreamParser:
-    """Parses one stream of frames, as `SseParser` parses server-sent events."""
+    """Parses one stream of frames. The interface is that of `SseParser`."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -113,9 +113,9 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
 
 
 def _content(text: str) -> str:
-    """Decode the model's own event in a chunk from base64.
+    """Return the model's event inside a `chunk` frame, decoded from base64.
 
-    An event that is not valid JSON stays unchanged."""
+    A text in another form stays unchanged."""
     try:
         encoded = as_dict(json.loads(text)).get("bytes")
         if isinstance(encoded, str):

@@ -1,9 +1,8 @@
-"""Explains refusals of clouds: the meaning of their statuses, codes and messages, and the remedy.
+"""Explains errors that clouds return: the meaning of their statuses, codes and messages, and the remedy.
 
 https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
 https://learn.microsoft.com/azure/ai-foundry/openai/quotas-limits
-https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/api-errors
-"""
+https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/api-errors"""
 
 from __future__ import annotations
 
@@ -17,10 +16,10 @@ from workbench.providers.wire.wire import as_dict
 
 
 class CloudRefusal(NamedTuple):
-    """The meaning of a refusal by a cloud.
+    """The meaning of an error response of a cloud.
 
-    `predicate` says what happened, after the name of the endpoint. `way_out` is the remedy. `retryable` is `None` if
-    the status decides whether a retry may help."""
+    `predicate` says what happened; the name of the endpoint precedes it in messages. `way_out` is the remedy.
+    `retryable` is `None` if the HTTP status decides whether a retry may help."""
 
     predicate: str
     way_out: str
@@ -28,9 +27,10 @@ class CloudRefusal(NamedTuple):
 
 
 def refusal_of(spec: ModelSpec, status: int, headers: Mapping[str, str], body: str) -> CloudRefusal | None:
-    """Return the meaning of a refusal by a model's cloud.
+    """Return the meaning of an error response of a model's cloud.
 
-    Returns `None` if the status has the same meaning at this cloud as elsewhere. `headers` have names in lower case."""
+    Returns `None` if the status has the same meaning at this cloud as at other endpoints. The names in `headers` are in
+    lower case."""
     code = headers.get("x-amzn-errortype", "").partition(":")[0]
     lowered = f"{code} {body}".lower()
     match spec.cloud_name:
@@ -134,7 +134,7 @@ def _renewal(spec: ModelSpec) -> str:
 
 
 def _credentials_of(spec: ModelSpec) -> str:
-    """Describe a model's credentials. The programs that may fetch them are left out."""
+    """Describe a model's credentials for a message, without the programs that may fetch them."""
     if spec.api_key_env is not None:
         return f"the key in {spec.api_key_env}"
     return spec.credentials.partition(",")[0] or "the key"

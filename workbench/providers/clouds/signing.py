@@ -1,7 +1,7 @@
-"""Requests that a vendor's SDK prepares (address, credentials, signature). They are sent like all other requests.
+"""Requests to clouds: the vendor's SDK prepares and signs them, and the program sends them like all other requests.
 
-The SDK is given a transport that sends nothing. So connections, proxies, limits, streams and errors are the same as for
-other endpoints, and broken JSON in an answer stays unchanged."""
+The SDK gets a transport that sends nothing. So connections, proxies, limits, streams and errors are the same as for
+other endpoints, and broken JSON in an answer reaches the repairs unchanged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_CONNECTION = ("connection", "content-length")
 
 
 class SignedRequest(NamedTuple):
-    """A request that is ready to be sent: its address with the query, and all headers."""
+    """The address of a request, with its query, and all its headers, including the signature."""
 
     url: str
     headers: Mapping[str, str]
@@ -52,9 +52,9 @@ class SignedRequest(NamedTuple):
 class Sdk:
     """A client of a vendor's SDK, made with `capturing_client`.
 
-    `path` is the path of the vendor's API, such as `/v1/messages`; the SDK turns it into the cloud's path. `renew`
-    gives the client valid credentials. `omit` is the SDK's marker for a header that is not sent. `errors` are the SDK's
-    exceptions. `credentials` are the fetched credentials, if any."""
+    `path` is a path of the vendor's own API, such as `/v1/messages`; the SDK converts it to the cloud's path. `renew`
+    gives the client valid credentials. `omit` is the SDK's value for a header that it must not send. `errors` are the
+    SDK's exceptions. `credentials` are `None` if the user gave a key."""
 
     client: Any
     path: str
@@ -65,10 +65,10 @@ class Sdk:
 
 
 class Bearer:
-    """A key or a token that an SDK reads by a call.
+    """A key or a token that an SDK gets by calling this object.
 
-    Only `renew` fetches a key. The call does not, because an SDK would replace the errors of fetching by its own
-    errors."""
+    `renew` fetches the key beforehand. If the call fetched it, the SDK would replace an error of fetching by its own
+    error."""
 
     def __init__(self, key: KeySource) -> None:
         self._key = key
@@ -82,9 +82,9 @@ class Bearer:
 
 
 def capturing_client() -> httpx2.AsyncClient:
-    """Return an HTTP client for an SDK that sends nothing.
+    """Return an HTTP client that sends nothing, so that an SDK only prepares its requests.
 
-    It answers each request with status 204."""
+    Every request gets the response 204."""
     import httpx2
 
     class Capture(httpx2.AsyncBaseTransport):
@@ -107,9 +107,9 @@ def silence_sdks() -> None:
 
 
 class Signer:
-    """Makes the requests of one model at a cloud.
+    """Prepares the requests of one model at a cloud.
 
-    Every request needs a new signature: a signature covers one body and is valid for minutes."""
+    Every request gets its own signature, which covers the request's body and is valid for some minutes."""
 
     def __init__(self, sdk: Sdk, name: str, base_url: str, headers: Mapping[str, str]) -> None:
         self._sdk = sdk
@@ -126,7 +126,7 @@ class Signer:
                 setattr(sdk.client, of_openai, None)
 
     async def start(self, model: str, query: Mapping[str, str]) -> None:
-        """Find the address of the model.
+        """Let the SDK find the model's address, by preparing `sample_request`.
 
         Raises ModelError if the credentials or the address cannot be used."""
         # The SDKs derive the cloud's path from a small document with model and stream. Real bodies are JSON already,
@@ -136,18 +136,22 @@ class Signer:
 
     @property
     def sample_request(self) -> SignedRequest:
-        """A request without a conversation. It was prepared when the signer started."""
+        """The request that `start` prepared.
+
+        It has the address and the headers of all requests, but no conversation."""
         assert self._made is not None
         return self._made
 
     async def sign(self, body: bytes) -> SignedRequest:
-        """Return the request with a body.
+        """Return the address and the headers for a request with this body.
 
         Raises ModelError as `start` does."""
         return await self._make(self.sample_request.url, {}, content=body)
 
     def renew_if_refused(self, status: int, body: bytes) -> None:
-        """Fetch new credentials for the next request if the cloud has refused the present ones."""
+        """Discard the credentials if a response shows that the cloud refuses them.
+
+        The next request then fetches new credentials."""
         lowered = body.lower()
         if self._sdk.credentials is not None and (status == 401 or any(words in lowered for words in _INVALID)):
             self._sdk.credentials.forget()

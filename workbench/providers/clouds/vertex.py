@@ -1,4 +1,4 @@
-"""Google Vertex: Claude by raw predictions, and Gemini and other models by an endpoint like OpenAI's."""
+"""Connects to Google Vertex: to Claude by raw predictions, and to Gemini and other models by OpenAI's API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOGIN = "run 'gcloud auth application-default login'"
 async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Vertex.
 
-    `key` returns a token. Without it, the variables in `given` name the source of the credentials.
+    `key` returns a token. If it is `None`, the environment variables in `given` name the source of the credentials.
     Raises ModelError."""
     assert spec.place is not None
     project = spec.place.project
@@ -117,10 +117,10 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
 
 
 def _from_file(path: str) -> tuple[Any, str]:
-    """Return the credentials in a file, and their project.
+    """Return the credentials in a file that a `.env` names, and their Google project.
 
-    A `.env` names the file. Raises ModelError for an unreadable file, and for files other than keys of a service
-    account."""
+    Raises ModelError for an unreadable file, and for a file that holds neither a service account nor a user's
+    credentials."""
     from google.oauth2 import credentials, service_account
 
     try:

@@ -30,7 +30,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class SseParser:
     """Parses one stream of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 
-    No event may be larger than `MAX_MESSAGE_BYTES`; bytes that are not UTF-8 become U+FFFD. Unlike in the standard, a
+    An event may have at most `MAX_MESSAGE_BYTES`. Bytes that are not UTF-8 become U+FFFD. Unlike in the standard, a
     line that begins with `{` counts as data."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class SseParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """Return the events that the end of the stream completes."""
+        """Return the last event if the stream ended without the blank line after it; otherwise nothing."""
         # The standard drops an event without a blank line after it, but some servers omit the last blank line.
         events: list[SseEvent] = []
         self._add_line(b"".join(self._line_pieces), events)
@@ -126,8 +126,8 @@ async def read_answer(
 ) -> AsyncGenerator[Sequence[ModelEvent | AnswerFinished]]:
     """Yield the events of an answer, up to its last event.
 
-    Events that arrive together are yielded together. The connection may stay open afterwards. Raises ModelError, and
-    the errors of the HTTP library."""
+    Events that arrive together are yielded together. If the response was read to its end, its connection can be reused.
+    Raises ModelError, and the errors of the HTTP library."""
     content = content_of(response)
     content_type = response.headers.get("content-type", "")
     kind: BodyKind | None
@@ -170,7 +170,7 @@ async def read_answer(
 
 
 def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEvent]]:
-    """Yield the model events of server-sent events that arrived together, as one list.
+    """Convert server-sent events that arrived together to model events, and yield these as one list.
 
     If the reader raises an error, the events before the error are yielded first."""
     # Neighbouring pieces of a text are joined: each event costs time in the listeners, and these pieces are shown at
@@ -189,7 +189,7 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEv
 
 
 def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
-    """Append a piece to the last event if both belong to one text. Returns whether it was appended."""
+    """Append a piece of text to the last event if both belong to the same text, and return whether they do."""
     match piece, joined[-1]:
         case TextDelta(round, text), TextDelta(_, before):
             joined[-1] = TextDelta(round, before + text)
@@ -203,9 +203,9 @@ def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
 
 
 async def _beginning(content: Content, content_type: str) -> tuple[BodyKind | None, bytes]:
-    """Return the kind of a body, and the bytes that were read to find the kind.
+    """Return the kind of a body, and the bytes that were read to find it.
 
-    The kind is `None` if the body ended early."""
+    The kind is `None` if the body ended before its kind was clear."""
     head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
@@ -240,7 +240,7 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
 def body_kind(head: bytes, content_type: str) -> BodyKind | None:
     """Return the kind of a body, found from its beginning; `None` if more bytes are needed.
 
-    Many servers set the content type wrongly, so it only distinguishes events from garbage."""
+    Many servers set a wrong content type, so it is used only if the beginning itself is not clear."""
     if _BYTE_ORDER_MARK.startswith(head):
         return None
     head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()

@@ -1,7 +1,7 @@
-"""Bodies of responses, decompressed if a server compresses them unasked.
+"""Reads the bodies of responses, and decompresses them if a server compresses without being asked.
 
-aiohttp's own decompression accepts a gzip stream without its end, and never returns for a `deflate` stream that ends
-before its stated length."""
+aiohttp's own decompression is not used: it accepts a gzip stream without its end, and hangs on a `deflate` stream that
+ends before its stated length."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GZIP = 0x1F  # the first byte of gzip's
 
 
 class Content(Protocol):
-    """The readable part of a body."""
+    """The body of a response, read in pieces."""
 
     async def readany(self) -> bytes:
         """Return the next bytes of the body; empty at its end."""
@@ -30,7 +30,7 @@ class Content(Protocol):
 class BodyError(OSError):
     """A body cannot be read.
 
-    `sentence` says why; the endpoint's address is put before it in messages."""
+    `sentence` says why. Messages begin with the endpoint's address, followed by this sentence."""
 
     def __init__(self, sentence: str, *, retryable: bool = False) -> None:
         super().__init__(sentence)
@@ -39,7 +39,7 @@ class BodyError(OSError):
 
 
 def content_of(response: aiohttp.ClientResponse) -> Content:
-    """Return the body of a response that aiohttp leaves compressed.
+    """Return the body of a response, decompressed if necessary. aiohttp must leave the body compressed.
 
     Raises BodyError."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -53,7 +53,7 @@ def content_of(response: aiohttp.ClientResponse) -> Content:
 class _Decompressed:
     """Decompresses a body.
 
-    Raises ConnectionError if the end is missing, and BodyError if the body is damaged."""
+    Raises ConnectionError if the end of the body is missing, and BodyError if the body is damaged."""
 
     def __init__(self, content: Content) -> None:
         self._content = content

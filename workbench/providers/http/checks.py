@@ -1,4 +1,4 @@
-"""Checks of models' endpoints: whether they answer, accept the key and have the model, without asking the model."""
+"""Checks whether endpoints answer, accept the key and have the model, without a request to the model."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _NOT_AN_API = "answers, but not as a model API does: correct base_url"
 class CheckResult:
     """The result of checking a model's endpoint, without a request to the model itself.
 
-    `sentence` describes the result. `answers` is also true for an endpoint that answers but lacks the path or the
-    model."""
+    `ok` means that the model can be used. `answers` means that the endpoint answers, even if it lacks the path or the
+    model. `sentence` describes the result."""
 
     ok: bool
     sentence: str
@@ -48,7 +48,7 @@ class CheckResult:
 
 
 async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    """Check whether the endpoint lists the model. An endpoint that lists no models passes."""
+    """Check whether the endpoint lists the model. An endpoint without a list of models passes."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             began = perf_counter()
@@ -114,7 +114,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
 async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
     """Check whether a cloud answers at the address of a model.
 
-    Its credentials were already found when the client was made."""
+    The credentials need no check, because the client was made with them."""
     # Clouds list models that the caller may not use, and list no deployments. Only a request that costs tokens shows
     # whether the model can be used.
     place = shown_url(spec.base_url)
@@ -131,7 +131,7 @@ async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) 
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """Return two paths of the endpoint: the path of the list of models, and the path below which each model is."""
+    """Return two paths of the endpoint: the path that lists its models, and the parent path of each model."""
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"

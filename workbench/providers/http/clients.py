@@ -1,8 +1,8 @@
 """Connections to endpoints: one pool for each pair of endpoint and credentials, created on first use.
 
-Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. A vendor's own address
-gets the headers that its SDK takes from the environment, such as organisation and project. Other endpoints do not get
-these headers. Servers on this machine are reached without a proxy."""
+Requests are sent with aiohttp, because the vendors' SDKs take several times the CPU for the same bytes. Only a vendor's
+own address gets the headers that its SDK reads from the environment, such as organisation and project. Servers on this
+machine are reached without a proxy."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai
 class RequestAccess:
     """The key, headers and query for requests to a model's endpoint, with variables filled in.
 
-    `command` prints the key if there is no `key`. `variables` hold the credentials of a cloud."""
+    `command` prints the key if there is no `key`. `variables` are environment variables with the credentials for a
+    cloud."""
 
     key: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -76,7 +77,7 @@ class RequestAccess:
 
 @dataclass(slots=True)
 class _Connection:
-    """The connection of a request; `was_reused` is whether an earlier request used it."""
+    """The connection of a request. `was_reused` means that an earlier request used it too."""
 
     was_reused: bool = False
 
@@ -90,7 +91,7 @@ class Client:
     """The connections to one endpoint.
 
     `errors` are the exceptions that the methods raise. `has_responded` means that the endpoint has answered a request,
-    so TLS is configured correctly. The `signer` makes the requests to a cloud."""
+    so TLS is configured correctly. `signer` prepares the requests if the endpoint is a cloud."""
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
@@ -111,8 +112,8 @@ class Client:
     def headers_without_secrets(self, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
         """Return the headers of every request of a model, without secrets.
 
-        The key appears as `$` and the name of its variable, the model's own headers as written, and other possibly
-        secret values as `…`."""
+        The key is shown as `$` and the name of its variable. The headers in the model's settings are shown as written
+        there. Other values that may be secret are shown as `…`."""
         hidden: dict[str, str] = {}
         key_name = spec.api_key_env
         if self.access.command is not None:
@@ -196,7 +197,7 @@ class Client:
     async def _response(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
-        """Send a request. If its connection turns out to be closed, send the request again on a new connection."""
+        """Send a request. If the server has closed a reused connection, send the request again."""
         import aiohttp
 
         # A server may close an idle connection just when the next request is sent on it. That request is repeated at
@@ -214,7 +215,7 @@ class Client:
                 raise
 
     async def _expects_tls(self, error: Exception) -> bool:
-        """Return whether the server closed a connection without TLS because it expects TLS."""
+        """Return whether the server broke off a connection because it expects TLS."""
         import aiohttp
 
         is_plain = self.base_url.scheme == "http" and self.proxy is None
@@ -262,7 +263,7 @@ def _timeout(read_timeout_s: float) -> aiohttp.ClientTimeout:
 class Clients:
     """The clients of a session, on one event loop.
 
-    `starting` returns a context around the creation of each client. Fetched credentials of clouds are added to
+    `starting` returns a context that is entered while a client is created. Fetched credentials of clouds are added to
     `secrets`."""
 
     def __init__(
@@ -277,7 +278,7 @@ class Clients:
         self._credentials = CredentialStore(secrets or Secrets())
 
     async def client(self, spec: ModelSpec, access: RequestAccess, errors: EndpointErrors) -> Client:
-        """Return the client for a model's endpoint. A new endpoint or new values of `access` get a new client.
+        """Return the client for a model's endpoint. Models with the same endpoint and `access` share a client.
 
         Raises ModelError for invalid settings, and for credentials of a cloud that cannot be used."""
         place: tuple[object, ...] = (spec.provider, spec.base_url, access, spec.legacy_auth)
@@ -357,9 +358,9 @@ async def _known(key: str) -> str:
 
 
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
-    """Return a new key in place of a refused one; `None` if the command prints no other key.
+    """Return a new key in place of a refused key; `None` if the command prints no other key.
 
-    The response is closed only if there is a new key."""
+    `response` is the refusal. It is closed if there is a new key, and otherwise still needed."""
     try:
         renewed = await command.renewed_key(refused)
     except BaseException:

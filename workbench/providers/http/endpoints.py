@@ -1,4 +1,4 @@
-"""The endpoints of a session: models behind HTTP, with their rate limits, connections and slots."""
+"""The endpoints of a session: their models, rate limits, connections and slots."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ _MAX_CONCURRENT_RATIO = 1.5
 
 
 class ReportedSlots:
-    """The number of requests that an endpoint computes at a time, by its own report.
+    """The slots of an endpoint: the number of requests that it computes at a time, as it reports.
 
-    The endpoint is asked once."""
+    No more requests are sent to the endpoint at a time."""
 
     def __init__(self, on_notice: Callable[[str], object]) -> None:
         self.total: int | None = None
@@ -107,10 +107,10 @@ class ReportedSlots:
         return self.total is not None
 
     async def find(self, spec: ModelSpec, client: Client, allowed: int) -> None:
-        """Ask the endpoint once for its number of slots.
+        """Ask the endpoint for its number of slots, unless this was done before.
 
-        Well-known hosted endpoints are not asked. The user gets a notice if the settings allow more requests than the
-        endpoint has slots. A failure of the endpoint raises no error."""
+        Well-known hosted endpoints are not asked. `allowed` is the number of concurrent requests in the settings. If it
+        exceeds the slots, the user gets a notice. If the endpoint does not tell, the slots stay unknown."""
         if self._is_found and not self._finding.locked():
             return
         async with self._finding:
@@ -150,7 +150,7 @@ def _may_report_slots(spec: ModelSpec, client: Client) -> bool:
 
 
 async def _reported_slots(client: Client) -> int | None:
-    """Return `total_slots` from the properties of a llama.cpp server; `None` for any other server."""
+    """Return the number of slots that a llama.cpp server reports; `None` for any other server."""
     # https://github.com/ggml-org/llama.cpp/tree/master/tools/server: `/props` stands beside the API, not below it.
     try:
         properties = json.loads(await client.get_side_request(f"{str(client.base_url).removesuffix('/v1')}/props"))
@@ -168,9 +168,9 @@ async def _reported_slots(client: Client) -> int | None:
 class RequestInFlight:
     """A request that has been sent and not yet fully answered.
 
-    `ahead` is the number of requests in flight when this request was sent; `ends_s` are the times when these ended, in
-    order. `first_s` is the time of the first token. `computing_s` is the time when the endpoint began to compute, by
-    its own report. Times are monotonic seconds."""
+    `ahead` is the number of earlier requests that were in flight when this request was sent, and `ends_s` are the times
+    when they ended, in order. `first_s` is the time of the first token. `computing_s` is the time when the endpoint
+    began to compute, as it reported. Times are monotonic seconds."""
 
     sent_s: float
     ahead: int
@@ -182,8 +182,8 @@ class RequestInFlight:
 class RequestsInFlight:
     """The requests in flight to one model at an endpoint.
 
-    If requests wait at the endpoint, their times show how many requests the endpoint computes at a time. `lower` is
-    called with that number whenever it decreases. `clock` returns monotonic seconds."""
+    The times of requests that wait at the endpoint show how many requests it computes at a time. This number is
+    estimated, and `lower` is called with it whenever it decreases. `clock` returns monotonic seconds."""
 
     def __init__(self, lower: Callable[[int], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._lower = lower
@@ -223,7 +223,7 @@ class RequestsInFlight:
     def waited_ms(self, flight: RequestInFlight, prompt_ms: float | None) -> float:
         """Return how long a request waited at the endpoint for other requests, in milliseconds; 0 if unknown.
 
-        `prompt_ms` is the time for the prompt that the endpoint reported."""
+        `prompt_ms` is the time that the endpoint took to process the prompt, as it reported."""
         if flight.first_s is None:
             return 0.0
         # The endpoint's own reports come first. Without a report, the number of slots decides, if it is known: a slot
@@ -256,7 +256,8 @@ class RequestsInFlight:
 def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
     """Estimate how many requests an endpoint computes at a time; `None` if the times do not show it.
 
-    For each request, `seen` pairs the number of requests ahead with the seconds to the first token."""
+    `seen` has a pair for each finished request: the number of requests ahead of it, and the seconds to its first
+    token."""
     # These tests come first: comparing all pairs after each request would cost more than reading its answer.
     if not seen:
         return None
@@ -289,8 +290,8 @@ def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
 class EndpointModel:
     """One model at one HTTP endpoint.
 
-    Several names of one model share its rate limiter and its requests in flight. All models of an endpoint share its
-    clients and slots. `access` has the values of the key, the headers and the query."""
+    A model may have several names in the settings; they share one rate limiter and one list of requests in flight. All
+    models of an endpoint share its slots. `access` has the values of the key, the headers and the query."""
 
     def __init__(
         self,
@@ -334,9 +335,9 @@ class EndpointModel:
         return self._client
 
     def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return whether a tool of model providers can be offered to this model.
+        """Return whether a tool that model providers run can be offered to this model.
 
-        The tool must have a form for the model's API, or be offered by the endpoint itself."""
+        The tool must be defined for the model's API, or the endpoint must offer it by itself."""
         return trusted and (not tool.provider or self._wire.api in tool.provider)
 
     def accepts_media(self, media: Media) -> bool:
@@ -346,17 +347,17 @@ class EndpointModel:
         return self.spec.audio and self._wire.api == "chat"
 
     def with_pause_callback(self, on_pause: Callable[[float], object]) -> Model:
-        """Return this model for one run.
+        """Return this model for a single run.
 
-        `on_pause` is called with the length in seconds of each pause that delays a request."""
+        `on_pause` is called with the length in seconds of each pause that delays a request of the run."""
         return ModelWithPauses(self, on_pause)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return the context of one request; entering it waits until the limits allow the request."""
+        """Return the context in which one request is made. Entering it waits until the limits allow the request."""
         return self.turn_with_pauses(lambda _: None)
 
     def turn_with_pauses(self, on_pause: Callable[[float], object]) -> AbstractAsyncContextManager[None]:
-        """Return the context of one request, as `turn` does.
+        """Return the context in which one request is made, as `turn` does.
 
         `on_pause` is called with the length in seconds of each pause that delays the request."""
         return _RequestTurn(self, self._limiter.turn(on_pause), self._slots)
@@ -378,8 +379,8 @@ class EndpointModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Yield the events of the answer to a request.
 
-        An answer that the provider pauses is sent back until it is complete. Raises ModelError for every failure of the
-        endpoint, and AnswerTooLargeError for endless pauses."""
+        If the provider pauses the answer, the part so far is sent back until the answer is complete. Raises ModelError
+        for every failure of the endpoint, and AnswerTooLargeError for too many pauses."""
         so_far = _PausableAnswer(request)
         while (asked := so_far.next_request) is not None:
             client = await self._connected()
@@ -418,7 +419,7 @@ class EndpointModel:
     def _failed(self, error: Exception, request: ModelRequest, *, began: bool) -> ModelError:
         """Convert an error of the client to a ModelError.
 
-        If the endpoint asks for a pause, further requests are paused."""
+        If the endpoint asked for a pause, all further requests to the model are paused."""
         tool_at = partial(self._wire.tool_at, request)
         has_media = any(message.media for message in request.messages)
         failed = self._errors.of_exception(
@@ -436,7 +437,7 @@ class EndpointModel:
             self._flights.computing(flight, event.took_ms)
 
     def _with_wait(self, end: AnswerFinished, flight: RequestInFlight) -> AnswerFinished:
-        """Add the time that a request waited at the endpoint to the end of its answer."""
+        """Return the last event of an answer with the time that its request waited at the endpoint."""
         if waited_ms := self._flights.waited_ms(flight, end.prompt_ms):
             return replace(end, waited_ms=waited_ms)
         return end
@@ -464,7 +465,7 @@ class _PausableAnswer:
             self._calls += 1
 
     def end(self, part: AnswerFinished) -> None:
-        """End the present part of the answer.
+        """End the current part of the answer, and set `next_request` if the provider paused the answer here.
 
         Raises AnswerTooLargeError for too many pauses."""
         self.whole = part if self.whole is None else _joined(self.whole, part)
@@ -555,12 +556,12 @@ class ModelWithPauses:
 class Endpoints:
     """The endpoints of a session, on one event loop.
 
-    Each model at a base URL has one rate limiter; all models with the same base URL and key share one connection pool.
+    Each model at a base URL has one rate limiter. All models with the same base URL and key share one connection pool.
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` returns a context
-    around the start of a model, such as imports. `on_endpoint_pause` is called with base URL, model and seconds when an
-    endpoint asks all requests to wait. With `leases`, these limit requests in place of the settings. `on_notice` is
-    called with a sentence when an endpoint gets fewer requests at a time than the settings allow."""
+    that is entered while a model starts. `on_endpoint_pause` is called with base URL, model and seconds when an
+    endpoint asks for a pause. If there are `leases`, they limit requests in place of the settings. `on_notice` is
+    called with a sentence when an endpoint gets fewer concurrent requests than the settings allow."""
 
     def __init__(
         self,
@@ -587,7 +588,7 @@ class Endpoints:
         self._clients = Clients(starting, secrets)
 
     def open(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
-        """Return a model at its endpoint. The model connects at its start.
+        """Return a model at its endpoint, without connecting yet.
 
         Raises ModelError when the variable of the key is not set."""
         # A changed key or setting makes a new model under the same name.
@@ -643,9 +644,9 @@ class Endpoints:
         return self._flights[place]
 
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
-        """Check whether the endpoint answers, accepts the key and has the model, without asking the model.
+        """Check whether the endpoint answers, accepts the key and has the model, without a request to the model.
 
-        A failure raises no error; the result describes it."""
+        The result also describes failures; no error is raised."""
         errors = EndpointErrors(spec, self._secrets)
         try:
             client = await self._clients.client(spec, self._access(spec, environment), errors)
@@ -718,9 +719,9 @@ class Endpoints:
         return self._commands[place]
 
     def _variables_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        """Return the environment variables that hold a cloud model's credentials.
+        """Return the environment variables that hold a cloud model's credentials, as pairs of name and value.
 
-        Keys in them are registered as secrets."""
+        Keys among the values are registered as secrets."""
         if spec.place is None:
             return ()
         source, given = spec.place.source, {}

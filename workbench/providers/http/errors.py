@@ -1,4 +1,4 @@
-"""Errors of endpoints: each failure becomes one sentence with the address, the failure and the remedy."""
+"""Converts each failure of an endpoint to an error with one sentence: the address, the failure and the remedy."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
 
 @dataclass(frozen=True)
 class Refusal:
-    """A response other than success.
+    """A response of an endpoint with a status other than success.
 
-    `text` is short and safe to show. `body` is searched for error codes."""
+    `text` is the endpoint's message, shortened and without secrets. `body` is searched for error codes."""
 
     status: int
     text: str
@@ -68,7 +68,9 @@ class Refusal:
         return self.status in RETRYABLE_STATUSES or (self.status >= 500 and self.status not in (501, 505))
 
     def sentence(self, spec: ModelSpec) -> str:
-        """Return the failure and its remedy as text. The endpoint's address is put before it in messages."""
+        """Return the failure and its remedy as text.
+
+        Messages begin with the endpoint's address, followed by this text."""
         why = self.status_and_text
         if self.has_media and self._is_about_media(spec):
             kinds = "images = false" if not spec.audio else "images = false or audio = false"
@@ -117,7 +119,7 @@ class Refusal:
     def _is_about_media(self, spec: ModelSpec) -> bool:
         """Return whether the endpoint refuses images or sounds in general.
 
-        It may also refuse only their size, or another part of the request."""
+        Returns False if it may refuse only their size, or another part of the request."""
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
         # The names of models that generate images contain such words.
@@ -133,14 +135,14 @@ class Refusal:
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
-    """Return a question that proposes the base URL with `/v1`; `None` if it does not apply."""
+    """Return a question that suggests the base URL with `/v1`; `None` if the URL has `/v1` or needs none."""
     if spec.api == "messages" or spec.cloud is not None or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
 
 
 def shown_url(url: str) -> str:
-    """Return an address without user name, password and query, which may be secret."""
+    """Return an address without its user name, password and query, because these may be secret."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
@@ -152,7 +154,7 @@ def shown_url(url: str) -> str:
 
 
 def requested_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Return how many seconds the headers ask to wait; `None` if they do not ask for that.
+    """Return the seconds that the headers of a response ask to wait; `None` if they do not ask for a wait.
 
     The headers are `retry-after-ms`, and `retry-after` in seconds or as a date. `now_s` is the time since 1970."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
@@ -179,11 +181,11 @@ _NOT_IN_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 
 
 class TlsExpectedError(ConnectionError):
-    """A server closed a connection because it speaks TLS."""
+    """A server closed a connection without TLS because it expects TLS."""
 
 
 async def speaks_tls(host: str, port: int) -> bool:
-    """Return whether a server answers the beginning of a TLS handshake in TLS, with any certificate."""
+    """Return whether a server answers the beginning of a TLS handshake. Its certificate is not checked."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
@@ -202,7 +204,7 @@ async def speaks_tls(host: str, port: int) -> bool:
 def proxy_for(base_url: str) -> str | None:
     """Return the address of the proxy that the environment names for an endpoint; `None` without one.
 
-    Raises ValueError for an unusable proxy. The message quotes no password."""
+    Raises ValueError for an unusable proxy. The message does not contain the proxy's password."""
     parts = urlsplit(base_url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -241,7 +243,7 @@ _UNTRUSTED = ("is not from an authority that this machine trusts", "name its aut
 class ConnectionFailure:
     """A failure of the connection, and whether a retry may help.
 
-    `sentence` says what failed; the endpoint's address is put before it in messages."""
+    `sentence` says what failed. Messages begin with the endpoint's address, followed by this sentence."""
 
     sentence: str
     retryable: bool = False
@@ -371,7 +373,7 @@ def _is_incomplete(error: BaseException) -> bool:
 
 
 class HttpStatusError(Exception):
-    """A response other than success.
+    """A response with a status other than success.
 
     It has the status, the headers with names in lower case, and the beginning of the body."""
 
@@ -397,7 +399,7 @@ class EndpointErrors:
         )
 
     def of_reading(self, error: ModelError) -> ModelError:
-        """Add the endpoint to an error of the answer's reader."""
+        """Return an error in reading an answer with the endpoint's address in its message."""
         place = shown_url(self.spec.base_url)
         text = self.quoted(str(error), 2 * MAX_QUOTE_CHARS)
         sentence = text if place in text else f"{text} ({place})"
@@ -412,7 +414,7 @@ class EndpointErrors:
         tool_at: Callable[[str], str | None] = lambda _: None,
         has_media: bool = False,
     ) -> ModelError:
-        """Convert an exception of the HTTP library to an error.
+        """Convert an exception of the HTTP library to a ModelError.
 
         `path` is the path of the request. `began` means that a part of the answer had arrived. `tool_at` returns the
         tool that the text of an error is about. `has_media` means that the request has images or sounds."""
@@ -442,7 +444,7 @@ class EndpointErrors:
         return self.error("sent only the beginning of its answer: check the server or its proxy", retryable=True)
 
     def of_settings(self, error: Exception) -> ModelError:
-        """Return the error for settings that make requests impossible."""
+        """Return the error for model settings with which no request can be made."""
         way_out = "check base_url, the proxy variables and SSL_CERT_FILE"
         return self.error(f"cannot be reached: {self.quoted(str(error))}; {way_out}")
 

@@ -1,4 +1,4 @@
-"""The commands that print keys: each is run on first use, and once more when an endpoint refuses its key."""
+"""Runs the commands that print keys: on first use, and once more when an endpoint refuses the key."""
 
 from __future__ import annotations
 
@@ -157,7 +157,9 @@ class KeyCommand:
         return key
 
     def _last_words(self, stderr: bytes) -> str:
-        """Return the last lines of the standard error, where the reason usually is, without secrets."""
+        """Return the last lines of the command's standard error, without secrets.
+
+        They usually give the reason of a failure."""
         lines = self._secrets.redact(stderr.decode("utf-8", "replace")).splitlines()
         return quoted("\n".join([line for line in lines if line.strip()][-_LAST_LINES:]), self._secrets)
 

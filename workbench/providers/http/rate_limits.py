@@ -64,7 +64,8 @@ class RateLimiter:
     def set_limits(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
         """Set the limits that the settings have for one name of the model.
 
-        A model with several names gets the smallest of their limits. Requests per minute are spaced evenly."""
+        If a model has several names in the settings, the smallest limits apply. Requests per minute are spaced
+        evenly."""
         interval_s = 60.0 / requests_per_minute if requests_per_minute else MIN_SPACING_S
         self._limits[name] = (concurrency, interval_s)
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
@@ -73,22 +74,24 @@ class RateLimiter:
 
     @property
     def allowed(self) -> int:
-        """The most requests that may be in progress at a time."""
+        """The number of requests that may be in progress at a time."""
         if self._lowered is None:
             return self._concurrency
         return min(self._concurrency, self._lowered)
 
     def lower_to(self, concurrency: int) -> None:
-        """Lower the number of requests that may be in progress. The settings cannot raise it again."""
+        """Lower the number of requests that may be in progress at a time. `set_limits` cannot raise it again."""
         self._lowered = concurrency
 
     def pause(self, seconds: float) -> None:
-        """Pause for the requested time, at most `MAX_HOLD_SECONDS`, and call `on_endpoint_pause`."""
+        """Let no request pass for `seconds`, at most `MAX_HOLD_SECONDS`, and call `on_endpoint_pause`."""
         self._on_endpoint_pause(seconds)
         self.pause_silently(seconds)
 
     def pause_silently(self, seconds: float) -> None:
-        """Pause because the endpoint has asked another process to wait, without calling `on_endpoint_pause`."""
+        """Let no request pass for `seconds`, without calling `on_endpoint_pause`.
+
+        This is for a pause that the endpoint asked of another process."""
         until_s = self._clock() + min(seconds, MAX_HOLD_SECONDS)
         if until_s > self._held_until_s:
             self._held_until_s = until_s
@@ -99,7 +102,7 @@ class RateLimiter:
         """Return the context of one request; entering it waits until the limits allow the request.
 
         `on_pause` is called with the length in seconds of each pause that delays the request, and again if the pause
-        grows."""
+        becomes longer."""
         return RequestTurn(partial(self._begin, on_pause), self._leave)
 
     async def _begin(self, on_pause: Callable[[float], object]) -> None:
@@ -161,11 +164,11 @@ POLL_INTERVAL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A share of the limits of a model at an address.
+    """A share of a model's limits at an endpoint, which one of several processes may use.
 
-    The share is a number of requests at a time and, with a rate limit, a number of permits. Each permit allows one
-    request every `permit_s` seconds. `waits_s` has the seconds until each permit is free, because another process may
-    have just used it."""
+    `concurrency` is the number of requests at a time. If the model has a rate limit, the share also has permits, each
+    for one request every `permit_s` seconds. `waits_s` has the seconds until each permit is free, because another
+    process may have just used it."""
 
     endpoint: str
     model: str
@@ -175,9 +178,10 @@ class Lease:
 
 
 class LeasedLimiter(RateLimiter):
-    """A rate limiter whose limits are the leases of this process, not the settings.
+    """A rate limiter whose limits are the sum of this process's leases, not the settings.
 
-    It lets requests pass only while `good` returns true, because a process that was frozen may have lost its leases."""
+    Requests pass only while `good` returns True, because a process that was suspended for a while may have lost its
+    leases."""
 
     def __init__(
         self,
@@ -208,7 +212,7 @@ class LeasedLimiter(RateLimiter):
     async def return_lease(self, number: int) -> tuple[float, ...]:
         """Stop using a lease, and return the seconds until each of its permits is free.
 
-        The call waits for requests that still need the lease."""
+        Waits until the requests in progress fit into the remaining leases."""
         del self._leases[number]
         permits = self._permits.pop(number, [])
         self._changed()
@@ -254,7 +258,8 @@ class LeasedLimiter(RateLimiter):
 class Leases:
     """The leases of this process and their limiters, for one event loop.
 
-    `on_endpoint_pause` is passed to the limiters. `good` returns whether the leases are still valid."""
+    `on_endpoint_pause` is called with endpoint, model and seconds when an endpoint asks for a pause. `good` returns
+    whether the leases are still valid."""
 
     def __init__(self, on_endpoint_pause: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
         self._on_endpoint_pause = on_endpoint_pause
@@ -270,11 +275,11 @@ class Leases:
         return self._limiters[key]
 
     def add(self, number: int, leases: tuple[Lease, ...]) -> None:
-        """Start using leases. `number` identifies them."""
+        """Start using leases. `number` identifies them in `return_leases`."""
         for lease in leases:
             self.limiter(lease.endpoint, lease.model).add_lease(number, lease)
 
     async def return_leases(self, number: int, leases: tuple[Lease, ...]) -> tuple[tuple[float, ...], ...]:
-        """Stop using leases, and return for each the seconds until its permits are free."""
+        """Stop using leases, and return for each lease the seconds until each of its permits is free."""
         limiters = [self.limiter(lease.endpoint, lease.model) for lease in leases]
         return tuple(await asyncio.gather(*(limiter.return_lease(number) for limiter in limiters)))

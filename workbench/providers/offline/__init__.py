@@ -1,1 +1,1 @@
-"""The model that needs no network: see `workbench.providers.offline.model`."""
+"""The offline model, which calls tools by matching words and needs no network."""

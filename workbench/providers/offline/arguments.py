@@ -1,4 +1,4 @@
-"""Find arguments for a tool call in a clause of the request and in the results of earlier calls."""
+"""Finds the arguments of a tool call in a clause of the request and in the results of earlier calls."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", 
 
 
 def _value_for(parameter: Parameter, one: Evidence) -> JsonValue:
-    """Convert a piece of evidence to a value that the parameter's schema accepts.
+    """Convert a value found in the text to a value that the parameter's schema accepts.
 
-    Returns `None` if the evidence does not fit."""
+    Returns `None` if the value does not fit the parameter."""
     if one.kind not in ACCEPTED_EVIDENCE.get(parameter.role, ()):
         return None
     value: JsonValue = str(one.value)
@@ -124,9 +124,9 @@ def _moment(parameter: Parameter, kind: Kind, text: str) -> str | None:
 
 
 def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> list[_Found]:
-    """Return the listed values or examples of the parameter that occur in a clause, the longest first.
+    """Return those `enum` values or examples of the parameter that occur in a clause, the longest first.
 
-    `known` are stems of words that name the tool itself."""
+    `known` are the stems of the words in the tool's name and summary."""
     examples = parameter.schema.get("examples")
     values: Sequence[JsonValue] = parameter.choices
     if not values and isinstance(examples, list):
@@ -161,7 +161,7 @@ def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> 
 
 
 def _number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
-    """Return the number that the parameter's description assigns to a word of the clause.
+    """Return the number that the parameter's description gives as the meaning of a word in the clause.
 
     For example, "0 (off) to 100 (full)" assigns 0 to "off"."""
     meanings = {word: float(number) for number, word in _NUMBER_MEANING.findall(parameter.description)}
@@ -188,8 +188,8 @@ def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
 def _search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
     """Return the words in a clause that may be the text of a search.
 
-    The verb of the request and words without a meaning are left out. Words that name the tool (`known`, as stems) are
-    left out too, unless nothing else is left."""
+    The verb of the request and stop words are left out. Words with a stem in `known`, which name the tool, are left out
+    too, unless nothing else remains. `used` are the positions of words that already belong to other parameters."""
     words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
     if words and words[0].stem in VERB_STEMS:
         words = words[1:]
@@ -198,10 +198,10 @@ def _search_words(clause: Clause, used: Collection[Span], known: Collection[str]
 
 
 def _prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Return the text in a clause that may be the content of a message or a title, as written.
+    """Return the part of a clause that may be the content of a message or a title, unchanged.
 
-    This is the text after "that", "saying", "called" or a colon. Otherwise it is the action ("remind me to …") or the
-    topic ("about …"), or else the clause without its verb and the words that name the tool."""
+    This is the text after "that", "saying", "called" or a colon. If there is none, it is the action ("remind me to …")
+    or the topic ("about …"), or else the clause without its verb and the words that name the tool."""
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]
@@ -233,7 +233,7 @@ def _tidied(content: str) -> str:
 
 
 def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> Iterator[list[Evidence]]:
-    """Yield groups of words that follow prepositions and may be names in lower case.
+    """Yield groups of words after prepositions, because these may be names in lower case.
 
     For example, "in tokyo and paris" gives one group of two."""
     words = list(_unused(clause, used))
@@ -261,11 +261,11 @@ def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class FilledArguments:
-    """The arguments for a tool that a clause of the request gives.
+    """The arguments for a tool that were found in a clause of the request.
 
-    `missing` are required parameters without evidence. `alternatives` are further values of one parameter that are
-    enumerated with the chosen value ("Seattle and Portland"). `weaknesses` counts evidence against the tool: unused
-    values in the text, and parameters with a guessed value."""
+    `missing` are the required parameters for which no value was found. `alternatives` are the further values if the
+    clause enumerates values of one parameter ("Seattle and Portland"). `weaknesses` counts the signs that another tool
+    is meant: unused values in the clause, and parameters with a guessed value."""
 
     arguments: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
@@ -273,7 +273,7 @@ class FilledArguments:
     weaknesses: int = 0
 
     def calls(self) -> list[dict[str, JsonValue]]:
-        """Return the arguments of each call: one call, and another for each alternative value."""
+        """Return the arguments of the first call, and of a further call for each alternative value."""
         calls = [self.arguments]
         if self.alternatives is not None:
             name, values = self.alternatives
@@ -286,8 +286,8 @@ def fill(
 ) -> FilledArguments:
     """Find arguments for a call of `tool` in a clause of the request.
 
-    `recalled` is the evidence of earlier messages, if the clause refers back to them. `result` is the result of an
-    earlier call, if the clause continues from it."""
+    `recalled` are values in earlier messages, if the clause refers to them. `result` is the result of an earlier call,
+    if the clause continues from it."""
     if result is not None and result.number is not None:
         # The result's number is used if the clause mentions the result. It is also used, as the first number, if the
         # clause has fewer numbers than the tool requires.
@@ -303,10 +303,10 @@ def fill(
 
 
 class _ArgumentFiller:
-    """Fills the parameters of a tool, and records the values and the evidence that is already used.
+    """Fills the parameters of a tool with values found in a clause, each of which is used only once.
 
-    `beside` holds the evidence that is enumerated with a parameter's value, `known` the stems of words that name the
-    tool."""
+    `beside` has the further values that the clause enumerates with a parameter's value. `known` are the stems of the
+    words that name the tool."""
 
     def __init__(self, parameters: Sequence[Parameter], clause: Clause, known: frozenset[str]) -> None:
         self.parameters = parameters
@@ -368,9 +368,9 @@ class _ArgumentFiller:
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
     def _store(self, parameter: Parameter, value: JsonValue, others: list[_Found]) -> None:
-        """Store a value of a parameter.
+        """Store a value of a parameter, and the other values in the same enumeration.
 
-        Values in the same enumeration are added to the same list, or are kept as alternatives."""
+        A list parameter gets all of these values. For any other parameter, the others are kept as alternatives."""
         if parameter.role == "list":
             for other, _ in others:
                 self._mark_used(other.start, other.end)
@@ -380,9 +380,9 @@ class _ArgumentFiller:
             self.beside[parameter.name] = others
 
     def _fill_from(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
-        """Fill a parameter from evidence, and return whether the evidence fits.
+        """Fill a parameter with a value found in the text, and return whether the value fits.
 
-        `start` is the place of the first word that introduces the evidence."""
+        `start` is the position of the first word that introduces the value."""
         value = _value_for(parameter.item, one)
         if value is None:
             return False
@@ -423,7 +423,7 @@ class _ArgumentFiller:
                 self.values[parameter.name] = _NEGATION.isdisjoint(stems[max(0, place - 2) : place])
 
     def _introduced(self) -> None:
-        """Fill parameters with values right after a word of their name, and with numbers right before one.
+        """Fill parameters with values right after a word of their name, and with numbers right before such a word.
 
         Examples are "subject 'X'" and "5 days"."""
         pairs: list[tuple[int, int, Parameter, Evidence, Word]] = []
@@ -476,9 +476,9 @@ class _ArgumentFiller:
                 return
 
     def _owners(self, found: Iterable[Evidence]) -> Evidence | None:
-        """Fill two parameters from a pair such as `owner/name`.
+        """Fill two parameters, an owner and a name, from a pair such as `owner/name`.
 
-        Returns the pair, or `None` if there is none."""
+        Returns the pair; `None` if there is no pair or there are no such parameters."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owner, owned = parameter_named(_OWNERS, required_first), parameter_named(_OWNED, required_first)
         pairs = [one for one in of_kind(found, "pair") if str(one.value).count("/") == 1]
@@ -600,7 +600,7 @@ class _ArgumentFiller:
                 self.free = inner.free
 
     def _without_evidence(self) -> None:
-        """Fill a required choice with its first listed value, and a required flag with false."""
+        """Fill required parameters without a value in the text: a choice with its first value, a flag with false."""
         # Schemas usually list the commonest value first. Each of these values counts as a guess.
         for parameter in self._open(required=True):
             if "default" in parameter.schema:

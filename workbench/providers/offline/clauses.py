@@ -1,4 +1,4 @@
-"""Clauses of a request. Each may ask for its own tool."""
+"""Splits a request into clauses, each of which may need its own tool."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ _NO_INDEX = ToolIndex(())
 class Clause:
     """A part of a request, with the values found in it.
 
-    Places are counted from the start of its text. `after` means that the part needs the previous part to be done first
-    ("then"). `joined` means that it extends the previous part ("and")."""
+    The positions of the values count from the start of the part's text. `after` means that the previous part must be
+    done first ("then"). `joined` means that the part extends the previous part ("and")."""
 
     text: str
     evidence: tuple[Evidence, ...] = ()
@@ -79,7 +79,7 @@ class Clause:
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The arithmetic operations that signs and words between numbers request, each once."""
+        """The distinct arithmetic operations that the clause requests with signs or words, such as `add`."""
         numbers = len(of_kind(self.evidence, "number")) + bool(self.result_mention)
         found: list[str | None] = [expression.operation for expression in self.expressions]
         # "add the files" is not arithmetic: words count only beside two numbers, or one and an earlier result.
@@ -98,7 +98,7 @@ class Clause:
 
     @cached_property
     def result_mention(self) -> re.Match[str] | None:
-        """The words that mention the result of an earlier call, such as "the sum"; `None` if there are none."""
+        """The words that refer to an earlier call's result, such as "the sum"; `None` if there are no such words."""
         return _RESULT.search(self._unquoted)
 
     @cached_property
@@ -123,9 +123,7 @@ class Clause:
         return bool(self.ranked_tools) and self.ranked_tools[0].score >= CALL_THRESHOLD
 
     def _naming_words(self) -> Iterator[str]:
-        """Yield the stems of words right before a quotation.
-
-        In "subject 'Lunch'", the word "subject" names the quotation."""
+        """Yield the stems of the words right before quotations, such as "subject" in "subject 'Lunch'"."""
         for one in of_kind(self.evidence, "quoted"):
             before = [word for word in self.words if word.end <= one.start]
             if before and not self.text[before[-1].end : one.start].strip(" \t:=-"):
@@ -135,8 +133,8 @@ class Clause:
 def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     """Split a request into clauses.
 
-    A part of the request becomes a clause if a tool fits it. Otherwise it is joined to its neighbour. Parts that forbid
-    something ("but don't …") are left out."""
+    A part of the request becomes a clause if a tool fits it. Otherwise it is added to the previous clause. Parts that
+    forbid something ("but don't …") are left out."""
     text = text[:MAX_CHARS]
     whole = Clause(text, find_evidence(text), index)
     found: list[Clause] = []
@@ -172,7 +170,7 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
 
 
 def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
-    """Cut a part out of a request as a clause, without polite words and "then" at its beginning."""
+    """Return a part of a request as a clause, without polite words and "then" at its beginning."""
     while match := _FILLER.match(whole.text, start, end):
         start = match.end()
     inside = []

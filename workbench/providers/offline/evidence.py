@@ -1,8 +1,9 @@
-"""Values in texts and in the results of tools.
+"""Finds values in texts and in the results of tools.
 
-Evidence is a value that can be recognised by its form alone: quoted words, numbers, dates, addresses, names.
+Evidence is a value that its form alone identifies: quoted words, numbers, dates, addresses, names.
 
-The clock is not read, so that runs repeat: a date without a year is no evidence, nor is "tomorrow"."""
+Dates without a year and words such as "tomorrow" are not evidence, because their meaning depends on the clock, and runs
+must be repeatable."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ _NO_CLOCK = datetime(2000, 1, 1)
 
 
 class Evidence(NamedTuple):
-    """A value in a text, with its kind and its place. Dates and times are ISO text.
+    """A value in a text, with its kind and its position. Dates and times are ISO 8601 text.
 
     `is_uncertain` marks a capitalised word at the beginning of a sentence, which may not be a name."""
 
@@ -128,14 +129,14 @@ def find_evidence(text: str) -> tuple[Evidence, ...]:
 
 
 def blank_out(text: str, evidence: Iterable[Evidence], blank: str = " ") -> str:
-    """Replace some evidence in a text by blanks, so that its length stays the same."""
+    """Replace values in a text by equally many blanks, so that all positions stay the same."""
     for one in evidence:
         text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]
     return text
 
 
 def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expression, ...]:
-    """Return the arithmetic operations between neighbouring numbers of a text."""
+    """Return the arithmetic operations that a text writes between neighbouring numbers."""
     found = []
     for left, right in pairwise(of_kind(evidence, "number")):
         between = _SIGN.fullmatch(text, left.end, right.start)
@@ -260,7 +261,7 @@ class ToolResult:
 
     @cached_property
     def number(self) -> int | float | None:
-        """The number in the result, if there is exactly one."""
+        """The only number in the result; `None` if there are several or none."""
         return _number_in(self.data, _MAX_DEPTH)
 
     def named(self, name: str) -> JsonValue:
@@ -271,7 +272,7 @@ class ToolResult:
 
     @property
     def line(self) -> str:
-        """The result in one readable line of bounded length."""
+        """The result as one readable line, shortened if necessary."""
         text = " ".join(_readable(self.data).split())
         return text if len(text) <= _MAX_SHOWN_CHARS else text[: _MAX_SHOWN_CHARS - 1] + "…"
 

@@ -71,7 +71,7 @@ class PlannedCall(NamedTuple):
 class Decision(NamedTuple):
     """The model's decision: calls to make now, or a final answer.
 
-    `reasoning` lists the scores of the tools."""
+    `reasoning` is a text with the scores of the tools."""
 
     reasoning: str
     calls: tuple[PlannedCall, ...] = ()
@@ -88,8 +88,8 @@ class _PastCall(NamedTuple):
 class _Task(NamedTuple):
     """A clause of the request, with the tool chosen for it.
 
-    Tasks with the same `turn` are done in one answer. A clause that follows another clause ("then"), or needs its
-    result, has a later turn. `depends_on` is the index of the task with the needed result."""
+    The calls of all tasks with the same `turn` are made in one answer. A clause that follows another clause ("then") or
+    needs its result has a later turn. `depends_on` is the index of the task whose result is needed."""
 
     clause: Clause
     tool: Tool
@@ -99,7 +99,10 @@ class _Task(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The tasks of a request, the scores of the tools, and the first tool that lacks arguments."""
+    """The tasks of a request.
+
+    `reasoning` is a text with the scores of the tools. `missing` is the first tool for which arguments are missing;
+    `None` if there is no such tool."""
 
     tasks: list[_Task]
     reasoning: str
@@ -109,7 +112,7 @@ class _Plan(NamedTuple):
 def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     """Return the next answer of the offline model in a conversation.
 
-    The user's last message is the request, unless it only asks to continue."""
+    The request is the user's last message, except for messages that only ask to continue."""
     # A call is repeated for the same request only if it failed and the user asks to continue, so every conversation
     # ends.
     said = [number for number, message in enumerate(messages) if message.role == "user"]
@@ -199,7 +202,7 @@ def _plan_of(request: str, index: ToolIndex, earlier: Sequence[Message]) -> _Pla
 def _candidates(clause: Clause, request: str, earlier: Sequence[Message]) -> list[Tool]:
     """Return the tools that fit a clause about equally well.
 
-    If none fits, a request such as "and in Paris?" continues the last call of an earlier message."""
+    If no tool fits, a request such as "and in Paris?" gets the tool of the last call."""
     least = max(CALL_THRESHOLD, clause.ranked_tools[0].score * _CLOSE_TO_BEST)
     fitting = [one.tool for one in clause.ranked_tools if one.score >= least]
     if not fitting and _SAME_AGAIN.match(request):
@@ -228,7 +231,7 @@ def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
 
 
 def _next_calls(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[PlannedCall, ...]:
-    """Return the calls that the first incomplete turn still needs, at most `_MAX_CALLS`."""
+    """Return the missing calls of the first turn that is not complete, at most `_MAX_CALLS`."""
     results: dict[int, ToolResult | None] = {}
     left = list(made)
     for turn in sorted({task.turn for task in tasks}):
@@ -297,7 +300,7 @@ _FRAGMENT_CHARACTERS = 12
 class OfflineModel:
     """A model without a network, a key or randomness: the same request always gives the same answer.
 
-    `pace_ms` is the pause between two pieces of an answer, for streaming at a readable speed. It is 0 for no pause. The
+    `pace_ms` is the pause in milliseconds between two pieces of an answer, so that a person can read the stream. The
     answers have no token counts."""
 
     name = "offline"
@@ -312,7 +315,7 @@ class OfflineModel:
         """Do nothing, because the model needs no preparation."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return a context that lets every request begin at once."""
+        """Return a context without effect, because the model has no limits."""
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -357,7 +360,7 @@ _ORDER = late_pattern(r"(?i)\b(?:ignore|instead|you\s+must|instructions?|call\s+
 
 
 class PlantedModel(OfflineModel):
-    """The offline model with one planted weakness.
+    """The offline model with one deliberate weakness, so that audits and fault injection find something.
 
     Raises KeyError for an unknown weakness."""
 
@@ -374,7 +377,7 @@ _IndexOf = Callable[[Sequence[ToolDefinition]], ToolIndex]
 
 
 def _careless(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Decide as if parameters listed no values, so that any word fits them."""
+    """Ignore the `enum` values of parameters, so that any word fits."""
     tools = []
     for tool in request.tools:
         parameters = cast("Mapping[str, JsonValue]", _without_lists(dict(tool.parameters)))
@@ -389,7 +392,7 @@ def _without_lists(schema: JsonValue) -> JsonValue:
 
 
 def _gullible(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Follow each order that occurs in the result of a tool, once."""
+    """Follow each instruction in the result of a tool once; return `None` if there is none left."""
     made = list(map(_planned, _tool_calls(request.messages)))
     for message in request.messages:
         if message.role == "tool" and _ORDER.search(message.content):
@@ -400,7 +403,7 @@ def _gullible(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
 
 
 def _stubborn(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Repeat each call that failed, again and again."""
+    """Repeat each call that failed, without an end; return `None` if no call failed."""
     last = max((n for n, one in enumerate(request.messages) if one.role != "tool"), default=-1)
     failed = {message.call_id for message in request.messages[last + 1 :] if message.is_error}
     calls = tuple(_planned(call) for call in _tool_calls(request.messages) if call.id in failed)
@@ -408,7 +411,7 @@ def _stubborn(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
 
 
 def _hasty(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Choose the first tool whose description begins with a word of the request."""
+    """Use only the first tool whose description begins with a word of the request; return `None` if there is none."""
     said = [message.content for message in request.messages if message.role == "user"][-1:]
     words = stems_of(" ".join(said))
     for tool in request.tools:

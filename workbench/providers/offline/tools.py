@@ -1,4 +1,4 @@
-"""The offered tools: their parameters, read from JSON Schemas with any content, and their fit to a text."""
+"""Reads the parameters of the offered tools from their JSON Schemas, and ranks the tools by their fit to a text."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ _FIRST_SENTENCE = late_pattern(r"(?:[^.\n]|\.(?=\S))*")
 class Parameter:
     """One parameter of a tool.
 
-    References in `schema` are resolved, and a union is replaced by its first branch that is not null. `root` is the
-    schema with the definitions."""
+    `schema` is the parameter's schema with references resolved, and with a union replaced by its first branch that is
+    not null. `root` is the whole schema, which contains the definitions."""
 
     name: str
     schema: Schema
@@ -119,7 +119,7 @@ class Parameter:
 
     @cached_property
     def choices(self) -> tuple[JsonValue, ...]:
-        """The listed values of the schema."""
+        """The values that the schema lists, such as those of `enum`; empty if any value is allowed."""
         return tuple(listed_values(self.schema) or ())
 
     @cached_property
@@ -135,9 +135,7 @@ class Parameter:
 
     @cached_property
     def item(self) -> Parameter:
-        """The parameter for a single value.
-
-        For a list, this is a parameter with the schema of the items; otherwise it is this parameter."""
+        """This parameter or, for a list, a parameter with the schema of a single item."""
         if self.role != "list":
             return self
         return parameter_of(self.name, self.schema.get("items"), self.required, self.root)
@@ -209,7 +207,7 @@ def _branch_of(schema: JsonValue, root: Schema) -> Schema:
 
 
 class Tool:
-    """An offered tool with its words, which are read once for many requests."""
+    """An offered tool, with the words of its definition for matching."""
 
     def __init__(self, definition: ToolDefinition) -> None:
         self.definition = definition
@@ -240,7 +238,10 @@ class Tool:
         return islice(properties_of(self.definition.parameters).items(), _MAX_PARAMETERS)
 
     def weighted_words(self) -> dict[str, float]:
-        """Return the stems of the tool's words, each with the greatest weight of the places where it occurs."""
+        """Return the stems of the words in the tool's definition, each with a weight.
+
+        A word in the name weighs more than a word in the description. A word that occurs in several places gets the
+        greatest of their weights."""
         places = [(0.25, self.definition.description[len(self._summary) : _MAX_DESCRIPTION_CHARS])]
         for name, schema in self.properties:
             places.append((0.45, " ".join(split_name(name))))
@@ -291,7 +292,7 @@ class RankedTool(NamedTuple):
 
 
 class ToolIndex:
-    """The words of a list of tools, read once to rank the tools for many texts."""
+    """An index of the words of several tools, with which the tools are ranked for a text."""
 
     def __init__(self, definitions: Iterable[ToolDefinition]) -> None:
         self.definitions = tuple(definitions)
@@ -309,10 +310,11 @@ class ToolIndex:
     def rank(
         self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
     ) -> list[RankedTool]:
-        """Rank all tools by their fit to a text, the best first. Equal tools keep their order.
+        """Rank all tools by their fit to a text, the best first. Tools with equal scores keep their order.
 
-        `hints` are words that the text implies. `named` are stems that name the value beside them, as in "subject
-        'Lunch'". They suggest a parameter rather than a tool."""
+        `hints` are words that the text implies. `named` are stems of words that name a value, such as "subject" in
+        "subject 'Lunch'", so they match parameters rather than tools. `question` means that the text is a question,
+        which lowers the scores of tools that change something."""
         named = frozenset(named).intersection(self._with_parameter)
         totals = [0.0] * len(self.tools)
         in_name: list[dict[str, float]] = [{} for _ in self.tools]
@@ -342,9 +344,9 @@ class ToolIndex:
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
-        """Return the tools' words that equal a word, are its synonyms or are spelt alike.
+        """Return the words of the tools that match a word of the text, each with a likeness from 0 to 1.
 
-        Each word has a degree of likeness."""
+        A match is an equal word, a synonym or a word with a similar spelling."""
         alike = dict.fromkeys(RELATED.get(asked, set()).intersection(self._worth), _SYNONYM_FACTOR)
         if asked in self._worth:
             alike[asked] = 1.0

@@ -1,4 +1,4 @@
-"""English words: stems, synonyms, and words without a meaning of their own."""
+"""English words: stems, synonyms and stop words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 class Word(NamedTuple):
-    """A word of a text, with its place and its stem."""
+    """A word of a text, with its position and its stem."""
 
     text: str
     start: int
@@ -135,20 +135,18 @@ del NUMBER_WORDS["one"]  # more often a pronoun than a number
 
 
 def operation_of(word: str) -> str | None:
-    """Return the arithmetic operation that a word or a sign means; `None` if it means none.
-
-    For example, "/" means `divide`."""
+    """Return the arithmetic operation that a word or a sign means, such as `divide` for "/"; `None` for others."""
     return _OPERATIONS.get(word.lower()) or _OPERATIONS.get(stem(word))
 
 
 def words_of(text: str) -> Iterator[Word]:
-    """Yield the words of a text with their places and stems."""
+    """Yield the words of a text with their positions and stems."""
     for match in _WORD.finditer(text):
         yield Word(match[0], match.start(), match.end(), _stem_of_written(match[0]))
 
 
 def stems_of(text: str) -> dict[str, None]:
-    """Return the distinct stems of a text in order, without numbers and meaningless words."""
+    """Return the distinct stems in a text as the keys of a dict, in order, without numbers and stop words."""
     # A dict keeps the order and holds each stem once.
     return dict.fromkeys(filter(_has_meaning, map(_stem_of_written, _WORD.findall(text))))
 

@@ -1,1 +1,1 @@
-"""The wire formats of model APIs: bodies of requests, and the events of an answer."""
+"""The wire formats of model APIs. They write the bodies of requests and read the events of answers."""

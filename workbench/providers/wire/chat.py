@@ -62,9 +62,9 @@ _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
 
 class ChatReader:
-    """Reads one answer; only its first choice counts.
+    """Reads one answer of the API, of which only the first choice is used.
 
-    With `thoughts_apart`, thoughts in the text become reasoning."""
+    With `thoughts_apart`, the model's thoughts at the beginning of the text become reasoning."""
 
     def __init__(
         self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
@@ -212,9 +212,9 @@ class ChatReader:
                     yield ReasoningDelta(self._round, text)
 
     def _add_part(self, part: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
-        """Add a fragment of a part that holds thoughts.
+        """Add a fragment of the content part with the model's thoughts (`thinking`).
 
-        The thoughts are sent back as one part before the text."""
+        All thoughts of the answer are sent back as one part before the text."""
         self._errors.check_parts(self._parts)
         if not self._parts:
             self._parts.append({**part, "thinking": []})
@@ -255,9 +255,10 @@ class ChatReader:
             self._signed.setdefault(call.id, {})["type"] = kind
 
     def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
-        """Return the call that a fragment continues: found by index, or else by id, or else the latest call.
+        """Return the call that a fragment continues; `None` if the fragment begins a new call.
 
-        With `follows`, a fragment without index and id begins a new call."""
+        The call is found by its index, or else by its id. A fragment without index and id continues the latest call,
+        unless `follows` says that it follows other fragments in the same chunk."""
         if isinstance(index, int):
             return self._by_index.get(index)
         calls = reversed(self._calls.calls)
@@ -268,7 +269,7 @@ class ChatReader:
         return next(calls, None)
 
     def _add_thought(self, thought: dict[str, Any]) -> None:
-        """Add a fragment of a thinking block. A signature ends the block."""
+        """Add a fragment to the latest thinking block, or begin a new block if the latest block has its signature."""
         blocks = self._more.setdefault("thinking_blocks", [])
         last = blocks[-1] if blocks else {}
         if thought.get("type") != "thinking" or last.get("type") != "thinking" or last.get("signature"):
@@ -339,7 +340,7 @@ def _number_in(statistics: object, name: str) -> float | None:
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:
     """Return whether a fragment with the index or the id of `call` begins a new call.
 
-    `may_repeat` means that `call` began in an earlier chunk. The fragment may then be a repetition."""
+    `may_repeat` means that `call` began in an earlier chunk, so the fragment may only repeat it."""
     # Some servers give every call the index 0. A new call then has a different id or name, or it has the same name and
     # begins when the arguments of `call` are complete. Other servers repeat a whole call at the end, with the same
     # arguments and the same id.
@@ -394,7 +395,7 @@ class ChatWire:
         return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
     def expect_llama_cpp(self) -> None:
-        """Add a request for progress on the prompt to all later requests, because the server is llama.cpp."""
+        """Ask for progress reports on the prompt in all later requests, because the server is llama.cpp."""
         self._more = {"return_progress": True}
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
@@ -429,9 +430,9 @@ def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[st
 
 
 def _media_parts(message: Message, tool: str) -> Iterator[dict[str, Any]]:
-    """Yield the parts of a user message that shows the images and sounds in a tool result.
+    """Yield the parts of a user message with the images and sounds of a tool result.
 
-    A tool message itself can hold only text."""
+    The API does not accept them in the tool message itself."""
     for part in text_and_media(message.content, message.media):
         if isinstance(part, Media):
             text = f"{part.placeholder} in the result of the call {message.call_id} of {tool}:"

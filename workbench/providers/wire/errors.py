@@ -1,4 +1,4 @@
-"""Errors that endpoints report in many formats, and errors for broken streams."""
+"""Reads the errors that endpoints report in many formats, and makes the errors for broken streams."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_rea
 
 
 def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
-    """Shorten foreign text to one line of `longest` characters, and remove secrets from it."""
+    """Return a text from an endpoint as one line of at most `longest` characters, without secrets."""
     # Secrets are removed before the cut, so no part of a secret remains.
     clean = secrets.redact(text)[: 10 * longest]
     clean = " ".join("".join(map(_printable, clean)).split())
@@ -66,9 +66,9 @@ def _printable(sign: str) -> str:
 
 
 def error_text(document: object) -> str | None:
-    """Return the endpoint's own message in an error document; `None` if the document has none.
+    """Return the endpoint's message in an error response; `None` if there is none.
 
-    `document` is parsed JSON or the text of a body."""
+    `document` is the body as parsed JSON or as text."""
     if isinstance(document, str):
         return _words_of_text(document)
     if isinstance(document, list):
@@ -89,14 +89,14 @@ def error_text(document: object) -> str | None:
 
 
 def reports_error(document: object) -> bool:
-    """Return whether a JSON document reports an error, and is not an answer or a part of an answer."""
+    """Return whether a JSON document is an error report instead of an answer or a part of an answer."""
     if isinstance(document, dict):
         return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
     return isinstance(document, list) and bool(document) and reports_error(document[0])
 
 
 def is_retryable_error(document: object) -> bool:
-    """Return whether the same request may succeed later, as after an overload, a rate limit or a server error."""
+    """Return whether a request with this error may succeed later, as after an overload or a rate limit."""
     names = _names(document)
     if not _NOT_RETRYABLE.isdisjoint(names):
         return False
@@ -145,7 +145,7 @@ def _words_of_text(text: str) -> str | None:
 
 
 def _place(loc: object) -> str:
-    """Convert the place of a mistake, as FastAPI reports it, to text.
+    """Return the path to a mistake in a request, which FastAPI reports as a list, as text.
 
     For example, `["body", "tools", 0]` becomes `body.tools.0`."""
     if isinstance(loc, list):
@@ -195,12 +195,12 @@ class AnswerErrors:
         return None
 
     def check_parts(self, parts: Sized) -> None:
-        """Raise AnswerTooLargeError if another part would exceed the number of parts that an answer may have."""
+        """Raise AnswerTooLargeError if `parts` already has as many parts as an answer may have."""
         if len(parts) >= MAX_ANSWER_PARTS:
             raise AnswerTooLargeError(MAX_ANSWER_PARTS.reached())
 
     def storable_state(self, state: JsonValue) -> JsonValue:
-        """Return the provider state of an answer unchanged.
+        """Return the provider state of an answer unchanged, after checking it.
 
         Raises ModelError if JSON cannot express it."""
         if state is None:
@@ -234,9 +234,9 @@ class AnswerErrors:
         return ModelError(f"the stream held no answer of {self.model} ({self._remedy})", retryable=True)
 
     def incomplete_stream(self, missing: str) -> ModelError:
-        """Return the error for a stream that ended before its answer.
+        """Return the error for a stream that ended before the answer was complete.
 
-        `missing` names the fields or events that would have ended the answer."""
+        `missing` names the fields or events that did not arrive, as in "neither finish_reason nor [DONE]"."""
         return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
     def ended_early(self, reason: str) -> ModelError:

@@ -74,9 +74,9 @@ _PAUSED = {"pause_turn", "compaction"}
 
 @dataclass(slots=True)
 class _Block:
-    """One block of an answer: text, a call, or a block that is sent back unchanged.
+    """One content block of an answer: text, a call, or another block, which is sent back unchanged.
 
-    `fields` are the fields with which the block began, and those that its deltas added."""
+    `fields` are the fields of the block's first event, with the changes by later events."""
 
     kind: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -148,10 +148,10 @@ def _grown(before: object, more: object) -> object:
 
 
 class MessagesReader:
-    """Reads one answer.
+    """Reads one answer of the API.
 
-    With `thoughts_apart`, thoughts in its text become reasoning. `continues` means that the answer continues a paused
-    answer."""
+    With `thoughts_apart`, the model's thoughts at the beginning of the text become reasoning. `continues` means that
+    the answer continues a paused answer."""
 
     def __init__(
         self,
@@ -239,9 +239,9 @@ class MessagesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations, paused=paused)
 
     def _state(self, parts: list[Part], *, whole: bool) -> JsonValue:
-        """Return the provider state of an answer.
+        """Return the data of an answer that must be sent back with it; `None` if text and calls suffice.
 
-        With `whole`, the state lists all parts even if none of them is special."""
+        With `whole`, all parts are included in any case."""
         state: dict[str, Any] = {"wire": WIRE, "parts": parts}
         # The next request must name the container, because code that waits for a call's result continues there.
         if self._container:
@@ -268,9 +268,9 @@ class MessagesReader:
             yield started
 
     def _end_of_provider(self, block: _Block) -> Iterator[ModelEvent]:
-        """Yield the events that end a block of a tool which the provider runs.
+        """Yield the last events of a call that the provider runs, or the events of the call's result.
 
-        The block is a call, a result, or of another kind."""
+        Nothing is yielded for blocks of other kinds."""
         if block.is_emitted or block.call is not None or block.kind in (*_NOT_CALLS, "text", "thinking"):
             return
         block.is_emitted = True
@@ -455,9 +455,9 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _container(messages: tuple[Message, ...], param: object) -> dict[str, Any]:
-    """Return the request field that names the container of an earlier answer.
+    """Return the request field `container` with the container of the latest answer that names one.
 
-    The latest answer that names a container counts."""
+    The result is empty if there is none, if it has expired, or if the user's `param` names another."""
     for message in reversed(messages):
         container = state_of(message, WIRE).get("container")
         if isinstance(container, dict):
@@ -484,8 +484,7 @@ def _is_past(time: object) -> bool:
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
     """Convert the conversation to the form that the API requires, with alternating roles and accepted ids.
 
-    Consecutive messages of one role become one message, in which results of calls precede the user's text. The messages
-    of a paused answer stay unchanged."""
+    Consecutive messages of one role are joined to one message. The parts of a paused answer stay separate messages."""
     call_ids: list[str] = []
     for message in messages:
         call_ids += _call_ids(message)

@@ -1,4 +1,4 @@
-"""Calls that the provider executes itself, such as web searches, as events of the run."""
+"""Converts calls that the provider executes itself, such as web searches, to events of the run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ from workbench.trajectory.events import (
 
 
 def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
-    """Yield the ids of calls that the provider ran in earlier answers.
-
-    The ids are read from the blocks that are sent back."""
+    """Yield the ids of the calls that the provider ran in earlier answers, as their provider states contain them."""
     for message in messages:
         state = as_dict(message.provider_state)
         if state.get("wire") == wire:
@@ -47,7 +45,7 @@ class ProviderCall:
 class ProviderCalls:
     """Turns the calls that a provider runs in one answer into events of the run.
 
-    `known` are the ids of such calls in earlier answers; their results may still arrive."""
+    `known` are the ids of the provider's calls in earlier answers, because their results may arrive in this answer."""
 
     def __init__(self, round_number: int, calls: CallAssembly, offer: ToolOffer, known: Iterable[str] = ()) -> None:
         self._round = round_number
@@ -101,9 +99,9 @@ _ENCRYPTED_PREFIX = "encrypted_"
 
 
 def result_text(content: JsonValue) -> str:
-    """Return the result of a provider's tool as a shortened text.
+    """Return the result of a provider's tool as a shortened text for people.
 
-    The whole result is sent back in its block."""
+    The whole result is sent back to the provider separately."""
     texts = _texts_in(content)
     text = content if isinstance(content, str) else texts
     if text is None:
@@ -146,7 +144,7 @@ _ABOUT_ITEMS = ("type", "id", "status", "name", "created_by", "server_label")
 
 
 def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
-    """Return the name and the input of a call in an item of the Responses API."""
+    """Return the tool's name and the input of a call, given as an item of the Responses API."""
     kind = str(item.get("type"))
     name = item.get("name")
     if not isinstance(name, str) or not name:
@@ -165,9 +163,9 @@ def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
 
 
 def item_result(item: Mapping[str, Any]) -> tuple[JsonValue, bool] | None:
-    """Return the result of a call in an item of the Responses API, and whether it is an error.
+    """Return the result of a call, given as an item of the Responses API, and whether it is an error.
 
-    Returns `None` for an item without a result. The API sends results only if the request asks for them."""
+    Returns `None` for an item without a result, because the API sends results only if the request asks for them."""
     if item.get("error"):
         return item["error"], True
     is_error = item.get("status") in ("failed", "incomplete")

@@ -1,4 +1,4 @@
-"""Repairs of answers that deviate from the endpoint's API. An answer is repaired only if it has just one reading.
+"""Repairs answers that deviate from the endpoint's API, but only if their meaning is certain.
 
 Arguments that are one JSON object are never changed."""
 
@@ -66,9 +66,10 @@ def repair(pieces: Sequence[str]) -> RepairedArguments | None:
 
 
 def unwrap(text: str) -> RepairedArguments | None:
-    """Return the object inside a code fence, a JSON text, a byte order mark or a template's mark.
+    """Return the JSON object inside other layers, such as a code fence or a JSON string; `None` if there is no object.
 
-    The kind of deviation is that of the outermost layer."""
+    Other layers are a byte order mark and the marks of a chat template. The outermost layer determines the kind of
+    deviation."""
     kind = ""
     for _ in range(_MAX_LAYERS):
         bare = text.strip()
@@ -161,7 +162,9 @@ TextEvent = TextDelta | ReasoningDelta | TextWasReasoning
 
 
 class AnswerText:
-    """The text of one answer while it arrives. With `apart`, thoughts at its beginning become reasoning."""
+    """The text of one answer while it arrives.
+
+    With `apart`, the model's thoughts at the beginning of the text become reasoning."""
 
     # A chat template may write the opening mark of thoughts into the prompt. The answer then has only the closing mark,
     # and the thoughts before it were already emitted as the answer: `TextWasReasoning` corrects that.
@@ -183,12 +186,12 @@ class AnswerText:
         return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
 
     def add(self, piece: str) -> Iterator[TextEvent]:
-        """Add a piece of the text, and yield the events that are certain by now."""
+        """Add a piece of the text, and yield events for the text that is certainly answer or reasoning."""
         self._held += piece
         yield from self._steps(over=False)
 
     def flush(self) -> Iterator[TextEvent]:
-        """End the text, or a block of it, and yield the events of the held-back pieces."""
+        """End the text, or a block of the text, and yield the events for the rest that was held back."""
         yield from self._steps(over=True)
 
     def _steps(self, *, over: bool) -> Iterator[TextEvent]:
@@ -234,9 +237,9 @@ class AnswerText:
             yield ReasoningDelta(self._round, thoughts)
 
     def _unmarked(self, over: bool) -> Iterator[TextEvent]:
-        """Read a text without an opening mark at its beginning.
+        """Read a text that does not begin with an opening mark of thoughts.
 
-        It holds thoughts if a closing mark follows."""
+        If a closing mark arrives, the text before it was thoughts."""
         at, end = _first_of(_ALL_ENDS, self._held)
         if not end:
             at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
@@ -282,7 +285,7 @@ def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
 
 
 def _certain(text: str, marks: tuple[str, ...]) -> int:
-    """Return the length of a text without an ending that may be the beginning of a mark."""
+    """Return how many characters of a text precede an ending that may be the beginning of a mark."""
     longest = max(map(len, marks)) - 1
     for at in range(max(len(text) - longest, 0), len(text)):
         if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
@@ -291,9 +294,7 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
-    """Return whether a mark between two texts really ends thoughts.
-
-    An answer may also just mention the mark."""
+    """Return whether the mark `end` between two texts ends thoughts, or is only mentioned in the answer."""
     # A closing mark counts at the end of a line or directly between two words, outside quotes and code, and only
     # without an opening mark before it.
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:

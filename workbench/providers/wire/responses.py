@@ -85,7 +85,7 @@ _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "re
 class _Item:
     """One output item of an answer.
 
-    `document` is the item as it is sent back. For a call, the arguments are left out."""
+    `document` is the item in the form in which it is sent back. For a call, the arguments are left out of it."""
 
     kind: str
     call: OpenCall | None = None
@@ -101,7 +101,7 @@ class _Item:
     done: bool = False
 
     def part(self, *, named: bool) -> Part | None:
-        """Return the item as a part of the provider state. Unless `named`, the part lacks the item's id."""
+        """Return the item as a part of the provider state, with the item's id only if `named` is set."""
         document = self.document
         if not named:
             document = without_fields(document, "id")
@@ -131,9 +131,10 @@ def _is_special(part: dict[str, Any]) -> bool:
 
 
 class ResponsesReader:
-    """Reads one answer, whose items are identified by `output_index`.
+    """Reads one answer of the API.
 
-    `stored` means that the API stores the response. With `thoughts_apart`, thoughts in the text become reasoning."""
+    `stored` means that the API stores the response. With `thoughts_apart`, the model's thoughts at the beginning of the
+    text become reasoning."""
 
     def __init__(
         self,
@@ -227,9 +228,7 @@ class ResponsesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
-        """Return the item that an event is about.
-
-        A new item is created if no event announced it."""
+        """Return the item that an event is about, and create the item if it is new."""
         # Some servers omit `output_index`, and some reuse an index for an item of another kind.
         key = document.get("output_index")
         if not isinstance(key, int):
@@ -320,7 +319,8 @@ class ResponsesReader:
     def _unstreamed_items(self, output: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
         """Return the items of the final response that were not streamed, each with its index in the response.
 
-        An item counts as not streamed if fewer items of its kind were streamed. A call also counts if its id is new."""
+        An item counts as not streamed if the response has more items of its kind than were streamed. A call also counts
+        as not streamed if its id is new."""
         # Some servers send items only in the final response, and some give streamed items different ids there.
         arrived = Counter(item.kind for item in self._items)
         ids = {call.given_id for call in self._calls.calls}
@@ -401,7 +401,7 @@ _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
 class ResponsesWire:
-    """The wire format of Responses for one model; every request sends the whole conversation."""
+    """The wire format of the Responses API for one model. Every request sends the whole conversation."""
 
     api: Api = "responses"
     path = "/responses"

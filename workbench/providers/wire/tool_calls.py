@@ -1,4 +1,4 @@
-"""Tools in the format of an API, serialised once for many requests, and calls assembled from streamed fragments."""
+"""Converts tools to the format of an API, and assembles the calls of an answer from streamed fragments."""
 
 from __future__ import annotations
 
@@ -32,11 +32,9 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Map each name to a unique name that APIs accept.
+    """Map each name to a unique name that APIs accept, of at most `longest` characters.
 
-    Names that APIs already accept stay unchanged.
-
-    The same names in the same order give the same result."""
+    Names that APIs already accept stay unchanged. Equal names in equal order always give the same result."""
     wanted = list(dict.fromkeys(names))
     # Accepted names come first: `get time` must not take the name of an existing tool `get_time`.
     given = {name: name for name in wanted if accepted_name(name, longest) == name}
@@ -58,7 +56,7 @@ def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str
 
 
 def accepted_name(name: str, longest: int | None = None) -> str:
-    """Replace every character that APIs do not accept by `_`, and cut the name to `longest`."""
+    """Replace every character that APIs do not accept by `_`, and cut the name to `longest` characters."""
     if _ACCEPTED.fullmatch(name) and (longest is None or len(name) <= longest):
         return name
     return _REFUSED.sub("_", name)[:longest] or "unnamed"
@@ -67,20 +65,20 @@ def accepted_name(name: str, longest: int | None = None) -> str:
 class ToolNames:
     """The names of the offered tools, in the suite and for the API.
 
-    The names `as_they_are` belong to the provider's own tools and stay unchanged."""
+    The names in `as_they_are` are the names of tools that the provider runs, and stay unchanged."""
 
     def __init__(self, names: Iterable[str], as_they_are: Iterable[str] = ()) -> None:
         self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS) | {name: name for name in as_they_are}
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted_name(self, name: str) -> str:
-        """Return the API's name of a tool.
+        """Return the name of a tool for the API.
 
-        The tool may be one that was offered only earlier, or one that the model invented."""
+        The tool may also be a tool of earlier requests, or a tool that the model invented."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def suite_name(self, accepted: str) -> str:
-        """Return the suite's name for a name in the API. A name that the model invented stays unchanged."""
+        """Return the suite's name of a tool, given its API name. A name that the model invented stays unchanged."""
         return self._ours.get(accepted, accepted)
 
     def offers(self, accepted: str) -> bool:
@@ -162,7 +160,7 @@ def _kind_of(form: Mapping[str, Any]) -> str | None:
 
 
 class ToolOfferCache:
-    """The latest sets of tools for one model, cached so that each set is serialised once."""
+    """Caches the latest sets of tools for one model, so that each set is converted to JSON only once."""
 
     def __init__(self, shape: ToolShape, api: Api) -> None:
         self._shape = shape
@@ -170,7 +168,7 @@ class ToolOfferCache:
         self._latest: list[ToolOffer] = []
 
     def of(self, tools: tuple[ToolDefinition, ...]) -> ToolOffer:
-        """Return the serialised form of these tools.
+        """Return these tools in the format of the API.
 
         Raises ModelError if a schema holds a value that JSON cannot express."""
         for offer in self._latest:
@@ -202,7 +200,7 @@ def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
     """Return a call's arguments in the form in which they are sent back to the model.
 
-    Invalid arguments become a text inside an object."""
+    Arguments that are not a JSON object are sent as a text inside an object."""
     if call.problem is None:
         return dict(call.arguments)
     # Servers parse the arguments that they receive, and fail on text that is not JSON.
@@ -210,7 +208,7 @@ def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return the text of a call's arguments that is sent back to the model."""
+    """Return the JSON text of a call's arguments in the form in which it is sent back to the model."""
     # The model gets back its own text, even text in a code fence, but without repetitions that the endpoint caused.
     if call.problem is None and call.raw and unwrap(call.raw) is not None:
         return call.raw
@@ -240,8 +238,8 @@ def sent_params(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the parameters that are sent, and a sentence for each parameter that is left out.
 
-    `lacking` maps parameters that this API lacks to their replacements; the text is empty if there is no replacement.
-    `renamed` maps parameters to their names in this API. All others are sent as written."""
+    `lacking` maps each parameter that this API lacks to its replacement, which is empty if there is none. `renamed`
+    maps parameters to their names in this API. All other parameters are sent unchanged."""
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
@@ -261,7 +259,7 @@ def sent_params(
 def params_for(request: ModelRequest, params: Mapping[str, Any], about_tools: Collection[str]) -> dict[str, Any]:
     """Return the parameters of a request.
 
-    In a request without tools, `about_tools` are left out, because APIs refuse them."""
+    In a request without tools, the parameters in `about_tools` are left out, because APIs refuse them."""
     return {name: value for name, value in params.items() if request.tools or name not in about_tools}
 
 
@@ -286,17 +284,15 @@ def joined_surrogates(text: str) -> str:
 
 
 class TextPieces:
-    """Joins surrogates in streamed text.
-
-    A surrogate at the end of a piece is held back for the next piece."""
+    """Joins the surrogate pairs of characters that a stream splits between two pieces of text."""
 
     def __init__(self) -> None:
         self._pending = ""
 
     def next(self, piece: str) -> str:
-        """Add a piece, and return the text that can be passed on.
+        """Add a piece, and return the text that is complete.
 
-        A lone surrogate at the end of the piece waits for the next piece."""
+        The first half of a pair at the end of the piece is kept for the next call."""
         ends_within = "\ud800" <= piece[-1] <= "\udbff"
         if not self._pending and not ends_within:
             return piece
@@ -314,8 +310,8 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 class OpenCall:
     """A tool call whose fragments are still arriving.
 
-    `given_id` and `name` come from the API. `complete_arguments` holds arguments that arrived as an object, not as
-    text. `repeats` means that each fragment so far began with the previous one."""
+    `given_id` and `name` come from the API. `complete_arguments` are arguments that arrived as an object, not as text.
+    `repeats` means that each fragment so far began with the whole previous fragment."""
 
     id: str
     given_id: str | None = None
@@ -332,7 +328,7 @@ class OpenCall:
         return self.complete_arguments is not None or (bool(self.pieces) and self._object() is not None)
 
     def is_repeated_by(self, given_id: str | None, arguments: object) -> bool:
-        """Return whether a fragment with this id and these arguments only repeats this complete call."""
+        """Return whether a fragment with this id and these arguments only repeats this call, which is complete."""
         if given_id is None or given_id != self.given_id:
             return False
         if isinstance(arguments, str):
@@ -343,7 +339,7 @@ class OpenCall:
         return arguments is not None and same_json(arguments, own)
 
     def add(self, piece: str) -> str:
-        """Add a fragment of the arguments' text. Returns the part of it that is new."""
+        """Add a fragment of the arguments' text, and return its new part, which does not repeat earlier text."""
         # Some endpoints send the whole text so far in every fragment. No JSON object begins with `{` twice, so a second
         # fragment that begins with the first one must be such a repetition.
         before = self.pieces[-1] if self.pieces else ""
@@ -378,7 +374,8 @@ class OpenCall:
 class CallAssembly:
     """The calls of one answer, assembled from their fragments.
 
-    Ids are unique within the run. A call has the API's own id, or a new one if the API gives none or repeats one."""
+    Ids are unique within the run. A call keeps the API's id, but gets a new id if the API gives no id or repeats
+    one."""
 
     def __init__(self, request: ModelRequest, names: ToolNames) -> None:
         self.calls: list[OpenCall] = []
@@ -406,7 +403,7 @@ class CallAssembly:
         self._taken.update(ids)
 
     def free_id(self, given_id: object) -> str:
-        """Return the id of a new call: the API's own id if no other call has it."""
+        """Return the id for a new call: the API's id if no other call of the run has it, or else a new id."""
         self._number += 1
         given = given_id if isinstance(given_id, str) else ""
         own = f"call-{self._number}"
@@ -421,9 +418,10 @@ class CallAssembly:
         return call_id
 
     def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
-        """Add a piece of the tool's name.
+        """Add a piece of the tool's name, and yield the call's first event when the name is complete.
 
-        The call starts as soon as its name is that of an offered tool, or else with its first arguments."""
+        The name is complete when a tool of this name is offered. For any other name, the call starts with its first
+        arguments."""
         # Some endpoints repeat the name in every fragment.
         if isinstance(piece, str) and piece and not call.started and piece != call.name:
             call.name += piece
@@ -431,7 +429,7 @@ class CallAssembly:
                 yield from self.start(call)
 
     def start(self, call: OpenCall) -> Iterator[CallEvent]:
-        """Start a call whose name is complete."""
+        """Yield the first events of a call whose name is complete, unless the call has started."""
         if not call.started:
             call.started = True
             yield CallStarted(self._round, call.id, self._names.suite_name(call.name))
@@ -439,7 +437,7 @@ class CallAssembly:
                 yield CallArgumentsDelta(call.id, call.text_without_repeats)
 
     def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
-        """Add a fragment of the arguments' JSON text, or arguments that arrive as an object."""
+        """Add a fragment of the arguments' text, or all arguments as an object, and yield the call's new events."""
         if arguments is None or arguments == "" or call.finished:
             return
         if call.name and not call.started:
@@ -458,7 +456,8 @@ class CallAssembly:
     def finish(self, call: OpenCall, arguments: object = None) -> Iterator[CallEvent]:
         """Finish a call, and yield its last events.
 
-        `arguments` are the whole arguments, which some APIs send at the end; they take precedence over fragments."""
+        `arguments` are the whole arguments, which some APIs send again at the end. They take precedence over the
+        fragments."""
         if call.finished:
             return
         yield from self.start(call)
@@ -497,10 +496,10 @@ def _repair(call: OpenCall, given: object) -> RepairedArguments | None:
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> RepairedArguments | None:
-    """Repair invalid fragments with the help of the whole arguments at the end of a call.
+    """Return the repair of invalid fragments that gives the same arguments as the end of the call.
 
-    The whole arguments need no repair, but the deviation is still reported. Returns `None` if no repair gives the same
-    arguments."""
+    The arguments at the end need no repair, but the deviation of the fragments must be reported. Returns `None` if
+    there is no such repair."""
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None
     found = repair(call.pieces)
@@ -510,7 +509,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Parse the arguments of a call. Also returns the problem if they are not a JSON object."""
+    """Return the arguments of a call as an object, and `None` or, if they are not a JSON object, the problem."""
     # Many endpoints send an empty text or `null` for a call without arguments.
     value = given
     if isinstance(given, str):
@@ -530,9 +529,9 @@ def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
 
 
 def read_input(text: str) -> Mapping[str, JsonValue]:
-    """Parse the input of a call that the provider runs.
+    """Return the input of a call that the provider runs as an object.
 
-    A text that is not a JSON object is wrapped in an object."""
+    A text that is not a JSON object becomes a value in a new object."""
     arguments, problem = read_arguments(text)
     if problem is None:
         return arguments

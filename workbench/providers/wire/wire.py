@@ -1,4 +1,4 @@
-"""The interface of wire formats: bodies of requests and readers of answers, independent of connections."""
+"""The interface of wire formats, which write the bodies of requests and read answers, without any connection."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AnswerReader(Protocol):
 class Wire(Protocol):
     """One wire format, set up for one model.
 
-    `path` is appended to the base URL. `notices` and `seed` are those of the `Model`."""
+    `path` is appended to the base URL. `notices` and `seed` have the same meaning as in `Model`."""
 
     api: Api
     path: str
@@ -60,7 +60,7 @@ class Wire(Protocol):
     def body(self, request: ModelRequest) -> bytes:
         """Return the body of a request as JSON.
 
-        Requests with the same tools share the serialised tools."""
+        The JSON of the tools is cached, because most requests have the same tools."""
         ...
 
     def reader(self, request: ModelRequest) -> AnswerReader:
@@ -68,11 +68,11 @@ class Wire(Protocol):
         ...
 
     def expect_llama_cpp(self) -> None:
-        """Add a request for progress on the prompt to all later requests, because the server is llama.cpp."""
+        """Ask for progress reports on the prompt in all later requests, because the server is llama.cpp."""
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the suite's name of the tool that an error of the endpoint is about; `None` if unknown."""
+        """Return the suite's name of the tool that an endpoint's error message is about; `None` if it names no tool."""
         ...
 
 
@@ -81,14 +81,14 @@ _MAX_NUMBER = MAX_TOKENS // 3
 
 
 def as_dict(value: object) -> dict[str, Any]:
-    """Return a value of an answer if it is an object, else an empty object.
+    """Return a value from an answer if it is an object; otherwise an empty object.
 
-    Endpoints may send other values where their API has objects."""
+    Endpoints may send other values where their API defines objects."""
     return value if isinstance(value, dict) else {}
 
 
 def dicts_in(value: object) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list in an answer; nothing if the value is not a list."""
+    """Yield the objects in a list from an answer; nothing if the value is not a list."""
     if isinstance(value, list):
         for item in value:
             if isinstance(item, dict):
@@ -96,7 +96,7 @@ def dicts_in(value: object) -> Iterator[dict[str, Any]]:
 
 
 class UsageCount:
-    """Counts the tokens of one answer. If the endpoint repeats a field, the last value counts."""
+    """Collects the token counts of one answer. If the endpoint repeats a count, the last value is used."""
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
@@ -108,20 +108,20 @@ class UsageCount:
                 self._fields[name] = value
 
     def chat(self) -> Usage | None:
-        """Return the usage, read from the keys of Chat Completions."""
+        """Return the token usage, read from the fields of Chat Completions; `None` if none was reported."""
         # DeepSeek has a key of its own for cached tokens.
         cached = self._number("prompt_tokens_details", "cached_tokens") or self._number("prompt_cache_hit_tokens")
         reasoning = self._number("completion_tokens_details", "reasoning_tokens")
         return self._usage(self._number("prompt_tokens"), self._number("completion_tokens"), cached, reasoning)
 
     def responses(self) -> Usage | None:
-        """Return the usage, read from the keys of Responses."""
+        """Return the token usage, read from the fields of Responses; `None` if none was reported."""
         cached = self._number("input_tokens_details", "cached_tokens")
         reasoning = self._number("output_tokens_details", "reasoning_tokens")
         return self._usage(self._number("input_tokens"), self._number("output_tokens"), cached, reasoning)
 
     def messages(self) -> Usage | None:
-        """Return the usage, read from the keys of Messages."""
+        """Return the token usage, read from the fields of Messages; `None` if none was reported."""
         # The API's number of input tokens excludes tokens written to and read from the cache. `Usage` includes both.
         cached = self._number("cache_read_input_tokens")
         total = self._number("input_tokens") + self._number("cache_creation_input_tokens") + cached
@@ -153,7 +153,7 @@ Part = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of an answer that is sent back unchanged."""
+    """A part of an answer, other than text and calls, that is sent back unchanged."""
 
     document: dict[str, Any]
 
@@ -162,7 +162,7 @@ class Block:
 class TextPart:
     """A part of an answer's text.
 
-    `phase` is the name that the Responses API has for the kind of the text."""
+    `phase` is the value of this field in the Responses API."""
 
     text: str
     phase: str | None = None
@@ -170,7 +170,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class CallPart:
-    """A call of the message, with the provider's further fields."""
+    """A tool call in an answer. `more` are further fields that the provider sent with it."""
 
     call: ToolCall
     more: dict[str, Any]
@@ -178,13 +178,13 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class PausePart:
-    """The place where the provider paused the answer; the parts after it form another message."""
+    """The position where the provider paused the answer. The parts after it form another message."""
 
 
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
-    """Return the provider state of an answer with these parts.
+    """Return the data of an answer with these parts that must be sent back with it.
 
-    It is `None` if the parts are at most one text followed by calls."""
+    It is `None` for a plain answer: at most one text, followed by calls."""
     is_special = any(not {"block", "more", "phase", "written"}.isdisjoint(part) for part in parts)
     if is_special or any("text" in part for part in parts[1:]):
         return {"wire": wire, "parts": [*parts]}
@@ -192,7 +192,7 @@ def provider_state(wire: str, parts: list[Part]) -> JsonValue:
 
 
 def state_of(message: Message, wire: str) -> dict[str, Any]:
-    """Return the provider state in a message if `wire` stored it; otherwise an empty object."""
+    """Return the provider state in a message if it was stored by the format `wire`; otherwise an empty object."""
     state = as_dict(message.provider_state)
     return state if state.get("wire") == wire else {}
 
@@ -200,7 +200,7 @@ def state_of(message: Message, wire: str) -> dict[str, Any]:
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
     """Return a part for a text; `None` for an empty text.
 
-    `written` are the pieces of the text including thoughts, which are not part of the answer."""
+    `pieces` are the pieces of the answer's text, `written` the same with the model's thoughts."""
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
@@ -210,19 +210,19 @@ def text_part(pieces: list[str], written: list[str]) -> Part | None:
 
 
 def call_part(call_id: str, more: dict[str, Any]) -> Part:
-    """Return a part for a call; `more` are its fields besides id, name and arguments."""
+    """Return a part for a call. `more` are its fields besides id, name and arguments."""
     if more:
         return {"call": call_id, "more": more}
     return {"call": call_id}
 
 
 def without_fields(document: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return a copy of an object in an answer, without the named fields and without `null` fields."""
+    """Return a copy of an object from an answer, without the named fields and without fields that are `null`."""
     return {name: value for name, value in document.items() if name not in names and value is not None}
 
 
 def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | CallPart | PausePart]:
-    """Yield the parts of an assistant's message in their original order, with the calls of the message."""
+    """Yield the parts of an assistant's message: blocks, texts, calls and pauses, in the order of the answer."""
     parts = state_of(message, wire).get("parts")
     calls = {call.id: call for call in message.tool_calls}
     # The user may have edited the message since. Its state then no longer gives the order, and the blocks come first.
@@ -251,8 +251,8 @@ def data_url(media: Media) -> str:
 
 
 def joined_states(first: JsonValue, second: JsonValue) -> JsonValue:
-    """Join the provider states of an answer that arrived in two parts.
+    """Join the provider states of an answer that the provider paused.
 
-    Each state lists all parts of its half."""
+    `first` and `second` are the states before and after the pause, each with all parts."""
     before, after = as_dict(first), as_dict(second)
     return {**before, **after, "parts": [*before.get("parts", ()), {"pause": True}, *after.get("parts", ())]}
