@@ -1,23 +1,20 @@
-"""Makes commands start fast, by measures that apply before slow modules are imported.
+"""Measures that make commands start fast. They apply before slow modules are imported.
 
-The table has the share of a command's processor time that each measure saves, medians of interleaved runs; for
-patterns, the share of the instructions that valgrind counts:
+The table has the share of a command's processor time that each measure saves. Figures are medians of interleaved runs.
+The figure for patterns is the share of the instructions that valgrind counts.
 
-| measure | `run` | `validate` | `history` |
-|---|---|---|---|
-| data classes of `workbench.dataclasses` | 22 % | 18 % | 22 % |
-| models that are built when they are first used (`defer_build`) | 4 % | 6 % | 20 % |
-| plain schemas without jsonschema (`checks.schemas`) | 14 % | 22 % | 0 % |
-| pydantic without plugins (`import_pydantic`, which also gives it quicker data classes) | 8 % | 8 % | 1 % |
-| rare garbage collection (`collect_rarely`) | 7 % | 1 % | 4 % |
-| modules of commands without the imports of their execution (`options_module`; 85 % of `--help`) | 0 % | 0 % | 0 % |
-| patterns that are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 4 % |
+| measure | `run` | `validate` | `history` | |---|---|---|---| | data classes of `workbench.dataclasses` | 22 % | 18 % |
+22 % | | models that are built when they are first used (`defer_build`) | 4 % | 6 % | 20 % | | plain schemas without
+jsonschema (`checks.schemas`) | 14 % | 22 % | 0 % | | pydantic without plugins (`import_pydantic`, which also gives it
+quicker data classes) | 8 % | 8 % | 1 % | | rare garbage collection (`collect_rarely`) | 7 % | 1 % | 4 % | | modules of
+commands without the imports of their execution (`options_module`; 85 % of `--help`) | 0 % | 0 % | 0 % | | patterns that
+are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 4 % |
 
-Ending without a last collection of garbage (`workbench.__main__`) saves a further fifth of `validate`, and the one
-schema of all checks (`checks.check`) a tenth.
+Ending the process without a last garbage collection (`workbench.__main__`) saves a further fifth of `validate`. A
+single schema for all checks (`checks.check`) saves a tenth.
 
-The data classes have a file of their own, because they import `dataclasses` and `inspect`, which take a tenth of
-`--version`."""
+The data classes have a separate file, because it imports `dataclasses` and `inspect`. These imports would take a tenth
+of the time of `--version`."""
 
 from __future__ import annotations
 
@@ -68,7 +65,7 @@ def collect_rarely() -> None:
 
 
 class QuickDataclasses:
-    """A context in which imported packages get quicker data classes by the decorator `dataclass`."""
+    """A context in which imported packages use `dataclass` in place of the standard library's slower decorator."""
 
     def __init__(self, dataclass: Callable[..., object]) -> None:
         self._dataclass = dataclass
@@ -87,9 +84,7 @@ class QuickDataclasses:
 
 
 def import_pydantic(dataclass: Callable[..., object]) -> None:
-    """Import pydantic without its search for plugins, and with quicker data classes.
-
-    `dataclass` is the decorator for its data classes."""
+    """Import pydantic without its search for plugins, and with `dataclass` as a quicker decorator for data classes."""
     import sys
     import typing
     from types import ModuleType
@@ -115,17 +110,17 @@ def import_pydantic(dataclass: Callable[..., object]) -> None:
 
 
 class _UncheckedDict(dict):  # type: ignore[type-arg]
-    """A stand-in for `TypedDict` that does not read the annotations of its subclasses."""
+    """A substitute for `TypedDict` that is faster, because it does not read the annotations of its subclasses."""
 
     def __init_subclass__(cls, **options: object) -> None: ...
 
 
 _options_of = ""
-"""The module that is being loaded for its command's options; "" without one."""
+"""The name of the module that is being loaded for its command's options, or "" if none is."""
 
 
 def options_module(name: str) -> ModuleType:
-    """Load the module of a command for its options alone, without the imports guarded by `executes`."""
+    """Load the module of a command only to read its options, without the imports that `executes` guards."""
     # These imports take most of the time of `--help`. The module does not stay in `sys.modules`: a later import must
     # load all of it.
     global _options_of
@@ -149,16 +144,16 @@ def options_module(name: str) -> ModuleType:
 
 
 def executes(name: str) -> bool:
-    """Return whether a command's module is imported for execution, and not only for its options."""
+    """Return whether a command's module is being imported to execute the command, and not only to read its options."""
     return name != _options_of
 
 
 if TYPE_CHECKING:
 
     def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-        """Return a pattern like `re.compile`, but compile it on the first use of a method.
+        """Return a pattern like `re.compile`, but compile it when one of its methods is first called.
 
-        An invalid pattern raises its error only then."""
+        An invalid pattern raises its error at that call."""
         ...
 
 else:

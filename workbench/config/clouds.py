@@ -207,8 +207,8 @@ def place_of(
 ) -> CloudPlace:
     """Find the address and the credentials of a model at a cloud.
 
-    `written_url` is the address in the model's settings, or empty. `written_key` is the variable of its key.
-    `has_command` means that a command prints the key."""
+    `written_url` is the address in the model's settings, or empty. `written_key` is the variable that holds its key.
+    `has_command` is true if a command prints the key."""
     given = {name: value.strip() for name, value in environment.items() if name in _VARIABLES and value.strip()}
     key = written_key
     if has_command:
@@ -233,10 +233,10 @@ def place_of(
 def place_refusal(
     place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], own: Mapping[str, str]
 ) -> str:
-    """Return why a model must not be used at its resolved address; empty if it may be used.
+    """Return why a model must not be used, because a `.env` would send the user's own credentials elsewhere.
 
-    This applies to models that need no trust. `own` holds the variables of the process. `environment` adds the
-    variables of a `.env` beside the suite."""
+    Return "" if it may be used. Call this only for models that need no approval. `own` holds the variables of the
+    process, and `environment` also those of the `.env` beside the suite."""
     # A `.env` may name a resource for the keys in the same file, but not for the user's own keys.
     if place.written_url or settings.resource:
         return ""
@@ -467,7 +467,9 @@ def _label_of(variable: str, text: str) -> str:
 
 
 def _must_be_own(cloud: Cloud, url: str, names: str) -> None:
-    """Raise _LocationError for an address outside the cloud, unless the user has named credentials for it."""
+    """Raise _LocationError if an address is not the cloud's own.
+
+    Call this if the user named no credentials for the address."""
     if not is_own_address(cloud, url):
         raise _LocationError(
             f"is at an address that is not {CLOUD_TITLES[cloud]}'s own, and credentials are sent there only on request:"

@@ -1,4 +1,4 @@
-"""Find the folders of the user, the settings and the history of a project, and the bundled data."""
+"""The places of files: the user's folders, the settings and the history of a project, and the bundled data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HISTORY_NAME = "history.sqlite3"
 
 @dataclass(frozen=True)
 class Folders:
-    """The user's folders for this program; each is created on first use."""
+    """The folders in which the program keeps files of the user. Each folder is created on first use."""
 
     state: Path
     """The program's state, such as trust, drafts, listings of tools and the audit log."""
@@ -42,12 +42,12 @@ class Folders:
 
     @property
     def logins(self) -> Path:
-        """Tokens of servers, one private file for each login."""
+        """Access tokens for MCP servers, in one private file for each login."""
         return self.state / "logins"
 
     @property
     def drafts(self) -> Path:
-        """Unsaved changes of suites, one journal for each suite."""
+        """Unsaved changes of suites, in one journal for each suite."""
         return self.state / "drafts"
 
     @property
@@ -57,22 +57,22 @@ class Folders:
 
     @property
     def breakpoints(self) -> Path:
-        """Breakpoints, one file for each project."""
+        """Breakpoints, in one file for each project."""
         return self.state / "breakpoints"
 
     @property
     def audit_log(self) -> Path:
-        """The audit log, a JSON line for each record of an execution of a tool."""
+        """The audit log, with a JSON line for each execution of a tool."""
         return self.state / "executions.jsonl"
 
     @property
     def judgements(self) -> Path:
-        """The answers of judges, one JSON line each."""
+        """The cached answers of judges, as JSON lines."""
         return self.state / "judgements.jsonl"
 
     @property
     def user_messages(self) -> Path:
-        """The answers of models that play users, one JSON line each."""
+        """The cached answers of models that simulate users, as JSON lines."""
         return self.state / "user_messages.jsonl"
 
     @property
@@ -82,7 +82,7 @@ class Folders:
 
     @property
     def history(self) -> Path:
-        """The history of projects without their own history."""
+        """The history for projects that have no history of their own."""
         return self.data / HISTORY_NAME
 
     @property
@@ -114,9 +114,9 @@ _PROJECT_ROOTS = (".git", "pyvenv.cfg")
 
 
 def project_file(folder: Path, home: Path | None) -> Path | None:
-    """Return the nearest `workbench.toml` in a folder or above it; `None` without one.
+    """Return the nearest `workbench.toml` in a folder or above it, or `None` if there is none.
 
-    The search ends at a repository's root, a virtual environment, the user's home and the root of the file system."""
+    The search ends at a repository's root, a virtual environment, the user's home or the root of the file system."""
 
     here = folder.resolve()
     for parent in (here, *here.parents):
@@ -130,9 +130,7 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
 
 
 def path_in(project: Path, path: Path) -> str:
-    """Return a path relative to the project folder, or the absolute path of a file outside it.
-
-    Both have forward slashes."""
+    """Return a path with forward slashes, relative to the project folder, or absolute for a file outside it."""
     resolved = path.resolve()
     if resolved.is_relative_to(project):
         return resolved.relative_to(project).as_posix()
@@ -142,8 +140,7 @@ def path_in(project: Path, path: Path) -> str:
 def project_folder(folder: Path, home: Path | None) -> Path:
     """Return the root folder of the project that contains `folder`.
 
-    The root is the nearest folder with a `workbench.toml` or another sign of a project. Without one, `folder` is its
-    own project."""
+    The root is the nearest folder with a `workbench.toml`, a `.git` or the like. If there is none, return `folder`."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent in (home, parent.parent):
@@ -160,7 +157,7 @@ PROJECT_HISTORY = ".workbench"
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
     """Return the path of the history for the suites in a folder.
 
-    This is the history in their project if there is one, else the user's own."""
+    It is the history in their project if there is one, otherwise the history in the user's folders."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     if beside.is_dir():
         return beside / HISTORY_NAME
@@ -181,7 +178,7 @@ def folder_of(path: Path) -> Path:
 def history_option(file: Path) -> str:
     """Return the option ` --history FILE` for commands in the current folder, quoted for a shell.
 
-    The option is empty if commands there find the history without it."""
+    Return "" if commands there find this history without the option."""
     # In a current folder that no longer exists, a command needs the option.
     try:
         found = history_file(user_folders(), Path(), home_folder(os.environ)).resolve() == file.resolve()
@@ -193,14 +190,12 @@ def history_option(file: Path) -> str:
 
 
 def is_beside_project(file: Path) -> bool:
-    """Return whether a history lies in a project folder.
-
-    Such a history may have come with the project from elsewhere."""
+    """Return whether a history lies in a project folder, so that it may have come with the project from elsewhere."""
     return file.absolute().parent.name == PROJECT_HISTORY
 
 
 def has_usual_history_name(file: Path) -> bool:
-    """Return whether a history has the program's usual name and place.
+    """Return whether a file has the usual name and place of a history.
 
     Such a file belongs to the program even if it is damaged."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
@@ -213,7 +208,8 @@ _RELATIVE_PREFIX = "./"
 def stored_folder(file: Path, folder: Path) -> str:
     """Convert a project folder to the form in which a history stores it.
 
-    The path is relative for the history's own project and for folders below it. It is absolute for all others."""
+    The form is a relative path for the project that contains the history, and for folders in it. It is an absolute path
+    for all others."""
     # If a project is moved together with its history, its suites are still found.
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
@@ -222,9 +218,9 @@ def stored_folder(file: Path, folder: Path) -> str:
 
 
 def folder_of_stored(file: Path, stored: str) -> str:
-    """Convert the stored form of a project folder, which `stored_folder` made, back to the folder.
+    """Convert the form that `stored_folder` returned back to the project folder.
 
-    A relative path that leads out of the history's own project is returned unchanged."""
+    A relative path that leads out of the project that contains the history is returned unchanged."""
     beside = _project_beside(file)
     if beside is None or not stored.startswith(_RELATIVE_PREFIX) or ".." in PurePosixPath(stored).parts:
         return stored

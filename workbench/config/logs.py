@@ -1,4 +1,4 @@
-"""Send the program's log to a file, because a line on the terminal would overwrite the app's screen."""
+"""The program's log, in a file, because a log line on the terminal would overwrite the app's screen."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LOG_NAME = "workbench.log"
 def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, only_workbench: bool = False) -> Path:
     """Send the process's redacted warnings and errors to a file in `folder`, and return the file's path.
 
-    With `only_workbench`, the file receives only Workbench's own log. This is for programs that use Workbench as a
-    library. The first line creates the file. A line that cannot be written is dropped silently."""
+    With `only_workbench`, for programs that use Workbench as a library, the file receives only Workbench's own log. The
+    first line creates the file. A line that cannot be written is dropped silently."""
     path = folder / LOG_NAME
     logger = logging.getLogger()
     if only_workbench:

@@ -1,4 +1,4 @@
-"""Resolve the name of a model to its specification: the address, the key and the settings of its requests."""
+"""Lookup of a model by name. The result is its specification: the address, the key and the settings of requests."""
 
 from __future__ import annotations
 
@@ -59,12 +59,10 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The command line's options for models.
+    """The command line's options for models. They do not apply to models that a suite names.
 
-    They do not apply to models that a suite names.
-
-    `judge` is the model for judged checks that name no model. `user_model` plays users for which the case names no
-    model. `users` names recordings (`replay:DIR`), whose users replace the users of the cases."""
+    `judge` is the model for judged checks that name no model. `user_model` simulates the users of cases that name no
+    model for them. `users` (`replay:DIR`) names recordings. The user messages in them replace simulated users."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
@@ -75,7 +73,7 @@ class ModelOptions:
     users: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ConfigError with all problems of the options."""
+        """Check the options. Raise ConfigError with all their problems."""
         problems = [
             *_wrong("--base-url", checked_address, self.base_url),
             *_wrong("--api-key-env", checked_key_variable, self.api_key_env),
@@ -109,12 +107,14 @@ def _no_variables(_folder: Path) -> Mapping[str, str]:
 
 
 class ModelBook:
-    """The models of the project's and the user's `workbench.toml`, and models described by their names.
+    """A lookup of models by name, for any thread.
 
-    Such a name is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. Each file is read again if it has
-    changed. `home` is the user's home, above which no `workbench.toml` counts. `environment` returns the variables for
-    the suites in a folder; they complete the settings of models at clouds. `own_variables` holds the variables of the
-    process alone, by default `os.environ`. Any thread may use the book."""
+    It knows the models in the project's and the user's `workbench.toml`, and names that describe a model, such as
+    `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A changed file is read again.
+
+    `home` is the user's home. A `workbench.toml` in a folder above it is ignored. `environment` returns the variables
+    for the suites in a folder, which complete the settings of models at clouds. `own_variables` has only the variables
+    of the process, by default `os.environ`."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class ModelBook:
     def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
         """Return the specification of a model for the suites in a folder.
 
-        `by_suite` says that a suite and not the command line names the model; `judges` says that the model is a judge.
+        `by_suite` is true if a suite, and not the command line, names the model. `judges` is true if it is a judge.
 
         Raises UnknownModelError for an unknown name. Raises ConfigError if a `workbench.toml` cannot be used, or if the
         address or the credentials of a model at a cloud are unknown."""
@@ -169,10 +169,10 @@ class ModelBook:
         return spec
 
     def with_place(self, spec: ModelSpec, folder: Path) -> ModelSpec:
-        """Return a specification with the address and credentials of its model at a cloud.
+        """Return the specification of a model at a cloud with its address and credentials filled in.
 
-        `folder` holds the suites that use the model. Any other model is returned unchanged. If the address cannot be
-        found, the `place` of the result has a `problem`."""
+        The specification of a model elsewhere is returned unchanged. `folder` holds the suites that use the model. If
+        the address cannot be found, the `place` of the result has a `problem`."""
         cloud = spec.cloud_name
         if cloud is None or spec.cloud is None or spec.place is not None:
             return spec
@@ -204,10 +204,10 @@ class ModelBook:
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
     def judge(self, folder: Path) -> JudgeChoice | None:
-        """Return the default judge for the suites in a folder; `None` if there is none.
+        """Return the default judge for the suites in a folder, or `None` if there is none.
 
-        The command line's judge takes precedence, then the project's, then the user's. Raises ConfigError as `named`
-        does."""
+        The command line's judge takes precedence over the project's, and that over the user's. Raises ConfigError as
+        `named` does."""
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
         project, users = self._settings(folder)
@@ -249,9 +249,9 @@ class ModelBook:
         return named
 
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
-        """Return the settings in the project's `workbench.toml`, and those in the user's.
+        """Return the settings of the project and the settings of the user, from their `workbench.toml`.
 
-        The first are `None` if the project has no such file, or if its file is also the user's."""
+        The project's settings are `None` if it has no such file, or if its file is also the user's."""
         project = project_file(folder, self._home)
         users = FileSettings({})
         if self._user_file.is_file():
@@ -275,7 +275,9 @@ class ModelBook:
 
 
 def spec_from_text(name: str, origin: Origin) -> ModelSpec | None:
-    """Return the specification of a model from a text, `None` if the text does not begin with a provider and `:`.
+    """Return the specification of a model from a name that describes it.
+
+    Return `None` if the name does not begin with a provider and `:`.
 
     Examples are `anthropic:claude-sonnet-5-5` and `openai:llama@http://localhost:1234/v1`. Raises ConfigError if the
     text after the provider is invalid."""
@@ -334,9 +336,9 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
 
 
 def _cloud_at(spec: ModelSpec, base_url: str) -> CloudSettings | None:
-    """Return a model's cloud settings for another address.
+    """Return a model's cloud settings for use at another address, or `None` for a model of no cloud.
 
-    The profile is kept only if the address belongs to the cloud."""
+    The AWS profile is dropped if the address does not belong to the cloud."""
     if spec.cloud is None or spec.cloud_name is None:
         return None
     profile = spec.cloud.profile if is_own_address(spec.cloud_name, base_url) else None

@@ -1,4 +1,4 @@
-"""Lists of models in one text, such as `openai:gpt-6-luna,gpt-6.1-sol,offline`: their grammar and their full names."""
+"""Lists of models in one text, such as `openai:gpt-6-luna,gpt-6.1-sol,offline`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COMMA = late_pattern(r"(?<!\\),")
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names in a list of models, as they are written.
+    """Split a list of models at commas. Names are not completed.
 
     Raises ValueError for an empty name."""
     names = [name.strip().replace("\\,", ",") for name in _COMMA.split(text)]
@@ -22,7 +22,7 @@ def names_in(text: str) -> list[str]:
 
 
 def are_full(names: Sequence[str]) -> bool:
-    """Return whether every name in a list is full, so that none inherits a provider from the name before it."""
+    """Return whether no name in a list takes its provider from the name before it."""
     return full_names(names, lambda _: False) == list(names)
 
 

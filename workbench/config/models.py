@@ -1,4 +1,4 @@
-"""Specifications of models, which state how a model is reached, and the known endpoints."""
+"""Specifications of models, such as address, key and price, and the known endpoints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ DEFAULT_READ_TIMEOUT_S = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices in US dollars per million tokens. `cached_input` is the price of cached input, if it differs."""
+    """Prices in US dollars per million tokens. `cached_input` is the price of cached input if it differs."""
 
     input: float
     output: float
@@ -72,18 +72,19 @@ class Price:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The specification of a model: how it is reached, its price and its limits.
+    """The specification of a model: how to reach it, its price and its limits.
 
-    `name` is the user's name for it, `model` its name at the endpoint. `api_key_env` is the environment variable of its
-    key, `None` if it needs no key. `params` go into every request under the API's own names. `read_timeout_s` is the
-    time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with
-    the older API version, as some gateways require. `headers` and `query` go into every request; here they still have
-    variables in place of values. `images` and `audio` state whether the model accepts such content in messages; if
-    `images` is unset, `accepts_images` decides. `key_command` is the command that prints the key. `file` is the
-    `workbench.toml` with the model, if any.
+    `name` is the user's name for the model, and `model` its name at the endpoint. `api_key_env` is the environment
+    variable that holds its key, or `None` if it needs no key. `key_command` is a command that prints the key. `params`,
+    `headers` and `query` go into every request. Variables in headers and query are not yet replaced by their values.
+    `legacy_auth` sends an Anthropic key as `x-api-key` with the older API version, as some gateways require.
 
-    A model at a cloud has `cloud` settings. Its `base_url` and `api_key_env` are as written until `ModelBook` has found
-    its `place`; from then on they are those of the place."""
+    `read_timeout_s` is how long the endpoint may send nothing, in seconds. `images` and `audio` say whether the model
+    accepts such content. If `images` is `None`, `accepts_images` decides. `file` is the `workbench.toml` with the
+    model, if any.
+
+    A model at a cloud has `cloud` settings. Its `base_url` and `api_key_env` come from the settings until `ModelBook`
+    has found its `place`, and then from the place."""
 
     name: str
     provider: Provider
@@ -118,14 +119,12 @@ class ModelSpec:
 
     @property
     def cloud_name(self) -> Cloud | None:
-        """The cloud of the model; `None` for a model elsewhere."""
+        """The cloud of the model, or `None` for a model elsewhere."""
         return next((cloud for cloud in CLOUDS if cloud == self.provider), None)
 
     @property
     def accepts_images(self) -> bool:
-        """Whether images are sent to the model.
-
-        By default, they are sent to the vendors' own addresses and to clouds."""
+        """Whether images are sent to the model. By default, only vendors' own addresses and clouds get images."""
         if self.images is not None:
             return self.images
         if (cloud := self.cloud_name) is not None:
@@ -135,21 +134,21 @@ class ModelSpec:
 
     @property
     def problem(self) -> str | None:
-        """The reason why a model at a cloud cannot be used; `None` if it can."""
+        """The reason why a model at a cloud cannot be used, or `None` if it can."""
         if self.place is not None and self.place.problem:
             return f"the model {self.name} {self.place.problem}"
         return None
 
     @property
     def credentials(self) -> str:
-        """The source of a cloud model's credentials; empty if a variable holds the key, and for models of no cloud."""
+        """The source of a cloud model's credentials, or "" if a variable holds the key or the model is at no cloud."""
         if self.place is None:
             return ""
         return self.place.source.text
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
-        """The environment variables whose values are secret: those in requests, and the keys of a cloud."""
+        """The environment variables whose values are secret: variables in requests, and keys for a cloud."""
         if self.place is None:
             return self.variables
         return (*self.variables, *self.place.source.secret_variables)
@@ -178,7 +177,7 @@ class ModelSpec:
 
     @property
     def has_key_header(self) -> bool:
-        """Whether the model's own headers include the header that usually carries the key."""
+        """Whether the settings of the model include the header that usually carries the key."""
         return self.key_header in map(str.lower, self.headers)
 
     @property
@@ -191,7 +190,7 @@ class ModelSpec:
 
     @property
     def endpoint(self) -> str:
-        """The identity of the endpoint: its address, with the query and the headers as they are written.
+        """A text that identifies the endpoint: its address, and the query and headers before variables are replaced.
 
         Headers are included because a gateway may choose the model by a header."""
         identity = self.base_url
@@ -203,9 +202,9 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """The model for judged checks that name none.
+    """The model for judged checks that name no model.
 
-    `by_suite` means that the project's `workbench.toml` chose it."""
+    `by_suite` is true if the project's `workbench.toml` chose it."""
 
     name: str
     by_suite: bool = False
@@ -213,14 +212,14 @@ class JudgeChoice:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """The content of a `workbench.toml`: its models by name, in the file's order, and the name of the default judge."""
+    """The content of a `workbench.toml`: the models by name, in the order of the file, and the default judge."""
 
     models: Mapping[str, ModelSpec]
     judge: str | None = None
 
 
 class ConfigError(Exception):
-    """Settings cannot be used; each of `problems` names the file and the place in it, and gives advice."""
+    """Settings that cannot be used. Each of `problems` names the file and the place in it, and gives advice."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -234,13 +233,13 @@ class UnknownModelError(ConfigError):
 
 
 def usual_key_variable(base_url: str) -> str | None:
-    """Return the usual variable of the key for a vendor's address, `None` for any other address."""
+    """Return the variable that usually holds the key for a vendor's address, or `None` for any other address."""
     # A vendor's key must not be sent to another address.
     return _KEYS_AT.get(base_url)
 
 
 def key_header(provider: str, *, legacy_auth: bool) -> str:
-    """Return the name of the header that carries the key of a provider's model."""
+    """Return the name of the header that carries the key for a provider's models."""
     # Earlier versions of Anthropic's API, and other implementations still, expect the key as `x-api-key`.
     if provider == "anthropic" and legacy_auth:
         return "x-api-key"
@@ -253,7 +252,7 @@ _ENDPOINT_PATH = late_pattern(r"/chat/completions$|/v1/messages$|(?<=/v1)/(respo
 def checked_base_url(text: str) -> str:
     """Return the address of an endpoint without a final slash.
 
-    Raises ValueError for an invalid address; the message never quotes a password."""
+    Raises ValueError for an invalid address. The message never quotes a password."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -279,14 +278,13 @@ def checked_base_url(text: str) -> str:
 _VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _LIKE_A_KEY = late_pattern(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
 _MAX_LOWER_CASE_NAME_CHARS = 20
-"""The longest name of a variable with small letters; longer names are usually in capitals, and keys are not."""
+"""The longest name of a variable with small letters. Longer names are usually in capitals, and keys are not."""
 
 
 def checked_key_variable(text: str) -> str:
-    """Return the name of an environment variable.
+    """Return `text` unchanged if it can be the name of an environment variable.
 
-    Raises ValueError for a text that cannot be such a name, or that looks like a key. The message does not quote the
-    text."""
+    Raises ValueError otherwise, and for a text that looks like a key. The message does not quote the text."""
     long_and_lower = len(text) > _MAX_LOWER_CASE_NAME_CHARS and text != text.upper()
     if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(
@@ -297,7 +295,7 @@ def checked_key_variable(text: str) -> str:
 
 
 def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return the params of requests.
+    """Return the additional parameters of requests unchanged if they are valid.
 
     Raises ValueError for keys that the program sets, and for infinite numbers and NaN, which JSON lacks."""
     taken = [name for name in SET_BY_PROGRAM if name in params]
@@ -311,16 +309,16 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def checked_judge(name: str) -> str:
-    """Return the name of a judge.
+    """Return the name of a judge unchanged.
 
-    Raises ValueError for a built-in model, which is not a language model."""
+    Raises ValueError for a built-in model, because it is not a language model."""
     return _language_model(name, "judge")
 
 
 def checked_user_model(name: str) -> str:
-    """Return the name of a model that plays users.
+    """Return the name of a model that simulates users unchanged.
 
-    Raises ValueError for a built-in model, which is not a language model."""
+    Raises ValueError for a built-in model, because it is not a language model."""
     return _language_model(name, "play a user")
 
 
@@ -337,7 +335,7 @@ DEFAULT_CONCURRENCY = 8
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL is an address of this machine, which is reached without a proxy."""
+    """Return whether a URL is an address of this machine. Such an address is reached without a proxy."""
     host = urlsplit(url).hostname or ""
     try:
         address = ipaddress.ip_address(host)
@@ -348,9 +346,9 @@ def is_loopback(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A known endpoint: its address and the usual variable of its key.
+    """A known endpoint: its address, and the variable that usually holds its key.
 
-    `name` is its name on the command line, `title` its usual name."""
+    `name` is its name on the command line, and `title` its name for people."""
 
     name: str
     title: str
@@ -369,9 +367,9 @@ class Preset:
         return urlsplit(self.base_url).netloc
 
     def model_name(self, model: str) -> str | None:
-        """Return the full name of a model at this endpoint.
+        """Return a name that describes a model at this endpoint, such as `openai:gpt-6-luna`.
 
-        Returns `None` if the model needs an entry in a `workbench.toml`."""
+        Returns `None` if such a name is not enough, so that the model needs an entry in a `workbench.toml`."""
         # A full name has no place for the key's variable, so it suffices only if the usual variable is right.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None

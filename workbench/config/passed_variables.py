@@ -1,8 +1,8 @@
 """Variables of the shell that every command of a trusted suite gets.
 
-These are proxies, the files of certificates that proxies need, and settings of package managers: without them, `npx`
-and `uvx` reach no registry on many machines. Variables with a user, a password or a token are withheld: a suite gets
-them only if it names them."""
+These are proxies, the certificate files that proxies need, and settings of package managers. Without them, `npx` and
+`uvx` cannot reach a registry on many machines. A suite gets variables with a user, a password or a token only if it
+names them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def passed_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def withheld_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sorted names of proxies and settings that programs do not receive, because they hold credentials."""
+    """Return the sorted names of the proxies and settings that are not passed because they hold credentials."""
     names = []
     for name, value in environment.items():
         if value and _is_of_kind(name) and has_credentials(name, value):
@@ -63,7 +63,7 @@ def _is_of_kind(name: str) -> bool:
 
 
 def has_credentials(name: str, value: str) -> bool:
-    """Return whether a proxy or a setting of a package manager has a user, a password or a token."""
+    """Return whether the value of a proxy or of a package manager's setting has a user, a password or a token."""
     if (names_a_secret(name) or _USER.fullmatch(name)) and value.lower() not in _SWITCHES:
         return True
     # A proxy may be written without its scheme: `user:password@host:8080`.
@@ -79,7 +79,7 @@ def has_credentials(name: str, value: str) -> bool:
 
 
 def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Secrets) -> None:
-    """Register the secret parts of passed variables, so that they are redacted."""
+    """Add the secret parts of passed variables to `secrets`, so that they are redacted."""
     for name in names:
         for text in secret_parts(name, environment.get(name, "")):
             secrets.add_text(name, text)

@@ -26,8 +26,8 @@ SERVED_VARIABLE = "WORKBENCH_SERVED"
 class Environment:
     """The environment variables that suites and models refer to. Secret values are added to `secrets`.
 
-    A folder's variables are read again if one of their files has changed. `home` is the user's home, above which no
-    `workbench.toml` counts. Any thread may use the object."""
+    The variables of a folder are read again if one of their files has changed. `home` is the user's home. A
+    `workbench.toml` in a folder above it is ignored. Any thread may use the object."""
 
     def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
         self.own = own
@@ -44,8 +44,8 @@ class Environment:
     def of(self, folder: Path) -> Mapping[str, str]:
         """Return the variables for the suites in a folder.
 
-        They come from the process, the folder's `.env`, and the `.env` next to the `workbench.toml`; the earlier source
-        takes precedence. Raises ConfigError if a `.env` cannot be read."""
+        They come from the process, then the folder's `.env`, then the `.env` next to the `workbench.toml`. An earlier
+        source takes precedence. Raises ConfigError if a `.env` cannot be read."""
         folders = [folder.resolve()]
         settings = project_file(folder, self.home)
         if settings is not None and settings.parent not in folders:

@@ -1,4 +1,4 @@
-"""Make a process read-only: until its end it writes no file, starts no program and sends nothing."""
+"""Read-only processes, which can write no file, start no program and send nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReadOnlyError(PermissionError):
-    """A read-only process tried to write, start or send something."""
+    """An attempt of a read-only process to write, start or send something."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{READ_ONLY_REASON} ({what})")
@@ -45,7 +45,7 @@ def is_read_only() -> bool:
 
 
 def refuse_if_read_only(what: str) -> None:
-    """Raise ReadOnlyError if this process is read-only; `what` describes the refused action."""
+    """Raise ReadOnlyError if this process is read-only. `what` describes the refused action."""
     if _is_read_only:
         raise ReadOnlyError(what)
 

@@ -36,7 +36,7 @@ VARIABLE_ADVICE = "put it into an environment variable or .env, and write $NAME 
 
 
 def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the headers of a model as they are written.
+    """Return the headers of a model unchanged if they are valid.
 
     Raises ValueError for an invalid name or value, for a header that the program sets, and for a literal that looks
     like a secret. The message quotes no value."""
@@ -61,7 +61,7 @@ def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the query of a model as it is written.
+    """Return the query of a model unchanged if it is valid.
 
     Raises ValueError as `checked_headers` does."""
     for name, value in query.items():
@@ -74,7 +74,7 @@ def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def checked_command(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command that prints a key.
+    """Return the words of a command that prints a key unchanged if they are valid.
 
     Raises ValueError for a command that cannot be started, and for a word that looks like a secret."""
     if not words or not words[0].strip():
@@ -112,7 +112,7 @@ def holds_key(text: str) -> bool:
 
 
 def _named(name: str) -> str:
-    """Return the name of a header for a message, or a placeholder if the name may be a misplaced key."""
+    """Return the name of a header for a message, or a placeholder if a key may have been written in its place."""
     if _is_key(name):
         return "a name"
     return repr(name)

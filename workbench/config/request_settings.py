@@ -1,4 +1,4 @@
-"""The headers and the query of a model's requests: how they are written, joined and shown."""
+"""Parsing, joining and showing of the headers and the query of a model's requests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from workbench.config.variables import environment_names
 
 
 def split_address(address: str) -> tuple[str, dict[str, str]]:
-    """Split an address from its query, whose values are decoded.
+    """Return an address without its query, and the query with decoded values.
 
-    Raises ValueError if a name occurs twice. A `$` in the address is an ordinary character."""
+    Raises ValueError if a name occurs twice. A `$` in the address does not begin a variable."""
     before, mark, written = address.partition("?")
     if not mark or "#" in address:
         return address, {}
@@ -45,7 +45,7 @@ def variables_of(settings: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def settings_text(settings: Mapping[str, str]) -> str:
-    """Return headers or a query as words of a shell: `x-team=search x-key='$KEY'`."""
+    """Return headers or a query as shell words, such as `x-team=search x-key='$KEY'`."""
     return " ".join(f"{shlex.quote(name)}={shlex.quote(value)}" for name, value in settings.items())
 
 

@@ -1,4 +1,6 @@
-"""Find secrets by their form alone: tokens of well-known services, private keys, and passwords in addresses."""
+"""Detection of secrets by their form: tokens of well-known services, private keys, and passwords in addresses.
+
+Such secrets are found even if the program does not know their values."""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ _MIXED = rf"(?={_BASE64}{{0,64}}[A-Z0-9])"
 
 
 class _Form(NamedTuple):
-    """The form of one service's tokens: one of the `prefixes`, followed by `body`. `name` replaces the token.
+    """The form of a service's tokens: one of the `prefixes`, then `body`, a pattern. `name` replaces a found token.
 
-    `alphabet` is a pattern of one character of the body."""
+    `alphabet` is a pattern for one character of the body."""
 
     name: str
     prefixes: tuple[str, ...]
@@ -58,7 +60,7 @@ _PREFIXES = tuple(chain.from_iterable(form.prefixes for form in _FORMS))
 
 
 def _head_before(sign: str) -> re.Pattern[str]:
-    """Return a pattern for a sign after the beginning of a prefix up to that sign."""
+    """Return a pattern that finds `sign` where it follows the part of a token's prefix before that sign."""
     # A pattern that begins with a single character, and then looks at the character before it, is the fastest test.
     heads = dict.fromkeys(prefix.partition(sign)[0] for prefix in _PREFIXES if sign in prefix)
     before = "".join(head[-1] for head in heads)
@@ -108,9 +110,9 @@ _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 class FormPlace(NamedTuple):
-    """A secret of a known form in a text: its position and its replacement.
+    """The position and the replacement of a secret of a known form in a text.
 
-    `what` is the secret itself without JSON's escapes, or `user:password` for an address."""
+    `what` is the secret without JSON escapes. For an address, it is `user:password`."""
 
     first: int
     end: int
@@ -136,9 +138,9 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
 
 
 def open_form_from(text: str) -> int:
-    """Return the position of the first possible secret that further text could complete or lengthen.
+    """Return the position of the first secret that the end of the text may cut off.
 
-    Without such a secret, return the length of the text."""
+    Return the length of the text if there is none."""
     found = len(text)
     word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
@@ -181,7 +183,7 @@ def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
 
 @cache
 def _open_token() -> re.Pattern[str]:
-    """Return a pattern for a token that is cut off at the end of a text, even within its prefix."""
+    """Return a pattern for a token at the end of a text that may be incomplete, even in its prefix."""
     # For the prefix `ab`, the pattern is `(?:a(?:b[…]*)?)?`: any beginning of the prefix, or the whole prefix and a
     # part of the body.
     begun = []

@@ -1,4 +1,4 @@
-"""Decide which values are secret, and find and redact them in texts."""
+"""Secret values: which values are secret, and how they are found and redacted in texts."""
 
 from __future__ import annotations
 
@@ -78,19 +78,19 @@ _PLACEHOLDERS = late_pattern(
 def is_secret_if_used(name: str, value: str) -> bool:
     """Return whether a value that is used as a key, a header or a server's setting is secret.
 
-    It is not secret if it is a single character, a word for yes, no or nothing, or the path of an existing file. Two or
-    three characters under an ordinary name are not secret either."""
+    It is secret unless it is a single character, a word for yes, no or nothing, or the path of an existing file. A
+    value of two or three characters is secret only if the name suggests a secret."""
     if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _marks_secret(name)):
         return False
     return not _PLACEHOLDERS.fullmatch(value) and not _is_path(value)
 
 
 def is_secret_of_file(name: str, value: str) -> bool:
-    """Return whether an unused value in a `.env` is secret.
+    """Return whether a value in a `.env` is secret, if nothing is known about its use.
 
-    It is secret with these exceptions: values that `is_secret_if_used` excludes, numbers, addresses, single words, and
-    values under an ordinary name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single
-    word is also secret, unless the name contains it (`POSTGRES_PASSWORD=postgres`)."""
+    It is secret unless `is_secret_if_used` excludes it, it is a number, an address or a single word, or its name is
+    ordinary, such as MODEL or REGION. If the name contains "password", "token" or "secret", a single word is secret
+    too, but not a word of the name (`POSTGRES_PASSWORD=postgres`)."""
     if len(value) < MIN_DECLARED_CHARS or _PLACEHOLDERS.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -104,14 +104,14 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Return whether an unused value of the environment is secret.
+    """Return whether the name of a variable suggests a secret and its value looks like a key.
 
-    It is if its name suggests a secret and the value looks like a key."""
+    This is the rule for variables of the process of whose use nothing is known."""
     return _marks_secret(name) and looks_like_key(value)
 
 
 def names_a_secret(name: str) -> bool:
-    """Return whether a variable's name is the name of a secret, such as API_KEY; TOKEN_URL is not."""
+    """Return whether a variable's name is the name of a secret, such as API_KEY, but not TOKEN_URL."""
     words = _words(name)
     return any(map(_SECRET_WORDS.fullmatch, words)) and not _is_about(words)
 
@@ -162,10 +162,10 @@ def is_reference(value: str) -> bool:
 
 
 def forms_of(value: str) -> set[str]:
-    """Return all forms in which a secret may be written.
+    """Return all forms in which a secret may appear in a text.
 
-    The forms are the secret itself, its `repr` in Python, and its escaped text in JSON up to `JSON_LEVELS` deep. From
-    12 characters on, they include the percent-encoded secret and its base64 at every offset in the encoded bytes."""
+    The forms are the secret itself, its Python `repr`, and its text in JSON, escaped up to `JSON_LEVELS` times. For
+    secrets of at least 12 characters, they include the percent-encoded secret, and its base64 at any offset."""
     forms = {value}
     if "%" in value:
         forms.add(unquote(value))
@@ -200,9 +200,9 @@ def _in_json(text: str) -> set[str]:
 
 
 def _in_any_json(text: str) -> set[str]:
-    """Return the forms of a text inside a JSON string.
+    """Return the forms of a text inside a JSON string, including those of PHP and Go.
 
-    Languages that escape slashes (PHP) or HTML (Go) are included."""
+    PHP escapes slashes, and Go escapes the characters of HTML."""
     forms = _in_json(text)
     for plain in tuple(forms):
         forms.add(plain.replace("/", "\\/"))
@@ -211,7 +211,9 @@ def _in_any_json(text: str) -> set[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Yield the characters that bytes contribute to a base64 text, in the usual and in the URL-safe alphabet."""
+    """Yield the characters by which a base64 text that contains these bytes can be recognised.
+
+    Both the usual and the URL-safe alphabet are covered."""
     # Base64 turns three bytes into four characters, so the same bytes have three forms, one for each offset in a group.
     # Characters at the borders also depend on the neighbours and are left out.
     for before in range(3):
@@ -230,7 +232,7 @@ def _marks_secret(name: str) -> bool:
 
 
 def _is_about(words: list[str]) -> bool:
-    """Return whether a name describes a property of a secret, such as TOKEN_URL or CREDENTIAL_HELPER."""
+    """Return whether the words of a name mean a property of a secret, as in TOKEN_URL or CREDENTIAL_HELPER."""
     return _SECRET_WORDS.fullmatch(words[-1]) is None
 
 
@@ -264,10 +266,10 @@ Place = tuple[int, int, str]
 # possible beginning of an incomplete secret (`undecided_from`). Only the rest is held back, so streamed text appears
 # without delay.
 class Finder:
-    """A search for secret values and for secrets of known forms.
+    """A search for secret values, and for secrets that are recognised by their form.
 
-    `replacements` maps each value to its replacement. `own` holds secrets of known forms (`FormPlace.what`) that the
-    user wrote and that are not replaced."""
+    `replacements` maps each value to its replacement. `own` has secrets (`FormPlace.what`) that are not replaced
+    although they are recognised by their form, because the user wrote them in a suite."""
 
     def __init__(self, replacements: Mapping[str, str], own: frozenset[str] = frozenset()) -> None:
         self.replacements = replacements
@@ -283,9 +285,7 @@ class Finder:
         self._begins = re.compile(begins or _NEVER_MATCHES)
 
     def may_contain(self, text: str) -> bool:
-        """Return whether a text may hold a secret value or a secret of a known form.
-
-        The answer may be wrongly true: in a long text, a short value inside a longer word also counts."""
+        """Return whether a text may hold a secret. The answer may be wrongly true, but never wrongly false."""
         if len(text) > _LONG_TEXT:
             return any(map(text.__contains__, self._needles)) or self._has_form(text)
         return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
@@ -293,12 +293,12 @@ class Finder:
     def json_may_contain(self, text: str) -> bool:
         """Return whether a JSON text may hold a secret, in a string or as a number.
 
-        The text must leave characters outside ASCII unescaped. The test is fast for texts without secrets."""
+        Characters outside ASCII must not be escaped in the text. The test is fast if there is no secret."""
         may_be = any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
         return may_be or self._has_form(text)
 
     def replaced(self, text: str) -> str:
-        """Return a text with each value replaced; the same object if it holds none."""
+        """Return a text with each secret replaced. A text without secrets is returned as the same object."""
         if len(text) > _LONG_TEXT:
             if not self.may_contain(text):
                 return text
@@ -316,7 +316,7 @@ class Finder:
         return "".join((*shown, text[at:]))
 
     def undecided_from(self, text: str) -> int:
-        """Return the first position where an incomplete secret may begin; the text's length if there is none."""
+        """Return the position of the first secret that the end of the text may cut off, or the length of the text."""
         form = open_form_from(text)
         for begin in self._begins.finditer(text, len(text) - min(self.longest, len(text)), form):
             tail = text[begin.start() :]
@@ -326,10 +326,10 @@ class Finder:
         return form
 
     def decided_part(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
-        """Return how many characters of a text are decided, and the places of secrets among them.
+        """Return the length of the part of a text that later pieces cannot change, and the secrets in this part.
 
-        `over` means that the text is complete. Otherwise the text may continue, so its end is undecided. The part
-        before `begin` was decided earlier."""
+        Without `over`, more text may follow, and a secret may be incomplete at the end. The part before `begin` was
+        searched earlier."""
         until = len(text)
         if not over:
             until = max(self.undecided_from(text), begin)
@@ -343,9 +343,9 @@ class Finder:
     def _places(self, text: str, begin: int) -> list[Place]:
         """Return the places of secrets in a text, in order and without overlaps.
 
-        Overlapping places are joined. The joined place gets the replacement of the secret that begins first. If several
-        begin there, the longest counts. Among equally long ones, a known value counts, because its name says more than
-        that of a form."""
+        Overlapping places are joined. The joined place gets the replacement of the secret that begins first, and of the
+        longest if several begin there. If a known value and a recognised form are equally long, the value counts,
+        because its name says more."""
         values: list[Place] = []
         if self.values:
             for match in self._pattern.finditer(text, begin):
@@ -385,20 +385,20 @@ class Finder:
 
 
 class RedactedPieces:
-    """The redaction of a text that comes in pieces.
+    """The redaction of a text that arrives in pieces.
 
-    The possible beginning of a value is held back until the next pieces decide."""
+    If the end of a piece may be the beginning of a secret, that end is held back until further pieces arrive."""
 
     def __init__(self) -> None:
         self._held = ""
         self._before = ""
 
     def add(self, piece: str, finder: Finder) -> str:
-        """Add a piece, and return the redacted text that is now decided."""
+        """Add a piece. Return redacted text as far as it cannot contain the beginning of a secret."""
         return self._decided(piece, finder, over=False)
 
     def flush(self, finder: Finder) -> str:
-        """End the text, and return the redacted rest."""
+        """End the text. Return the part that was held back, redacted."""
         return self._decided("", finder, over=True)
 
     def _decided(self, piece: str, finder: Finder, *, over: bool) -> str:
@@ -423,7 +423,7 @@ def _finding_in_json(value: str) -> tuple[str, ...]:
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Return short strings for a fast test: a text with any of the values contains at least one of them."""
+    """Return short strings, of which at least one occurs in each of the values. They serve for a fast first test."""
     # Most forms of a secret contain another form of it, so the shortest forms are enough.
     needles: list[str] = []
     for value in sorted(values, key=len):
@@ -433,7 +433,7 @@ def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that finds the longest value at each position. `values` begin with the longest."""
+    """Return a pattern that finds the longest value at each position. `values` must have the longest first."""
     words, others = [], []
     for value in values:
         if _is_word(value):
@@ -487,13 +487,11 @@ class Secrets:
         self._lock = Lock()
         self._known: dict[str, str] = {}
         self.finder = Finder({})
-        """The search for the values and for secrets of known forms; adding a value makes a new object."""
+        """The search for the values and for secrets of known forms. Adding a value makes a new object."""
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a variable's name and a form of its value, for every form of every value.
-
-        The longest forms come first."""
+        """The name of the variable and the text, for each form of each secret value. The longest texts come first."""
         finder = self.finder
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
@@ -520,7 +518,7 @@ class Secrets:
         self.add_passwords(name, value)
 
     def add_text(self, name: str, text: str) -> None:
-        """Add a text that is secret by the caller's own rule."""
+        """Add a text that the caller has found to be secret."""
         self._add(name, text)
 
     def add_passwords(self, name: str, text: str) -> None:
@@ -550,9 +548,9 @@ class Secrets:
                 self.finder = Finder(dict(self._known), self.finder.own)
 
     def exempt(self, text: str) -> None:
-        """Stop redacting the tokens and passwords of known forms that a suite's text contains.
+        """Do not redact the tokens and passwords in a suite's text that are recognised only by their form.
 
-        A value that was added stays secret."""
+        Values that were added stay secret."""
         # The user wrote these values. If they were redacted in a run but not in an expectation, the two would differ.
         own = {form.what for form in forms_in(text)}
         with self._lock:
@@ -561,11 +559,11 @@ class Secrets:
 
     @property
     def replacements(self) -> Mapping[str, str]:
-        """The replacement of each form of each value. This is a new mapping after each added value."""
+        """The replacement of each form of each value. After a value is added, this is another mapping."""
         return self.finder.replacements
 
     def merge(self, replacements: Mapping[str, str]) -> None:
-        """Add the values of another process with their replacements."""
+        """Add the `replacements` of another process."""
         self._remember(replacements)
 
     def __reduce__(self) -> tuple[Callable[..., Secrets], tuple[Mapping[str, str], frozenset[str]]]:
@@ -573,7 +571,9 @@ class Secrets:
         return _like, (self.finder.replacements, self.finder.own)
 
     def redact(self, text: str) -> str:
-        """Return a text with `$NAME` in place of every secret value; the same object if it holds none."""
+        """Return a text with `$NAME` in place of every secret.
+
+        A text without secrets is returned as the same object."""
         return self.finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
@@ -646,7 +646,7 @@ class _ValueRedaction:
         return value.model_copy(update=changed)
 
     def _json(self, value: Any) -> Any:
-        """Redact a list or an object; walk it only if its JSON text may hold a secret."""
+        """Redact a list or an object. Its items are searched only if its JSON text may hold a secret."""
         known = self._known.get(id(value))
         if known is None:
             redacted = value
@@ -676,7 +676,7 @@ class _ValueRedaction:
 
 
 def _may_hold(value: Any, finder: Finder) -> bool:
-    """Return whether a value may hold a secret; true for a value that JSON cannot express."""
+    """Return whether a value may hold a secret. A value that JSON cannot express always may."""
     if type(value) is str:
         return finder.may_contain(value)
     try:
@@ -708,7 +708,7 @@ def _are_same(items: Any, others: Any) -> bool:
 
 @cache
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
-    """Return the names of a record's fields that may hold foreign texts; `None` for any other type.
+    """Return the names of the fields of a record type that may hold secrets, or `None` for any other type.
 
     Fields of data classes that are marked `opaque` are not searched, because a change would destroy their content."""
     if is_dataclass(kind):
@@ -728,9 +728,9 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
 
 
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
-    """Return whether values of a type need no search for secrets.
+    """Return whether values with a type hint need no search: literals, numbers and `None`.
 
-    Literals, numbers and `None` hold no secrets. With `ours`, the texts come from this program and hold none either."""
+    With `ours`, strings need no search either, because only this program writes them."""
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)
@@ -744,4 +744,4 @@ def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
 
 
 NO_SECRETS = Secrets()
-"""Secrets without values, which find only secrets of known forms; never add a value."""
+"""Secrets without values, which find only secrets that are recognised by their form. Never add a value."""

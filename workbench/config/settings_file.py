@@ -1,4 +1,4 @@
-"""Read the models and the judge of a `workbench.toml`, or report all of its problems."""
+"""Reading of a `workbench.toml`: its models and its judge, or all of its problems."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class _Model(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _with_new_names(cls, written: object) -> object:
-        """Rename settings with names of earlier versions; a setting with the new name takes precedence."""
+        """Rename settings that have the names of earlier versions. A setting with the new name takes precedence."""
         if not isinstance(written, dict):
             return written
         renamed = dict(written)
@@ -189,9 +189,7 @@ SETTINGS = tuple(_Model.model_fields)
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a model of a `workbench.toml`.
-
-    Raises ValueError for a name that no model can have."""
+    """Return the name of a model of a `workbench.toml` unchanged if it is valid. Raises ValueError otherwise."""
     # A colon ends the name of a provider, as in `openai:gpt-6-luna`.
     if not name or ":" in name or name == "offline" or " " in name or not name.isprintable():
         raise ValueError("cannot be the name of a model: use a name without ':' and spaces, other than 'offline'")
@@ -221,8 +219,8 @@ def read_settings(file: Path, origin: Origin) -> FileSettings:
 def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
     """Return the settings in the content of a `workbench.toml`.
 
-    `origin` says whose file it is, which decides whether its models need trust. Raises ConfigError with all problems.
-    """
+    `origin` says whether the file is the project's, whose models need approval, or the user's. Raises ConfigError with
+    all problems."""
     try:
         text = content.decode("utf-8-sig")
         settings = _Settings.model_validate(tomllib.loads(text))
@@ -372,9 +370,9 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Return the number of the line that holds a setting, or else of the line that begins its table.
+    """Return the line of a setting, otherwise the line at which its table begins, from 1.
 
-    Lines are counted from 1. Returns `None` if neither line can be found."""
+    Returns `None` if neither line can be found."""
     lines = text.splitlines()
     if len(place) == 1:
         name = rf"""["']?{re.escape(place[0])}["']?\s*"""

@@ -1,4 +1,4 @@
-"""Find keys that were typed on a command line by mistake, and hide them in messages."""
+"""Keys that were typed on a command line by mistake, and must be hidden in messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.startup import late_pattern
 HIDDEN = "(hidden: it looks like a key)"
 
 KEY_OPTION = late_pattern(r"--?(api[-_]?key|key|token|secret|password)(=.*)?", re.DOTALL | re.IGNORECASE)
-"""An option that takes a key in other programs; Workbench does not have it."""
+"""An option that takes a key in other programs, but does not exist in Workbench."""
 
 NO_KEYS_ADVICE = (
     "a key is never given on the command line, where others can read it: put it into an environment variable or .env, "
@@ -25,7 +25,7 @@ _KNOWN_BEGINNING = late_pattern(
 _CHARACTERS = late_pattern(r"[A-Za-z0-9_+/=.~-]{16,}")
 _CHANGES = late_pattern(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[a-z0-9])|(?<=[0-9])(?=[A-Za-z])")
 _MAX_CHANGES = 4
-"""The most changes between upper case, lower case and digits in names of files and models; keys have more."""
+"""The most changes between upper case, lower case and digits in names of files and models. Keys have more."""
 
 _PIECES = late_pattern(r"[=,\s]")
 
@@ -39,7 +39,7 @@ def looks_like_key(word: str) -> bool:
 
 
 def without_keys(text: str, words: Iterable[str]) -> str:
-    """Hide the words of the command line that look like keys in a message."""
+    """Return a message in which those words of the command line that look like keys are hidden."""
     keys: set[str] = set()
     for word in words:
         keys.update(_keys_in(word))

@@ -1,4 +1,4 @@
-"""References to variables in texts of suites and settings: `$NAME` and `${NAME}`, and `$$` for a dollar sign."""
+"""References to environment variables in suites and settings: `$NAME` or `${NAME}`, with `$$` for a dollar sign."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _REFERENCE = late_pattern(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Z
 
 
 def environment_names(text: str) -> tuple[str, ...]:
-    """Return the names of the variables in a value of `env` or `headers`, in order: `$NAME` and `${NAME}`, not `$$`."""
+    """Return the names of the variables in a text, such as a value of `env`, in their order."""
     return tuple(match[1] or match[2] for match in _REFERENCE.finditer(text) if match[0] != "$$")
 
 
 def with_variables(text: str, value_of: Callable[[str], str]) -> str:
-    """Return the text with each variable (see `environment_names`) replaced by its value, and `$$` by `$`."""
+    """Return the text with each variable replaced by its value, and `$$` replaced by `$`."""
     return _REFERENCE.sub(lambda match: "$" if match[0] == "$$" else value_of(match[1] or match[2]), text)
 
 

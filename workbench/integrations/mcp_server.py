@@ -1,4 +1,4 @@
-"""Workbench as an MCP server: coding agents that edit a tool can test whether models still call it correctly.
+"""Workbench as an MCP server, with which coding agents test whether models still call an edited tool correctly.
 
 The server executes tools and asks models only as the user permitted at its start. It never changes a suite."""
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from workbench import CellDone, Issue, LoadedSuite, Report
 
 MAX_FAILURES = 20
-"""The most failures in an answer of `run`, because a coding agent reads all of it; the report has all failures."""
+"""The most failures in an answer of `run`, because a coding agent reads all of it. The report has all failures."""
 
 MAX_REPORTS = 50
-"""The most reports that are readable as resources; a further one replaces the oldest."""
+"""The most reports that are readable as resources. A further one replaces the oldest."""
 
 INSTRUCTIONS = """Checks whether language models call tools correctly, by suites of cases in TOML files.
 After a change to a tool, its description or its schema: `run`, then `failures` for what to do about what failed.
@@ -49,7 +49,7 @@ class ServerPermissions:
     models: tuple[str, ...] = ()
     """The models that runs may use in addition to `offline`."""
     judge: str | None = None
-    """The model that may judge; without one, cases with judged checks are refused."""
+    """The model that may judge. Without one, cases with judged checks are refused."""
     trust: bool = False
     """Whether the suites may start programs and import code at the start of the server without earlier trust."""
     execute: bool = False
@@ -68,7 +68,7 @@ class CaseLine(BaseModel):
 
 
 class SuiteLine(BaseModel):
-    """A suite; a suite with errors has no cases."""
+    """A suite. A suite with errors has no cases."""
 
     path: str
     name: str | None
@@ -137,11 +137,11 @@ class _Tool(Tool):
 
 
 class NotStartedError(Exception):
-    """The server cannot start; the message says why."""
+    """The reason why the server cannot start."""
 
 
 def server_for(allowed: ServerPermissions) -> MCPServer:
-    """Return a server with these permissions; suites and models are approved in their present state.
+    """Return a server with these permissions. They apply to the suites and models as they are now.
 
     Raises NotStartedError for an unknown model."""
     try:
@@ -167,7 +167,7 @@ def server_for(allowed: ServerPermissions) -> MCPServer:
 
 
 class _ServerTools:
-    """The tools of the server, and the reports of its runs."""
+    """The tools of the server. It keeps the reports of its runs."""
 
     def __init__(self, allowed: ServerPermissions) -> None:
         self._allowed = allowed
@@ -276,7 +276,7 @@ class _ServerTools:
         return "".join(self._reports[number].pieces("markdown"))
 
     def _chosen(self, suites: Sequence[str]) -> tuple[Path, ...]:
-        """Return the suite files of some paths, or all suite files if there are no paths.
+        """Return the suite files at the given paths, or all suite files if no path is given.
 
         Raises ToolError for a path that is not allowed."""
         known = {}
@@ -291,7 +291,7 @@ class _ServerTools:
         return tuple(known[Path(suite).resolve()] for suite in suites)
 
     def _refuse_judged(self, suites: Sequence[LoadedSuite], cases: Sequence[str], tags: Sequence[str]) -> None:
-        """Raise ToolError for a chosen case that a model would judge, if no judge is allowed."""
+        """Raise ToolError if a chosen case needs a judge, but the user permitted none."""
         if self._allowed.judge is not None:
             return
         # A pattern selects among the cases of all suites, as in `evaluate`.
@@ -367,7 +367,7 @@ class _Progress:
         self._notifying: set[asyncio.Task[None]] = set()
 
     def notify(self, done: CellDone) -> None:
-        """Notify the client that a case is finished, without waiting for the client."""
+        """Notify the client that a case is finished. Return at once."""
         self._over += 1
         message = f"{done.case}: {done.report.cases[0].status}"
         task = asyncio.ensure_future(self._context.report_progress(self._over, message=message))

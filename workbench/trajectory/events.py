@@ -51,9 +51,9 @@ ProviderTool = Literal["offered", "other"]
 # `weakref_slot`, because `CachedByIdentity` keeps the compiled schema of a tool as long as the definition lives.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
-    """A tool as models see it; `parameters` is its JSON Schema.
+    """A tool as models see it. `parameters` is its JSON Schema.
 
-    `server` names the MCP server that offers the tool; it is `None` for a tool written in the suite. `provider` is set
+    `server` names the MCP server that offers the tool, or `None` for a tool written in the suite. `provider` is set
     for a tool that model providers run themselves. It maps the name of an API to the tool's form in requests."""
 
     name: str
@@ -69,7 +69,7 @@ def names_of_tools(tools: Iterable[ToolDefinition]) -> list[str]:
 
 
 def tools_by_name(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return tools by name; of several tools with the same name, the last one counts."""
+    """Return tools by name. If several tools have the same name, the last one is returned."""
     return {tool.name: tool for tool in tools}
 
 
@@ -78,8 +78,7 @@ class ToolCall:
     """A tool call as the model emitted it.
 
     `arguments` is a JSON object. If the model wrote something else, `arguments` is empty, `raw` holds the text, and
-    `problem` says why the text is not an object. If a deviation of the endpoint was repaired, `raw` holds the text from
-    which `arguments` was read."""
+    `problem` says why the text is not an object. If the arguments had to be repaired, `raw` holds the original text."""
 
     id: str
     tool: str
@@ -172,7 +171,7 @@ UserFault = Literal[
     "no message",
     "asked again",
 ]
-"""The reason why a message of the simulated user is not sent; `asked again`: a person wanted another one."""
+"""The reason why a message of the simulated user is not sent. `asked again` means that a person wanted another."""
 
 HoldPlace = Literal["user", "request", "call", "question", "result", "permission"]
 """The place where a run is held.
@@ -186,8 +185,8 @@ whether a call may be executed."""
 class ServerOutput:
     """The last lines of a server's standard error before the server failed, without secrets.
 
-    `earlier` is the number of lines before `lines`, `log` the path of the file with all lines. `is_agent` is true if
-    `server` names an agent."""
+    `earlier` is the number of lines before `lines`. `log` is the path of the file with all lines. `is_agent` is true if
+    `server` names an agent, not a server."""
 
     server: str
     lines: tuple[str, ...]
@@ -198,7 +197,7 @@ class ServerOutput:
 
 @dataclass(frozen=True, slots=True)
 class SourceScore:
-    """The score of an imported run, 0 to 1, in its original system, and whether it passed there.
+    """The score, from 0 to 1, of an imported run in its original system, and whether the run passed there.
 
     `about` names the subject of the score, such as the task that contains the run."""
 
@@ -210,7 +209,7 @@ class SourceScore:
 
 @dataclass(frozen=True, slots=True)
 class ServerInstructions:
-    """The instructions of an MCP server in the system prompt, cut at the size limit."""
+    """The instructions that an MCP server adds to the system prompt, cut at the size limit."""
 
     server: str
     text: str
@@ -221,9 +220,9 @@ class RunStarted:
     """The first event of a run, with the conversation before the first request.
 
     `system` is the system prompt in the suite. In requests, the servers' instructions and the time of `clock` follow
-    it. `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` name differences from the suite, such as a
-    parameter that the API lacks, or stored tools of an unreachable server. `server_outputs` are the outputs of
-    unreachable servers."""
+    it. `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` are sentences on differences from the
+    suite, such as a parameter that the API lacks. `server_outputs` has the standard error of servers that did not
+    start."""
 
     suite_hash: str
     case_id: str
@@ -242,10 +241,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step of a chain begins; the next request belongs to this step.
+    """A step of a chain begins. The next request belongs to this step.
 
-    A chain is a case in several steps. `step` counts from 1. `system` is the system prompt of the step, `user` its
-    message, if any."""
+    A chain is a case in several steps. `step` counts from 1. `system` is the system prompt of the step, and `user` is
+    its user message, or `None`."""
 
     step: int
     system: str | None = None
@@ -264,7 +263,7 @@ class RequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """A request to the model failed for reasons of infrastructure."""
+    """A request to the model failed because of the endpoint or the network."""
 
     round: int
     error: str
@@ -272,7 +271,7 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class RetryScheduled:
-    """A failed request will be retried after a wait; `attempt` counts from 1, so the first retry is attempt 2."""
+    """A failed request will be retried after a wait. The first retry is `attempt` 2."""
 
     round: int
     attempt: int
@@ -282,7 +281,7 @@ class RetryScheduled:
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
-    """The endpoint reports how many tokens of the prompt it has processed after `took_ms` milliseconds."""
+    """The endpoint reports how many tokens of the prompt it has processed so far, and in what time."""
 
     round: int
     processed: int
@@ -295,7 +294,7 @@ class AgentStarted:
     """An agent was started through the Agent Client Protocol.
 
     `preset` is the name of a known agent, or empty. `command` is the command that was started. The agent reports `name`
-    and `version`. `mode` is the mode of its session. `builtin` is the handling of the agent's own tools."""
+    and `version`. `mode` is the mode of its session. `builtin` says whether it may use its built-in tools."""
 
     round: int
     preset: str
@@ -320,7 +319,7 @@ reports but that never reached Workbench. `message`: any other unusual event."""
 
 @dataclass(frozen=True, slots=True)
 class AgentNoted:
-    """A note of an agent beside its answer and its calls. It is shown but never graded."""
+    """Output of an agent other than its answer and its calls. It is shown but never graded."""
 
     round: int
     kind: AgentNoteKind
@@ -345,16 +344,16 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextWasReasoning:
-    """The text so far was reasoning, because the answer contains an end mark such as `</think>`.
+    """The text before this event turned out to be reasoning, because a closing tag such as `</think>` arrived.
 
-    Some chat templates write the opening mark into the prompt, so the answer contains only the end mark."""
+    Some chat templates put the opening tag into the prompt, so the answer contains only the closing tag."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPaused:
-    """The provider paused a long answer. The answer is sent back so that the model continues it.
+    """The provider paused a long answer. A further request sends the answer back, so that the model continues it.
 
     `times` counts from 1."""
 
@@ -385,7 +384,7 @@ class CallArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallFinished:
-    """A tool call is complete; the fields are those of `ToolCall`."""
+    """A tool call is complete. The fields are those of `ToolCall`."""
 
     call_id: str
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -397,7 +396,7 @@ class CallFinished:
 class Deviation:
     """A deviation of the endpoint from its API, which was repaired.
 
-    `kind` is a short name, `detail` a sentence, `call_id` the id of the affected call, if any."""
+    `kind` is a short name, and `detail` a sentence. `call_id` is the id of the affected call, or `None`."""
 
     kind: str
     detail: str
@@ -426,13 +425,11 @@ class ResponseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The run is held until a person resumes it.
+    """The run is paused until a person resumes it. Run times do not include the pause.
 
-    The time until then does not count.
-
-    `call_id` is the call before or after which the run is held. `round` is the round of this call or of the next
-    request. `asked` is a server's request that waits, with the reply that will be sent. `said` is a user's message that
-    waits to be sent."""
+    `call_id` is the call before or after which the run is paused. `round` is the round of this call or of the next
+    request. `asked` is a server's request with the reply that will be sent. `said` is a message of the simulated user
+    that will be sent."""
 
     why: str
     call_id: str | None = None
@@ -444,7 +441,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The run continues after `held_ms` milliseconds."""
+    """The run continues after a pause of `held_ms` milliseconds."""
 
     held_ms: Milliseconds
 
@@ -453,8 +450,8 @@ class Resumed:
 class CallEdited:
     """A person changed the arguments of a call before it was answered.
 
-    The model is graded by the `original` arguments. The tool is called with `arguments`, and the model reads these in
-    later requests."""
+    Grades use the `original` arguments. The tool is called with `arguments`, and later requests show `arguments` to the
+    model."""
 
     call_id: str
     arguments: Mapping[str, JsonValue]
@@ -463,7 +460,7 @@ class CallEdited:
 
 @dataclass(frozen=True, slots=True)
 class ResultEdited:
-    """A person changed a result before the model read it; the `original_` fields hold the result before the change."""
+    """A person changed a result before the model read it. The `original_` fields hold the result before the change."""
 
     call_id: str
     content: str
@@ -481,17 +478,17 @@ class MessageAdded:
 
 @dataclass(frozen=True, slots=True)
 class Regenerated:
-    """A person discarded the last answer of a round with all its results; the same request is sent again."""
+    """A person discarded the last answer of a round with all its results. The same request is sent again."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The replayed part of a fork ends here; the fork's own events follow.
+    """The events that a fork copied from its original run end here. The fork's own events follow.
 
-    `run_id` and `model` are those of the original run. The fork begins before the request of `round`. With `answered`,
-    it begins later in that round: after the answer and the results of the first `answered` calls."""
+    `run_id` and `model` are those of the original run. The fork begins before the request of the round `round`. If
+    `answered` is not `None`, it begins after the round's answer and the results of its first `answered` calls."""
 
     run_id: str
     model: str
@@ -501,10 +498,10 @@ class Forked:
 
 @dataclass(frozen=True, slots=True)
 class UserRequestStarted:
-    """The model that plays the user is asked for its next message.
+    """The model that simulates the user is asked for its next message.
 
-    `turn` counts from 1. `released` are the names of the facts that the user may disclose. `cached` means that the
-    answer comes from an earlier run."""
+    `turn` counts from 1. `released` has the names of the facts that the user may disclose. `cached` is true if the
+    answer is reused from an earlier run."""
 
     turn: int
     model: str
@@ -514,7 +511,7 @@ class UserRequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class UserRefused:
-    """A message of the simulated user was not sent because it breaks a rule; `detail` is the part at fault.
+    """A message of the simulated user was not sent because it breaks a rule. `detail` is the offending part.
 
     `attempt` counts from 1. Tokens, latency and the cost in US dollars are those of this attempt."""
 
@@ -530,10 +527,10 @@ class UserRefused:
 
 @dataclass(frozen=True, slots=True)
 class UserSaid:
-    """The user of a conversation sends a message; the next request belongs to this turn.
+    """The simulated user sends a message. The next request belongs to this turn.
 
     `turn` counts from 1. `message` is the id of a scripted message. With `end`, the user leaves after the answer.
-    `original` is the text before a person replaced it."""
+    `original` is the message that a person replaced by `text`, or `None`."""
 
     turn: int
     text: str
@@ -548,9 +545,9 @@ class UserSaid:
 
 @dataclass(frozen=True, slots=True)
 class UserEnded:
-    """The user leaves the conversation.
+    """The simulated user leaves the conversation.
 
-    `turn` is the turn of the last message, or a new turn without a message."""
+    `turn` is the turn of the user's last message, or a new turn if the user leaves without a message."""
 
     turn: int
     end: UserEnd
@@ -607,12 +604,12 @@ the run. `nobody`: the request was declined because no answer applied."""
 
 @dataclass(frozen=True, slots=True)
 class ServerAsked:
-    """A server sent a request while it executed a call, and got a reply.
+    """An MCP server sent an elicitation or a sampling request while it executed a call, and got a reply.
 
-    `message` is the message of an elicitation, or the text of a sampling's messages. `request` holds the other
-    parameters under their protocol names, such as `requestedSchema`, `url` and `elicitationId`. `content` fills the
-    form, and `text` answers the sampling. `problem` says why the applicable answer was not sent. `undeclared` is true
-    if the server's `answers` do not declare this kind of request."""
+    `message` is the text of the request. `request` holds its other parameters under their protocol names, such as
+    `requestedSchema` and `url`. `content` is the reply to an elicitation, and `text` the reply to a sampling request.
+    `problem` says why the prepared reply was not sent. `undeclared` is true if the suite declares no replies of this
+    kind in the server's `answers`."""
 
     call_id: str
     tool: str
@@ -629,7 +626,7 @@ class ServerAsked:
 
     @property
     def notice(self) -> str | None:
-        """The reason why the request was not answered, and the remedy; `None` if it was answered."""
+        """Why the request was not answered, and what to do about it, or `None` if it was answered."""
         message = " ".join(self.message.split())
         if len(message) > _MAX_ASKED:
             message = f"{message[:_MAX_ASKED]} …"
@@ -667,7 +664,7 @@ OwnCallStage = Literal["setup", "final"]
 class OwnCallAnswered:
     """A call that the suite itself makes, in `setup` or `final`, was answered.
 
-    The model sees neither the call nor the result. `server` is the server that executed the call; it is `None` for a
+    The model sees neither the call nor the result. `server` is the server that executed the call, or `None` for a
     mock."""
 
     stage: OwnCallStage
@@ -739,7 +736,7 @@ EventPayload = (
 class Event:
     """One event of a run.
 
-    `sequence` counts the events of the run from 0; `time_ms` is the time since the run began, on a monotonic clock."""
+    `sequence` counts the events of the run from 0. `time_ms` is the time since the run began, on a monotonic clock."""
 
     run_id: str
     sequence: int
@@ -748,9 +745,9 @@ class Event:
 
 
 def checked_call(finished: CallFinished) -> CallFinished:
-    """Return the call.
+    """Return the call unchanged, or without arguments and with a `problem` if its arguments cannot be stored as JSON.
 
-    It is marked as broken if its arguments nest too deeply or hold values that JSON lacks."""
+    The arguments may nest too deeply, or hold values such as NaN."""
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished
@@ -766,7 +763,7 @@ def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
 
 
 def problem_of(arguments: Mapping[str, JsonValue]) -> str | None:
-    """Return why the arguments of a call cannot be used; `None` if they can."""
+    """Return why the arguments of a call cannot be used, or `None` if they can."""
     # Values are checked level by level, because recursion into deeply nested values would overflow.
     level: list[JsonValue] = [dict(arguments)]
     for _ in range(MAX_JSON_LEVELS):

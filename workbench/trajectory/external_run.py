@@ -1,4 +1,4 @@
-"""A run that was made elsewhere: a model's answers and the results of its calls."""
+"""Runs that Workbench did not make, such as imported runs: a model's answers and the results of its calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.trajectory.events import Deviation, StopReason, ToolCall, Usage
 
 @dataclass(frozen=True)
 class ExternalResult:
-    """The answer of a tool in a run made elsewhere."""
+    """The result of a call in an external run."""
 
     content: str
     is_error: bool = False
@@ -22,8 +22,8 @@ class ExternalResult:
 class ExternalRound:
     """One answer of a model, and the results of its calls by call id.
 
-    Latency and time to the first token are in milliseconds. `deviations` are the repaired deviations of the endpoint in
-    this answer; they refer to calls by the same ids. Without a `stop_reason`, the answer ended with calls or text."""
+    `deviations` are the repaired deviations of the endpoint in this answer. They refer to calls by call id. If
+    `stop_reason` is `None`, it follows from whether the answer has calls."""
 
     text: str = ""
     reasoning: str = ""
@@ -37,9 +37,7 @@ class ExternalRound:
     cost_usd: float | None = None
 
     def join(self, later: ExternalRound) -> ExternalRound:
-        """Join this round with a later one: the texts and calls of both.
-
-        Their call ids must differ."""
+        """Return one round with the texts and calls of this round and a later one. Their call ids must differ."""
         return replace(
             later,
             text="\n\n".join(filter(None, (self.text, later.text))),
@@ -65,10 +63,10 @@ def _sum(first: _Amount | None, second: _Amount | None, none: _Amount) -> _Amoun
 
 @dataclass(frozen=True)
 class ExternalRun:
-    """A run that was made elsewhere, with at least one round.
+    """A run that Workbench did not make, with at least one round.
 
-    With `error`, the run broke off after its last round. `latency_ms` is `None` if it is unknown. `started_at` is an
-    ISO 8601 time with an offset, or empty."""
+    If `error` is set, the run broke off after its last round. `latency_ms` is `None` if it is unknown. `started_at` is
+    an ISO 8601 time with an offset, or empty."""
 
     rounds: tuple[ExternalRound, ...]
     error: str | None = None

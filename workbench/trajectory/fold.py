@@ -1,6 +1,6 @@
-"""Build the trajectory of a run from its events.
+"""Conversion of a run's events to its trajectory.
 
-A live view and a finished run use the same fold, so the grades apply to the run as it was shown."""
+Live views and finished runs both use it, so a run is graded exactly as it was shown."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, UserT
 
 
 class TrajectoryError(ValueError):
-    """The events cannot come from one run in this order."""
+    """Events that cannot come from one run in this order."""
 
 
 @dataclass
@@ -155,7 +155,7 @@ class _OpenRound:
 
 
 class TrajectoryFold:
-    """A trajectory built event by event; sequence numbers start at 0 without gaps."""
+    """A trajectory that is built event by event. The sequence numbers of events must start at 0 and have no gaps."""
 
     def __init__(self) -> None:
         self._run_id = ""
@@ -180,7 +180,7 @@ class TrajectoryFold:
         self._said: UserSaid | None = None
 
     def add(self, event: Event) -> None:
-        """Add an event; raise TrajectoryError if it cannot follow the previous events."""
+        """Add an event. Raise TrajectoryError if it cannot follow the previous events."""
         if event.sequence != self._next_sequence:
             raise TrajectoryError(f"event {event.sequence} where event {self._next_sequence} was expected")
         if self._finish is not None:
@@ -337,9 +337,10 @@ class TrajectoryFold:
         return max(since_last_ms - inside_ms, 0.0)
 
     def _opened(self, number: int) -> _OpenRound:
-        """Return the open round of a new request.
+        """Return a new round for a request.
 
-        The round belongs to the turn of a new user message, or else to the turn of the last round."""
+        It belongs to the turn of the user message before the request, if any, otherwise to the turn of the last round.
+        """
         opened = _OpenRound(number, step=self._step, added=self._added, said=self._said)
         if self._said is not None:
             opened.turn, opened.round_in_turn = self._said.turn, 1
@@ -361,9 +362,9 @@ class TrajectoryFold:
         self._rounds[-1] = failed.without_answer(errors=failed.errors)
 
     def _supersede(self, answered: _OpenRound) -> None:
-        """Move an answer to `superseded`, and reopen its round for another answer to the same request.
+        """Move an answer to `superseded`, so that its round can take another answer to the request.
 
-        Messages that were added since become a part of the request."""
+        Messages that were added after the answer become part of the request."""
         self._forget_calls(answered)
         asked = answered.without_answer()
         asked.added += self._added

@@ -1,7 +1,7 @@
-"""JSON Schemas of tools: references, alternatives, types, listed values, properties, and sample values.
+"""Questions about the JSON Schemas of tools: references, types, allowed values, properties, and sample values.
 
-Any JSON can be read: malformed parts count as absent, because a model provider may still accept the tool. Only
-references into the same schema are followed, so a foreign schema causes no request."""
+Malformed parts of a schema are ignored, because a model provider may still accept the tool. Only references within the
+schema are followed, so that reading it never causes a network request."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def required_names(schema: Schema) -> tuple[str, ...]:
 
 
 def alternatives_of(schema: Schema, *keywords: str) -> Iterator[list[JsonValue]]:
-    """Yield the list of schemas under each of the keywords."""
+    """Yield the list under each of the keywords that the schema has, such as `anyOf`."""
     for name in keywords:
         if isinstance(listed := schema.get(name), list):
             yield listed
 
 
 def type_names(schema: Schema) -> tuple[str, ...] | None:
-    """Return the names under `type`; `None` if the schema has no such keyword."""
+    """Return the names under `type`, or `None` if the schema has no such keyword."""
     named = schema.get("type")
     if isinstance(named, str):
         return (named,)
@@ -54,7 +54,7 @@ def type_names(schema: Schema) -> tuple[str, ...] | None:
 
 
 def listed_values(schema: Schema) -> list[JsonValue] | None:
-    """Return the value of `const`, else the values of `enum`; `None` if the schema has neither."""
+    """Return the value of `const`, otherwise the values of `enum`, or `None` if the schema has neither."""
     if "const" in schema:
         return [schema["const"]]
     values = schema.get("enum")
@@ -64,7 +64,7 @@ def listed_values(schema: Schema) -> list[JsonValue] | None:
 
 
 def target_of(reference: str, root: Schema) -> JsonValue | Schema:
-    """Return the target of a reference such as `#/$defs/Color` in `root`; `None` if there is no such target."""
+    """Return the target of a reference such as `#/$defs/Color` in `root`, or `None` if there is no such target."""
     if reference != "#" and not reference.startswith("#/"):
         return None
     found: JsonValue | Schema = root
@@ -77,10 +77,10 @@ def target_of(reference: str, root: Schema) -> JsonValue | Schema:
 
 
 def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
-    """Merge a schema with the schemas that it refers to in `root`, directly or through other references.
+    """Return a schema merged with the target of its `$ref` in `root`, and with the targets that this refers to.
 
-    Keywords beside a reference take precedence over those of its target. The result is empty for `true`, for an invalid
-    schema, and for a broken reference."""
+    Keywords beside a reference take precedence over keywords of its target. The result is empty for `true`, for an
+    invalid schema, and for a broken reference."""
     beside: dict[str, JsonValue] = {}
     for part in followed(schema, root):
         beside = {**part, **beside}
@@ -89,12 +89,12 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
 
 
 def references_of(schema: JsonValue | Schema, root: Schema) -> frozenset[str]:
-    """Return the references into `root` that a schema contains, and those that their targets contain."""
+    """Return the `$ref` of a schema, the `$ref` of its target in `root`, and so on."""
     return frozenset(reference for part in followed(schema, root) if isinstance(reference := part.get("$ref"), str))
 
 
 def followed(schema: JsonValue | Schema, root: Schema) -> Iterator[Schema]:
-    """Yield a schema, the target of its reference, the target of that schema's reference, and so on."""
+    """Yield a schema, the target of its `$ref` in `root`, the target of that schema's `$ref`, and so on."""
     seen: set[str] = set()
     while isinstance(schema, Mapping):
         yield schema
@@ -106,7 +106,7 @@ def followed(schema: JsonValue | Schema, root: Schema) -> Iterator[Schema]:
 
 
 def type_of(value: object) -> str:
-    """Return JSON Schema's name for the type of a value; a number without a fraction is an `integer`."""
+    """Return JSON Schema's name for the type of a value. A number without a fraction is an `integer`."""
     match value:
         case bool():
             return "boolean"
@@ -135,7 +135,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def type_text(schema: JsonValue | Schema) -> str:
-    """Return the type of a schema as short text; empty if the schema does not restrict it.
+    """Return the type of a schema as short text, or "" if the schema does not restrict it.
 
     >>> type_text({"type": ["integer", "null"]}), type_text({"type": "array", "items": {"enum": ["on", "off"]}})
     ('integer|null', '("on"|"off")[]')
@@ -175,24 +175,24 @@ _MAX_SHOWN_VALUES = 6
 
 
 def types_of(schema: Schema | None) -> frozenset[str]:
-    """Return the types that a schema allows.
-
-    All types are allowed if the schema is unknown or does not restrict them."""
+    """Return the types that a schema allows: all types if the schema is `None` or does not restrict them."""
     return _types(schema, schema or {}, _MAX_DEPTH)
 
 
 def is_text(schema: Schema | None) -> bool:
-    """Return whether a schema allows only text. Null is ignored."""
+    """Return whether a schema allows only strings, and possibly null."""
     return types_of(schema) - {"null"} == {"string"}
 
 
 def is_list(schema: Schema | None) -> bool:
-    """Return whether a schema allows only lists; null is ignored."""
+    """Return whether a schema allows only arrays, and possibly null."""
     return types_of(schema) - {"null"} == {"array"}
 
 
 def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
-    """Return the values that a schema lists (`enum`, `const`, true and false) without null; `None` if it lists none."""
+    """Return the values that a schema allows, without null, or `None` if it does not list its values.
+
+    A schema lists values by `enum`, `const` or the type boolean."""
     values = _values(schema, schema or {}, _MAX_DEPTH)
     if values is None:
         return None
@@ -200,7 +200,7 @@ def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
 
 
 def items_of(schema: Schema | None) -> Schema:
-    """Return the schema of the items of a list; empty if it is unknown."""
+    """Return the schema of the items of an array, or an empty schema if it is unknown."""
     root = schema or {}
     for part in parts_of(schema, root):
         items = part.get("items")
@@ -210,7 +210,7 @@ def items_of(schema: Schema | None) -> Schema:
 
 
 def field_of(schema: Schema | None, name: str) -> Schema | None:
-    """Return the schema of a field of an object; `None` if it is unknown."""
+    """Return the schema of a field of an object, or `None` if it is unknown."""
     root = schema or {}
     for part in parts_of(schema, root):
         field = properties_of(part).get(name)
@@ -220,7 +220,7 @@ def field_of(schema: Schema | None, name: str) -> Schema | None:
 
 
 def keyword(schema: Schema | None, name: str) -> object:
-    """Return the value of a keyword in a schema or in one of its parts (`parts_of`); `None` if it is absent."""
+    """Return the value of a keyword in a schema or in one of its `parts_of`, or `None` if it is absent."""
     for part in parts_of(schema, schema or {}):
         if name in part:
             return part[name]
@@ -228,7 +228,7 @@ def keyword(schema: Schema | None, name: str) -> object:
 
 
 def type_words(schema: Schema | None) -> str:
-    """Describe a schema's type in JSON Schema's words: `integer`, `array of string`, `on | off`, `string or null`."""
+    """Return the type of a schema in words, such as `integer`, `array of string`, `on | off` or `string or null`."""
     types = types_of(schema)
     if types == ALL_TYPES:
         return "any value"
@@ -260,7 +260,7 @@ def _words_of(types: frozenset[str]) -> list[str]:
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
-    """Make a part of a schema complete: add the dialect and definitions of `root`."""
+    """Return a part of the schema `root` with the dialect and the definitions of `root`, so that it can stand alone."""
     definitions = {}
     for name in ("$schema", "$defs", "definitions"):
         if name in root and name not in schema:
@@ -316,9 +316,10 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
 
 
 def parts_of(schema: object, root: Schema, depth: int = _MAX_DEPTH) -> Iterable[Schema]:
-    """Yield a schema and the schemas that apply with it: its reference, its `allOf`, and a single non-null alternative.
+    """Yield a schema, and the schemas that every value of it except null must also match.
 
-    References are resolved in `root`. A nullable parameter is usually written as `anyOf` of its type and null."""
+    These are the target of its `$ref` in `root`, the schemas in `allOf`, and an alternative of `anyOf` or `oneOf` if
+    all others are null. Nullable parameters are usually written with such an `anyOf`."""
     if not isinstance(schema, Mapping) or depth == 0:
         return
     yield schema
@@ -339,14 +340,12 @@ def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
 
 
 def suggested_value(schema: Schema | None) -> object | None:
-    """Return the first of `suggested_values`; `None` if there is none."""
+    """Return the first of `suggested_values`, or `None` if there is none."""
     return next(iter(suggested_values(schema)), None)
 
 
 def suggested_values(schema: Schema | None) -> tuple[object, ...]:
-    """Return the schema's default, listed values and examples.
-
-    Values that TOML cannot express are left out."""
+    """Return the schema's default, allowed values and examples. Values that TOML cannot express are omitted."""
     suggested = [keyword(schema, "default"), *(allowed_values(schema) or ()), keyword(schema, "example")]
     examples = keyword(schema, "examples")
     if isinstance(examples, list):
@@ -355,7 +354,7 @@ def suggested_values(schema: Schema | None) -> tuple[object, ...]:
 
 
 def sample_value(schema: Schema | None) -> object:
-    """Return a sample value for a schema: a suggested value, or else a plain value of its type."""
+    """Return a sample value for a schema: a suggested value, otherwise a simple value of its type."""
     suggested = suggested_value(schema)
     if suggested is not None:
         return suggested

@@ -1,4 +1,4 @@
-"""Images and sounds in messages: type, placeholder in the text, and position."""
+"""Images and sounds in messages, and the placeholders that mark their positions in the text."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _OPAQUE = {"opaque": True}
 class Media:
     """An image or a sound in a message, identified by its content.
 
-    `size` is in bytes, `sha256` is the hash of the bytes, `width` and `height` are in pixels. `file` is the path in the
-    suite's folder; it is empty for media sent by a tool. `data` is the content as base64. It is empty where the content
-    is stored elsewhere: a run stores each content once, up to a limit."""
+    `size` is in bytes, `width` and `height` are in pixels. `file` is the path in the suite's folder, or empty if a tool
+    sent the content. `data` is the content as base64. It is empty if the content occurred earlier in the run or exceeds
+    a limit, because a run stores each content once."""
 
     media_type: str
     size: int
@@ -35,12 +35,12 @@ class Media:
 
     @property
     def is_image(self) -> bool:
-        """Whether the medium is an image; otherwise it is a sound."""
+        """Whether this is an image. If not, it is a sound."""
         return self.media_type.startswith("image/")
 
     @property
     def placeholder(self) -> str:
-        """The text that represents the medium in its message, such as `[image/png, 640×480, 23 kB]`."""
+        """The text that represents the image or sound in its message, such as `[image/png, 640×480, 23 kB]`."""
         if self.width is not None and self.height is not None:
             return f"[{self.media_type}, {self.width}×{self.height}, {size_text(self.size)}]"
         return f"[{self.media_type}, {size_text(self.size)}]"
@@ -51,14 +51,14 @@ class Media:
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes as text: `412 bytes`, `23 kB`."""
+    """Return a number of bytes as text, such as `412 bytes` or `23 kB`."""
     if size < 1_000:
         return f"{size} bytes"
     return bytes_text(size)
 
 
 def media_of(content: bytes, file: str = "") -> Media | None:
-    """Return an image or a sound with the given content; `None` for a kind that models do not accept."""
+    """Return an image or a sound with the given content, or `None` for a type that models do not accept."""
     media_type = media_type_of(content)
     if media_type is None:
         return None
@@ -68,7 +68,7 @@ def media_of(content: bytes, file: str = "") -> Media | None:
 
 
 def media_of_base64(text: str) -> Media | None:
-    """Return the image or sound in a base64 text; `None` for other kinds, invalid base64, or too much content."""
+    """Return the image or sound in a base64 text, or `None` for other types, invalid base64, or too much content."""
     if len(text) > MAX_MEDIA_BYTES * 4 // 3 + 4:
         return None
     try:
@@ -78,7 +78,7 @@ def media_of_base64(text: str) -> Media | None:
 
 
 def media_type_of(content: bytes) -> str | None:
-    """Return the media type of an image or a sound from its first bytes; `None` for other content.
+    """Return the media type of an image or a sound from its first bytes, or `None` for other content.
 
     >>> media_type_of(b"GIF89a")
     'image/gif'
@@ -98,7 +98,7 @@ def media_type_of(content: bytes) -> str | None:
 
 
 def pixels_of(content: bytes, media_type: str) -> tuple[int, int] | None:
-    """Return the width and height of an image; `None` if they cannot be read from its first bytes."""
+    """Return the width and height of an image, or `None` if they cannot be read from its first bytes."""
     try:
         match media_type:
             case "image/png" if content[12:16] == b"IHDR":
@@ -153,7 +153,7 @@ def _pixels_of_webp(content: bytes) -> tuple[int, int] | None:
 def text_and_media(content: str, media: Iterable[Media]) -> Iterator[str | Media]:
     """Yield the texts of a message, with its images and sounds in place of their placeholders.
 
-    Blank texts are left out. Images and sounds are left out if a person deleted their placeholder."""
+    Blank texts are omitted. An image or a sound is omitted if a person deleted its placeholder."""
     at = 0
     for each in media:
         found = content.find(each.placeholder, at)
@@ -168,5 +168,5 @@ def text_and_media(content: str, media: Iterable[Media]) -> Iterator[str | Media
 
 
 def with_placeholders(media: Iterable[Media], text: str) -> str:
-    """Return the text of a message that begins with images or sounds."""
+    """Return `text` with the placeholders of images and sounds before it."""
     return "\n".join([*(each.placeholder for each in media), text])

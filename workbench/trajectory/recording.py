@@ -1,7 +1,7 @@
-"""Recordings: files of one run each that can be read, replayed and regraded on another machine.
+"""Recordings: files with one run each, which can be read, replayed and regraded on another machine.
 
-A recording consists of JSON lines: a header, the events of the run, a result. `docs/recordings.md` describes version 1
-key by key."""
+A recording consists of JSON lines: a header, the events of the run, and a result. `docs/recordings.md` describes
+version 1 key by key."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ _WRITER = JsonWriter(_json_fields, is_dataclass, compact_json)
 
 
 class EventLineError(ValueError):
-    """A line is not an event of this version; the message gives the reason without quoting the line."""
+    """A line that is not an event of this version. The message gives the reason without quoting the line."""
 
     # A line may hold secrets that were not redacted, and messages reach logs and reports.
 
@@ -219,9 +219,9 @@ SUFFIX = ".run.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RecordedSuite:
-    """The suite of a recorded run: its file name, the SHA-256 of the file's bytes, and its text.
+    """The suite of a recorded run: its file name, the SHA-256 of the file, and its text.
 
-    If possible, the text is reduced to the case of the run."""
+    If possible, the text contains only the case of the run and what the case needs."""
 
     path: str
     hash: str
@@ -232,8 +232,8 @@ class RecordedSuite:
 class Header:
     """The first line of a recording, which identifies the run.
 
-    `program` is the version of Workbench that made the run. `started_at` is an ISO 8601 time, or empty if the time is
-    unknown. `repeat` counts from 0. `by` is the deciding grader if it differs from that of the case."""
+    `program` is the version of Workbench that made the run. `started_at` is an ISO 8601 time, or empty if it is
+    unknown. `repeat` counts from 0. `by` is the deciding grader, if another than the case's grader was chosen."""
 
     program: str
     run: str
@@ -265,7 +265,7 @@ class Recording:
 
 
 class RecordingError(Exception):
-    """A file cannot be read as a recording; the message names the file, the line and the remedy."""
+    """A file that cannot be read as a recording. The message names the file, the line and the remedy."""
 
 
 def recordings_in(folder: Path) -> list[Path]:
@@ -305,7 +305,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_header(path: Path) -> Header:
-    """Read only the first line of a recording; raise RecordingError as `read_recording` does."""
+    """Read only the first line of a recording. Raises RecordingError as `read_recording` does."""
     with _opened(path) as file:
         line = file.readline()
     reading = _RecordingReader(path)
@@ -349,7 +349,7 @@ class _RecordingReader:
         return Recording(self._path, self.header, tuple(self._events), trajectory, self._result)
 
     def add_line(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
-        """Read the next line; `number` counts from 1.
+        """Read the next line, whose number in the file is `number`, from 1. With `may_be_cut`, ignore invalid JSON.
 
         Raises RecordingError for a line that cannot follow the lines before it."""
         # A killed program may leave half of the last line.
@@ -412,9 +412,9 @@ class _RecordingReader:
 
 
 def _known_time(text: str) -> str:
-    """Return an ISO 8601 time with its zone; an empty text if `text` is not a time.
+    """Return an ISO 8601 time with its zone, or "" if `text` is not a time.
 
-    A time without a zone is in the local zone."""
+    A time without a zone is taken as local time."""
     try:
         at = datetime.fromisoformat(text)
         if not _FIRST_YEAR <= at.year <= _LAST_YEAR:

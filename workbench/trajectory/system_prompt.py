@@ -1,4 +1,4 @@
-"""The system prompt of a request: the text of the suite, then the instructions of MCP servers, then the time."""
+"""The system prompt of a request: the suite's text, followed by the instructions of MCP servers and the time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ The following MCP servers have provided instructions for how to use their tools 
 
 
 def with_instructions(system: str | None, instructions: Sequence[ServerInstructions]) -> str | None:
-    """Return a system prompt followed by the instructions of servers; `None` if both are empty.
+    """Return a system prompt followed by the instructions of servers, or `None` if both are empty.
 
     Instructions that the prompt already contains are not repeated.
 
@@ -73,7 +73,7 @@ def cut_instructions(text: str) -> str:
 
 
 def too_long(text: str) -> str | None:
-    """Return the end of a message that instructions exceed the size limit; `None` if they do not."""
+    """Return a message, without its subject, if instructions exceed the size limit, otherwise `None`."""
     size = len(text.strip().encode("utf-8", "replace"))
     if size <= MAX_INSTRUCTIONS_BYTES:
         return None

@@ -1,4 +1,4 @@
-"""Trajectories: the calls, answers and results of a run, folded from its events."""
+"""Trajectories: the requests, answers, calls and results of a run."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
 # `weakref_slot`, because `CachedByIdentity` keeps the text of a call as long as the record lives.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
-    """A tool call and its result; `complete` is false while the arguments are still arriving."""
+    """A tool call and its result. `complete` is false while the arguments are still arriving."""
 
     call: ToolCall
     round: int
     complete: bool = True
     server: str | None = None
-    """The name of the server that executed the call; `None` for a mocked call."""
+    """The name of the server that executed the call, or `None` for a mocked call."""
     result: ResultReceived | None = None
     """The result as the model reads it."""
     edited: Mapping[str, JsonValue] | None = None
@@ -69,7 +69,7 @@ class CallRecord:
 
     @property
     def sent(self) -> ToolCall:
-        """The call as the tool received it and as the model reads it again, including a person's edits."""
+        """The call that the tool received and that later requests show to the model, including a person's edits."""
         if self.edited is None:
             return self.call
         return ToolCall(self.call.id, self.call.tool, self.edited)
@@ -81,7 +81,7 @@ class CallRecord:
 
     @property
     def touched(self) -> bool:
-        """Whether a person changed the call or its result, or answered a request of its server."""
+        """Whether a person changed the call or its result, or answered a request that the server sent during it."""
         answered = self.result is not None and self.result.source in ("edited", "skipped")
         answered = answered or any(asked.source == "person" for asked in self.asked)
         return answered or self.edited is not None or self.unedited is not None
@@ -104,9 +104,7 @@ def tools_of(calls: Iterable[HasTool]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """One turn of the user in a conversation. `number` counts from 1.
-
-    `said` is `None` if the user sent no message."""
+    """One turn of the simulated user. `number` counts from 1. `said` is `None` if the user sent no message."""
 
     number: int
     requests: tuple[UserRequestStarted, ...] = ()
@@ -117,22 +115,22 @@ class UserTurn:
 
     @property
     def text(self) -> str | None:
-        """The message of the user; `None` if the user said nothing."""
+        """The message of the simulated user, or `None` if there is none."""
         return self.said.text if self.said is not None else None
 
     @property
     def spent(self) -> list[UserRefused | UserSaid | UserEnded]:
-        """The events that record tokens, latency and cost of the model that plays the user."""
+        """The events with tokens, latency and cost of the model that simulates the user."""
         return [each for each in (*self.refused, self.said, self.ended) if each is not None]
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of the model that plays the user; `None` if none were counted."""
+        """The tokens of the model that simulates the user, or `None` if none were counted."""
         return _sum_of([each.usage for each in self.spent])
 
     @property
     def latency_ms(self) -> float:
-        """The latency of the model that plays the user, in milliseconds."""
+        """The latency of the model that simulates the user, in milliseconds."""
         return sum(each.latency_ms for each in self.spent)
 
 
@@ -145,7 +143,7 @@ def _sum_of(usages: Iterable[Usage | None]) -> Usage | None:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A model request, its answer, and the results of the answer's calls; `number` counts from 1."""
+    """A model request, its answer, and the results of the answer's calls. `number` counts from 1."""
 
     number: int
     reasoning: str = ""
@@ -159,7 +157,7 @@ class Round:
     """The known time that the request waited at the endpoint behind other requests, in milliseconds. The other times
     exclude it."""
     cost_usd: float | None = None
-    """The cost in US dollars as the agent reports it; `None` for a model."""
+    """The cost in US dollars as the agent reports it, or `None` for a model."""
     errors: tuple[str, ...] = ()
     """The errors of the failed attempts of this request, in order."""
     provider_state: JsonValue = None
@@ -168,7 +166,7 @@ class Round:
     step: StepStarted | None = None
     """The step of a chain that the request belongs to."""
     added: tuple[str, ...] = ()
-    """Messages that a person added before the request; they follow the step's own message."""
+    """Messages that a person added before the request. They follow the step's own message."""
     superseded: tuple[Round, ...] = ()
     """Earlier answers to the same request, which a person discarded."""
     replayed: bool = False
@@ -176,22 +174,22 @@ class Round:
     not_offered: tuple[CallRecord, ...] = ()
     """Calls that the provider or an agent ran, of tools that the suite does not offer. These calls are only shown."""
     turn: int | None = None
-    """The turn of a conversation that the request belongs to, counted from 1; `None` outside of a conversation."""
+    """The turn of a conversation that the request belongs to, counted from 1, or `None` outside of a conversation."""
     round_in_turn: int = 0
     """The number of the round within its turn, counted from 1."""
     said: UserSaid | None = None
-    """The user's message at the start of the turn; set only in the first round of the turn."""
+    """The user's message at the start of the turn. Set only in the first round of the turn."""
     notes: tuple[AgentNoted, ...] = ()
     """The notes of an agent beside its answer: plans, refused permissions, calls that never reached Workbench."""
 
     @property
     def calls_to_answer(self) -> tuple[CallRecord, ...]:
-        """The calls whose results are sent back to the model; calls that the provider ran are excluded."""
+        """The calls whose results are sent back to the model. Calls that the provider ran are excluded."""
         return tuple([call for call in self.calls if not call.by_provider])
 
     @property
     def answered(self) -> int:
-        """The number of calls that were answered before the first open call."""
+        """The number of calls before the first call without a result."""
         for number, call in enumerate(self.calls):
             if call.is_open:
                 return number
@@ -199,18 +197,18 @@ class Round:
 
     @property
     def step_number(self) -> int | None:
-        """The number, from 1, of the chain's step that made the request; `None` outside of a chain."""
+        """The number, from 1, of the step of a chain that made the request, or `None` outside of a chain."""
         return self.step.step if self.step is not None else None
 
     @property
     def user_message(self) -> str | None:
-        """The user's message before the request, from a step or a conversation; `None` if there is none."""
+        """The user's message before the request, from a step or a conversation, or `None` if there is none."""
         if self.said is not None:
             return self.said.text
         return self.step.user if self.step is not None else None
 
     def response(self) -> ResponseFinished:
-        """Return the event that completed the answer of the round."""
+        """Return the event `ResponseFinished` for the answer of the round."""
         assert self.stop_reason is not None, "otherwise it has no answer"
         return ResponseFinished(
             self.number,
@@ -231,7 +229,7 @@ class Round:
 
     @property
     def cut_off(self) -> str:
-        """The place where the answer was cut off, and the remedy: ``after 16 tokens: raise `max_tokens` ``."""
+        """Where the answer was cut off, and the remedy, such as ``after 16 tokens: raise `max_tokens` ``."""
         where = "at the token limit"
         if self.usage is not None and self.usage.output_tokens:
             where = f"after {counted(self.usage.output_tokens, 'token')}"
@@ -262,7 +260,7 @@ class Trajectory:
     held_ms: float = 0.0
     """The time while the run was held, in milliseconds."""
     agent: AgentStarted | None = None
-    """The agent started for the run; `None` for a model."""
+    """The agent started for the run, or `None` for a model."""
     fork: Forked | None = None
     """The event that ends the replayed part of a forked run."""
     added: tuple[str, ...] = ()
@@ -319,14 +317,14 @@ class Trajectory:
 
     @property
     def clock(self) -> str | None:
-        """The time in the system prompt of the run; `None` if there is none."""
+        """The time in the system prompt of the run, or `None` if there is none."""
         if self.start is not None:
             return self.start.clock
         return None
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """The reason why the run ended; `None` for a run that has not ended."""
+        """The reason why the run ended, or `None` for a run that has not ended."""
         if self.finish is not None:
             return self.finish.reason
         return None
@@ -338,7 +336,7 @@ class Trajectory:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """The differences from the suite (`RunStarted.notices`), and the notice of a cut-off answer."""
+        """Sentences on differences from the suite, an answer that was cut off, and unanswered requests of servers."""
         notices: tuple[str, ...] = ()
         if self.start is not None:
             notices = self.start.notices
@@ -352,7 +350,7 @@ class Trajectory:
 
     @property
     def server_outputs(self) -> tuple[ServerOutput, ...]:
-        """The standard error of failed servers: servers that did not start, then the server that ended the run."""
+        """The standard error of servers that did not start, and then of the server that ended the run, if any."""
         outputs: tuple[ServerOutput, ...] = ()
         if self.start is not None:
             outputs = self.start.server_outputs
@@ -362,7 +360,7 @@ class Trajectory:
 
     @property
     def final_answer(self) -> str:
-        """The text of the answer that ended the run; empty if something else ended the run."""
+        """The text of the answer that ended the run, or "" if something else ended it."""
         # Even as the last answer of a chain, an answer counts only if it was neither cut off nor refused and has no
         # calls.
         if self.finish is None or self.finish.reason not in _ENDED_WITH_ANSWER or not self.rounds:
@@ -374,22 +372,22 @@ class Trajectory:
 
     @property
     def user_usage(self) -> Usage | None:
-        """The tokens of the model that plays the user; `None` if none were counted."""
+        """The tokens of the model that simulates the user, or `None` if none were counted."""
         return _sum_of([turn.usage for turn in self.user_turns])
 
     @property
     def user_latency_ms(self) -> float:
-        """The latency of the model that plays the user, in milliseconds."""
+        """The latency of the model that simulates the user, in milliseconds."""
         return sum(turn.latency_ms for turn in self.user_turns)
 
     @property
     def user_requests(self) -> int:
-        """The number of requests to the model that plays the user; answers from the cache do not count."""
+        """The number of requests to the model that simulates the user. Cached answers do not count."""
         return sum(not request.cached for turn in self.user_turns for request in turn.requests)
 
     @property
     def user_cost_usd(self) -> float | None:
-        """The cost of the model that plays the user, in US dollars: 0 without requests, `None` if it is unknown."""
+        """The cost of the model that simulates the user, in US dollars, or `None` if it is unknown."""
         total = 0.0
         for turn in self.user_turns:
             for each in turn.spent:
@@ -400,7 +398,7 @@ class Trajectory:
 
     @property
     def model_latency_ms(self) -> float:
-        """The sum of the latencies of all model answers except replayed ones; tool time is not included."""
+        """The sum of the latencies of all model answers except replayed ones. Tool time is not included."""
         return sum([round_.latency_ms or 0.0 for round_ in self.rounds if not round_.replayed])
 
     @property
@@ -410,9 +408,7 @@ class Trajectory:
 
     @property
     def asked(self) -> list[Round]:
-        """All rounds that sent a request to a model.
-
-        Superseded answers are included, replayed rounds are not."""
+        """All rounds that sent a request to a model, including superseded answers, but not replayed rounds."""
         answers = []
         for round_ in self.rounds:
             answers += [answer for answer in (round_, *round_.superseded) if not answer.replayed]
@@ -425,7 +421,7 @@ class Trajectory:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all answers in `asked`; `None` if no provider counted any."""
+        """The tokens of all answers in `asked`, or `None` if no provider counted any."""
         return _sum_of([answer.usage for answer in self.asked])
 
 

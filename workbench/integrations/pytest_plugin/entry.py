@@ -1,6 +1,6 @@
 """The options and fixtures of the plugin, which pytest loads in every session.
 
-Everything else is imported on use, so a session without suites starts as fast as without the plugin."""
+Other modules are imported when they are needed, so a session without suites starts as fast as without the plugin."""
 
 from __future__ import annotations
 

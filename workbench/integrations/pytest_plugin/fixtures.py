@@ -34,7 +34,7 @@ class Settings:
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
-        """Read the settings of a session; models from the command line replace those of the project.
+        """Read the settings of a session. Models from the command line replace those of the project.
 
         Raises UsageError for a report file with an unknown extension or in a missing folder."""
         option = config.option
@@ -86,9 +86,9 @@ class Settings:
 
 
 def _models(config: pytest.Config) -> tuple[str, ...]:
-    """Return the full names of the models from the command line, or else from the project.
+    """Return the full names of the models from the command line, otherwise from the project's settings.
 
-    Raises pytest.UsageError."""
+    Raises pytest.UsageError for a name that is invalid."""
     lists = config.option.workbench_model or config.getini("workbench_models")
     folder = config.invocation_params.dir
     paths = [folder / argument.partition("::")[0] for argument in config.args]
@@ -101,8 +101,8 @@ def _models(config: pytest.Config) -> tuple[str, ...]:
 class Workbench:
     """The functions of `import workbench` with the settings of the session.
 
-    Evaluations use the models and the approval of pytest's command line and, with pytest-xdist, a share of the
-    concurrency for each worker. Arguments of a call take precedence."""
+    Evaluations use the models and the approval of pytest's command line. With pytest-xdist, workers share the number of
+    concurrent runs. Arguments of a call take precedence over the settings."""
 
     load = staticmethod(workbench.load)
     grade = staticmethod(workbench.grade)

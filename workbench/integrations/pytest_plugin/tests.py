@@ -60,7 +60,7 @@ class Verdict:
 
 
 def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[tuple[str, SuiteTest]]:
-    """Yield the named tests of a suite in the order of the file; the test of the gates comes last."""
+    """Yield the named tests of a suite in the order of the file. The test of the gates comes last."""
     for cell in suite.cells(models):
         yield f"{cell.case.id}[{cell.model}]", SuiteTest(suite, cell)
     if has_gates(suite):
@@ -80,7 +80,7 @@ def has_gates(suite: workbench.LoadedSuite) -> bool:
 
 
 class Batch:
-    """The evaluation of a session's suite tests, on its own thread; the first `verdict` starts it."""
+    """The evaluation of a session's suite tests, on its own thread. The first `verdict` starts it."""
 
     def __init__(self, settings: Settings, tests: Mapping[str, SuiteTest]) -> None:
         self._settings = settings
@@ -88,7 +88,7 @@ class Batch:
         self._verdicts: dict[str, Future[Verdict]] = {test: Future() for test in tests}
         self._ids = {test.cell.key: node for node, test in tests.items() if test.cell is not None}
         self._gated: set[Path] = set()
-        """The suites whose gates decide instead of their cases; the tests for these gates must be selected too."""
+        """The suites whose gates decide instead of their cases. The tests for these gates must be selected too."""
         for test in tests.values():
             if test.cell is None and test.suite.decides_together:
                 self._gated.add(test.suite.path.absolute())
@@ -99,9 +99,9 @@ class Batch:
         self._failed: dict[str, tuple[Verdict, workbench.RunResult]] = {}
         """The verdicts on cases that failed, until the comparison with the baseline decides them."""
         self.report: workbench.Report | None = None
-        """The report on all runs; `None` until they have finished."""
+        """The report on all runs, or `None` until they have finished."""
         self.unwritten: dict[Path, str] = {}
-        """The report files that were not written, each with the reason; empty before the batch begins."""
+        """The report files that were not written, each with the reason. It is empty before the batch begins."""
 
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
@@ -113,7 +113,7 @@ class Batch:
 
     @property
     def nothing_graded(self) -> str | None:
-        """The message that no counted run was graded; `None` if one was."""
+        """The message that no counted run was graded, or `None` if one was."""
         if not self._tests:
             return None
         if self.report is None:
@@ -124,7 +124,7 @@ class Batch:
 
     @property
     def regression(self) -> str | None:
-        """The sentence on a regression since the baseline; `None` if there is none."""
+        """The sentence on a regression since the baseline, or `None` if there is none."""
         if self.report is None or self.report.against is None:
             return None
         against = self.report.against
@@ -348,7 +348,7 @@ class SuiteFile(pytest.File):
     """A suite file as a test file."""
 
     def collect(self) -> Iterator[SuiteItem]:
-        """Yield the tests of the suite; raise CollectError, with all errors and their lines, for a broken suite."""
+        """Yield the tests of the suite. Raise CollectError, with all errors and their lines, for a broken suite."""
         try:
             suite = workbench.load(self.path)
         except workbench.SuiteError as error:
