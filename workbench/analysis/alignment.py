@@ -70,7 +70,8 @@ def same_call(one: CallRecord, other: CallRecord) -> bool:
 
 def call_key(call: CallRecord) -> Hashable:
     """Return a key for a call. Two calls have the same key exactly if `same_call` holds."""
-    # Many rounds are compared with many others. Keys are hashed once, but `same_call` would compare every pair.
+    # Many rounds are compared with many others. A key is computed once for each call, but `same_call` would compare
+    # each pair.
     written = sent = _flat(call.call.arguments)
     if call.edited is not None:
         sent = _flat(call.edited)
@@ -94,7 +95,7 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
             row.append(("list", len(one)))
             pending.extend(one)
         elif isinstance(one, bool):
-            # Python's True equals 1, JSON's true does not.
+            # In Python, True equals 1, but in JSON it does not.
             row.append(("boolean", one))
         else:
             row.append(one)
@@ -295,7 +296,7 @@ def _quoted(text: str, other: str) -> str:
     same = 0
     while same < min(len(text), len(other)) and text[same] == other[same]:
         same += 1
-    # Eight characters of context, extended to the start of a word.
+    # The quote begins eight characters before the difference, or earlier at the start of a word.
     begin = text.rfind(" ", 0, max(same - 8, 0)) + 1
     if begin == 0:
         return json_text(_cut(text))
@@ -405,7 +406,7 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> AlignedRow:
 
 
 def _round(left: Round | None, right: Round | None) -> list[AlignedRow]:
-    # An empty round has no parts, so the code below need not check for a missing side.
+    # A missing side is replaced by a round without parts, so the code below need not check for it.
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
     old = Part("round", left.number, of=left) if left is not None else None
@@ -481,8 +482,8 @@ class _Fingerprint:
 
 def _round_similarity(left: _Fingerprint, right: _Fingerprint) -> int:
     """Return how similar two rounds are. 0 means that no property suggests that they correspond."""
-    # Two rounds that answer the same step of a case correspond. Its 5 points outweigh the at most 4 points of equal
-    # tools.
+    # Two rounds that answer the same step of a case correspond. A common step counts 5, because equal tools count at
+    # most 4.
     likeness = 5 if left.step is not None and left.step == right.step else 0
     if left.tools and left.tools == right.tools:
         return likeness + 3 + (left.identity == right.identity)

@@ -409,7 +409,7 @@ class CauseFold:
 
     def __init__(self, cause: Cause) -> None:
         self._cause = cause
-        # Arrays of indices instead of runs, because one cause may fail thousands of runs.
+        # Indices are kept in place of runs, because thousands of runs may fail by one cause.
         self._indices, self._main = array("L"), array("L")
         self._cases: set[tuple[str, str]] = set()
         self._seen: Counter[tuple[str, Subject | None]] = Counter()

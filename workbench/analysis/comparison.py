@@ -354,7 +354,8 @@ def _valid_arguments(runs: Iterable[RunSummary]) -> ValidArguments:
 def _gates_on_model(runs: Sequence[RunSummary], gates: Mapping[str, Gate]) -> Iterator[GateResult]:
     for suite, gate in gates.items():
         of_suite = [run for run in runs if run.suite == suite]
-        # A gate without any run is missed. A model that did not run the suite, however, must not miss the suite's gate.
+        # `gates_of` reports a gate without any run as missed. A model that did not run the suite must not miss its
+        # gate.
         if gate.per == "model" and of_suite:
             yield from gates_of(suite, gate, of_suite)
 
@@ -411,7 +412,8 @@ def busy_ms(runs: Iterable[RunSummary]) -> float:
     for run in runs:
         if run.began_ms is not None and run.ended_ms is not None:
             times.append((run.began_ms, run.ended_ms))
-    # The union of intervals. In the order of starts, each interval adds its part after the latest end so far.
+    # This is the length of the union of intervals. In the order of starts, each interval adds its part after the latest
+    # end so far.
     busy, until = 0.0, -math.inf
     for began, ended in sorted(times):
         # If the clock was set back, a run may end before it began. Its duration is unknown and adds nothing.

@@ -28,7 +28,7 @@ TYPICAL_PASS_RATE = 0.8
 MAX_RERUNS = 15
 """The most reruns of one case. A case that is still undecided is "perhaps by chance"."""
 
-# The logarithm of 1/16, the evidence after two good reruns and no failed one.
+# The logarithm of 1/16, which is the evidence after two good reruns and no failed rerun.
 _RECOVERED = -2 * math.log(4)
 
 _MIN_EARLIER = 5

@@ -165,7 +165,8 @@ class _Pairs:
                 level = self._level(max(pair.look, 1), looks) if looks else SIGNIFICANCE_LEVEL
             if self._until.rule == "e-value":
                 e_value_now = pair.greatest
-            # Runs with the first model serve every comparison. They count only for a single comparison.
+            # Every comparison needs the runs with the first model. They count as saved only if there is a single
+            # comparison.
             spared_runs = spared[pair.second]
             if len(self.pairs) == 1:
                 spared_runs = spared.total()

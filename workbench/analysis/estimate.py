@@ -61,7 +61,7 @@ def estimate(
     return Estimate(number, round(tokens), cost_usd, without_tokens, without_cost)
 
 
-# The usual rule of thumb for English text; no tokenizer is installed.
+# This is the usual rule of thumb for English text. No tokenizer is installed.
 _CHARACTERS_PER_TOKEN = 4
 
 

@@ -96,9 +96,6 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[ToolPair]
         yield None, tool
 
 
-# The causes of failed runs.
-
-
 def failures_of(runs: Iterable[tuple[RunResult, Case | None]]) -> Failures:
     """Return the failed runs with their causes.
 
@@ -286,14 +283,14 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     for issue in dict.fromkeys(root_issues):
         if issue.kind in _CAUSE_OF:
             found.append(_symptom(issue, expected, calls))
-    # After a fault of the endpoint or a cut answer, the other issues say little about the model.
+    # After a fault of the endpoint or an answer that was cut off, the other issues say little about the model.
     for alone in ("endpoint", "sent too much"):
         only = _with_cause(found, alone)
         if only:
             return tuple(only)
     found = _without_given_up(evidence, expected, _with_wrong_tools(found))
     causes = set(causes_of(found))
-    # A low score follows from any other cause, so it counts only alone.
+    # A low score follows from any other cause, so it is a cause only if there is no other.
     if causes - SECONDARY_CAUSES - {"low score"}:
         found = _without_cause(found, "low score")
     elif causes <= SECONDARY_CAUSES:

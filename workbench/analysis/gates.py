@@ -379,7 +379,7 @@ def quality_of(
         demanded = Gate(min_score=min_score, min_pass_rate=rate)
         asked = tuple(with_early_stop(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
-        # Without any run, there is no result and the requirement is missed.
+        # Without any run, `asked` is empty, and the requirement is missed.
         met = bool(asked) and _all_met(asked)
         return Quality(met, asked, cases, without_gates, ungraded)
     with_failures = set()

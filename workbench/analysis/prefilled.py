@@ -44,7 +44,7 @@ def required_args(parameters: Schema) -> Table:
             args[name] = first_value(name, with_definitions(schema, parameters))
         else:
             args[name] = first_value(name, None)
-    # A part that refers to the whole schema (`#`) can only be validated within the whole schema.
+    # A part that refers to the whole schema (`#`) can only be validated as a part of the whole schema.
     refused = refused_parts(values_of(args), parameters)
     if refused is None:
         return {name: {"present": True} for name in args}

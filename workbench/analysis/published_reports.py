@@ -188,7 +188,7 @@ def _scores(runs: Iterable[RunResult]) -> list[float]:
 
 
 def _percent(score: float | None) -> int:
-    # The scorer rounds as JavaScript does, halves up; Python's `round` would round 0.5 to 0.
+    # The scorer rounds as JavaScript does: halves go up. Python's `round` would round 0.5 to 0.
     return math.floor(100 * (score or 0.0) + 0.5)
 
 
@@ -257,14 +257,15 @@ def _cases(runs: Sequence[RunResult]) -> list[_Case]:
 
 
 def _status(run: RunResult) -> Status:
-    # A rule decided a grade without numbers before scoring, so its status stands.
+    # A grade has no numbers if a rule decided before scoring. The status of the run then stands.
     if run.grade is None or run.score is None or not run.grade.numbers:
         return run.status
     return verdict_of(run.score, _by_own_rules(run.grading), slack=0.0)
 
 
 def _by_own_rules(grading: Grading) -> Grading:
-    # In the published system, a run passes from the fail threshold on. Warnings need a threshold below it.
+    # In the published system, a run passes from the fail threshold on. A run can only be warned if the warn threshold
+    # is below it.
     warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
     # The system has no rule `every`, which is Workbench's default. Its own default, `last`, takes this place.
     rule = "last" if grading.repeat_rule == "every" else grading.repeat_rule
@@ -290,7 +291,7 @@ def _comparison(runs: Sequence[RunResult]) -> Summary:
     rates = {model: pass_rate(cases) for model, cases in by_model.items()}
     best = max(rates, key=rates.__getitem__)
     headline = f"best model {best}, pass rate {rates[best]:.2f}%"
-    # A note, because a model that did not run the hard cases looks better than it is.
+    # This is noted because a model that did not run the hard cases looks better than it is.
     if any(len(cases) != len(by_model) for cases in by_case.values()):
         headline += ", the cases of the models differ"
     winners = {}

@@ -329,7 +329,7 @@ def _within(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + inner)
 
 
-# Repeated runs: pass@k is the probability of at least one good run among k runs, pass^k of k good runs.
+# Repeated runs: pass@k is the probability of at least one good run among k runs, and pass^k that of k good runs.
 
 
 class PassAtK(NamedTuple):

@@ -349,7 +349,8 @@ def _groups(
 
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
-    # Different arguments let a model tell tools apart. Comparing all pairs would also be slow.
+    # Only tools with the same arguments are compared. A model can tell other tools apart, and comparing all pairs would
+    # be slow.
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         if tool.description.strip():

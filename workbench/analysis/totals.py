@@ -169,7 +169,8 @@ def counted_runs(results: Iterable[RunResult]) -> Sequence[RunResult]:
     A fork is an experiment: a run that a person changed."""
     if not isinstance(results, Sequence):
         results = tuple(results)
-    # Indices instead of runs because a stored batch reads a run from the history on every access.
+    # The indices of the runs are kept, not the runs, because a stored batch reads a run from the history on every
+    # access.
     counting = array("L", (index for index, result in enumerate(results) if not result.is_fork))
     if 0 < len(counting) < len(results):
         return SelectedSequence(results, counting)
@@ -191,7 +192,7 @@ def totals_by_model(results: Iterable[RunResult]) -> tuple[Totals, dict[str, Tot
             models[result.model] = whole
         elif result.model not in models:
             if len(models) == 1:
-                # Until now, the runs of the first model were all runs.
+                # All runs so far had the same model, so its totals equal those of all runs.
                 models = dict.fromkeys(models, deepcopy(whole))
             models[result.model] = TotalsFold()
         whole.add(result)

@@ -59,7 +59,7 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
 
 def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
     """Return whether a part of a batch counts in trends. `stops_early` is true for a batch that may stop early."""
-    # Runs skipped after an early decision are recorded as skipped.
+    # An early decision skips the remaining runs, and `is_whole` counts skipped runs as results.
     return is_whole(part) and not (stops_early and part.counts[Status.SKIPPED])
 
 

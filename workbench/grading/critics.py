@@ -191,7 +191,7 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
     templates: dict[str, Check] = {}
     for call in calls:
         for name, check in (call.args or {}).items():
-            # Calls without the argument are expected to have null in it, so the check cannot be optional.
+            # Arcade reads an argument that a call lacks as null and judges it, so the check cannot be optional.
             template = check.model_copy(update={"optional": False}) if check.optional else check
             first = templates.setdefault(name, template)
             if first is not check and first.critic_key != check.critic_key:
@@ -268,8 +268,9 @@ def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
     """Return whether a value equals the expected value by Arcade's binary critic, with its published oddities.
 
     Raises OverflowError if Arcade's critic fails with an error."""
-    # As published, in this order. The text "None" counts as null only when deciding whether to cast. The expected value
-    # itself is never cast, so "None" expected matches nothing, while an expected null matches "None".
+    # The steps and their order are Arcade's. The text "None" counts as null only when deciding whether to cast. The
+    # expected value itself is never cast. So an expected "None" matches nothing, while an expected null matches the
+    # text "None".
     expected = check.equals
     if not check.cast:
         return expected == value
@@ -318,13 +319,13 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 
 # Arcade pairs expected and actual calls so that the sum of the pairs' gains is the largest (an assignment problem). The
 # gains leave out nulls, but the score counts them. Several pairings therefore often have the same sum and different
-# scores, and the solver picks any of them. Here the same search also resolves ties: gain, score, cost and distance of a
-# pair become the digits of one integer. The base is larger than any sum of lower digits, so the largest sum of these
-# integers belongs to the pairing that is first by gain, then by score, and so on (`_exact_gains`).
+# scores, and Arcade's solver picks any of them. Here the same search also resolves ties: gain, score, cost and distance
+# of a pair become the digits of one integer. The base is larger than any sum of lower digits, so the largest sum of
+# these integers belongs to the pairing that is first by gain, then by score, and so on (`_exact_gains`).
 #
-# Three shortcuts avoid the search in most runs: every expected call pairs perfectly with the call at its position;
-# every expected call has a clearly best call that no other expected call wants; some pairs are part of every best
-# pairing.
+# Most runs need no search. Either every expected call pairs perfectly with the call at its position, or every expected
+# call has a clearly best call that no other expected call wants. In the remaining runs, pairs that are part of every
+# best pairing are fixed before the search.
 #
 # Cases with more than `MAX_PAIRS` pairs are not compared pair by pair. Perfect pairs are found by buckets (see
 # `Candidates`), and the other calls are paired in turn, tool by tool. `is_optimal` says whether the result is known to
@@ -557,7 +558,8 @@ class CriticPairing:
                     filled.get(name),
                     name in given,
                     _why(verdict, name in given, name in filled),
-                    # As published, a critic loses its weight if there is nothing to measure, such as a number.
+                    # As in Arcade, the weight of a critic does not count if the value cannot be measured, such as a
+                    # text instead of a number.
                     verdict.measured or not self._compatible,
                     required=critic.required,
                 )
@@ -739,7 +741,7 @@ def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[flo
     earned: list[float] = []
     possible: list[float] = []
     for line in pairings:
-        # As published, a missing call costs nothing; by default it costs its full weight.
+        # As published, a missing call costs nothing. Without `arcade_compatible`, it costs its full weight.
         if line.expected_call is None or (line.call is None and options.arcade_compatible):
             continue
         earned.append(line.tool_score)

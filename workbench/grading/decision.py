@@ -83,7 +83,7 @@ def judge_decision(
 
     `expected` is `None` if no call is expected. `broken` arguments are not a JSON object and earn nothing. Raises
     CheckError if a check cannot be evaluated."""
-    # As published, the arguments are graded even without a call: a refusal earns as much as empty arguments.
+    # As published, the arguments are graded even without a call. They then count as empty arguments.
     if expected is None:
         # A correct refusal has no arguments, and its tool does not matter.
         return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
@@ -128,7 +128,8 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
     """Yield the decisions of a case without steps, comparing the k-th expected call with the k-th actual call."""
     expected = case.expected_calls()
     calls = trajectory.calls
-    # A case without expected calls is one decision too: the first call is compared with a refusal.
+    # A case without expected calls is one decision. The first call, if there is one, is compared with a refusal to
+    # call.
     decisions = len(expected) or 1
     for index, (wanted, record) in enumerate(zip_longest(expected or (None,), calls)):
         if index >= decisions:

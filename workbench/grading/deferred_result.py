@@ -41,7 +41,7 @@ class DeferredResult(LazyResult):
         if others is None:
             return self._first
         whole = replace(first, grades=(*first.grades[:1], *others()))
-        # In this order: a thread that finds no `_others` then finds all grades.
+        # The order matters: a thread that finds no `_others` must find all grades in `_first`.
         object.__setattr__(self, "_first", whole)
         object.__setattr__(self, "_others", None)
         return whole

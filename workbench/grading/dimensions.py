@@ -231,7 +231,7 @@ def _perfect(
     judged_on: Callable[[int, int], _Compared],
 ) -> dict[int, int]:
     """Return as many pairs with correct parameters as possible. All rows and columns must belong to one tool."""
-    # The names need not be compared.
+    # All rows and columns belong to one tool, so an empty name stands for it.
     wanted = [("", expected[row].args) for row in rows]
     made: list[Made] = []
     broken = set()
@@ -334,7 +334,7 @@ def _compared(
             verdict = _without_verdict(check, error, f"{expected.tool}.{name}")
         earned: int | None = _WRONG
         if check.optional:
-            # As published, a validator that holds makes no entry, so validators can only lower the mean.
+            # As published, a validator that holds adds no credit to the mean, so validators can only lower the mean.
             earned = None if verdict.holds else _NOTHING
         elif verdict.holds:
             earned = _RIGHT

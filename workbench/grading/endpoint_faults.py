@@ -29,7 +29,7 @@ from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round, Trajectory
 
-# Residue: pieces of a chat template around a tool's name that the endpoint's parser should have removed, such as
+# Residue is a piece of a chat template next to a tool's name, which the endpoint's parser should have removed, as in
 # `functions.get_weather:0` or `get_weather<|channel|>commentary`.
 
 # The words that templates write around a name. A name next to any other word belongs to another tool.
@@ -595,7 +595,7 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
         text, search = round_.reasoning, calls_after_thoughts
     if round_.replayed or not _names_a_tool(text, tools):
         return
-    # Some endpoints repeat their calls in the text.
+    # Some endpoints repeat structured calls in the text. Such a repetition is no fault.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
     for call in search(text, tools):
         if (call.tool, dict(call.arguments)) not in made:
@@ -646,7 +646,7 @@ def _least_of_messages(trajectory: Trajectory) -> int:
     assert start is not None
     texts = [prompt_of(start, start.system) or ""]
     texts += [message.content for message in start.messages]
-    # Half of the estimate, because an endpoint that counts even fewer tokens does not count the prompt at all.
+    # The estimate is halved for safety. An endpoint that reports even fewer tokens does not count the prompt at all.
     return sum(map(len, texts)) // (2 * _CHARACTERS_PER_TOKEN)
 
 

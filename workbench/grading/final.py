@@ -235,7 +235,7 @@ def comparable_text(text: str) -> str:
 
 
 def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
-    # A text beside calls is not an answer, because the user of a conversation does not hear it.
+    # A text beside calls is not an answer, because the user of a conversation does not receive it.
     answers = [each for each in trajectory.rounds if each.stop_reason is not None and not each.calls_to_answer]
     for wanted in final.texts:
         since, where = 0, ""

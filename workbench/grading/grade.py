@@ -135,7 +135,7 @@ class JudgementNeededError(Exception):
     A `CheckContext.judge` that only collects the questions of a run raises this error, so that they can be asked later.
     """
 
-    # Not a CheckError, because handlers add context to a CheckError and must not catch this error.
+    # This is no CheckError: handlers catch a CheckError to add context, and must not catch this error.
 
     def __init__(self, check: Judged, value: JsonValue) -> None:
         super().__init__(f"a judge has not been asked yet: {check.judged}")
@@ -203,7 +203,7 @@ def _read_only(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(content)
 
 
-# Registered because Python can neither pickle nor copy such a mapping, and users pickle and copy results.
+# Python can neither pickle nor copy such a mapping by itself, and users pickle and copy results.
 copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))
 
 

@@ -464,7 +464,7 @@ class Candidates:
         self._ask_outside = ask_outside
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
-        # The remaining comparisons; the key tells whether a bucket is only a tool.
+        # The number of comparisons that are left, by whether a bucket is only a tool.
         self._left = {True: MAX_COMPARED, False: MAX_BUCKET_COMPARISONS}
         if not self.compares_all and any(_is_slow(checks) for _, checks in wanted):
             self._left[True] = MAX_SLOW_COMPARISONS
@@ -589,9 +589,9 @@ def _loosely(value: JsonValue) -> Hashable:
     """Return a key that is equal for values that some grader treats as equal.
 
     Raises RecursionError for deeply nested values."""
-    # The graders differ: `critics` casts "5" to 5 and "true" to true, `decision` and `dimensions` take 5 for 5.0 and 1
-    # for true, `trajectory` compares texts in NFC. A key that is too coarse only costs comparisons. A key that is too
-    # fine would lose pairs.
+    # The graders compare differently. `critics` casts "5" to 5 and "true" to true. `decision` and `dimensions` treat 5
+    # as 5.0, and 1 as true. `trajectory` compares texts in NFC. A key that is too coarse only costs comparisons, but a
+    # key that is too fine would lose pairs.
     if isinstance(value, str):
         if value.lower() in ("true", "false"):
             return value.lower() == "true"

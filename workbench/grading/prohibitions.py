@@ -31,7 +31,7 @@ def offending_calls(
     for key, other in prohibition.conditions:
         first = _first(other, calls, fits, context)
         late = {index for index in found if first is not None and _follows(calls, index, first, other)}
-        # `before` forbids calls before the first call of the other tool, `after` forbids calls after it.
+        # `before` forbids calls before the first call of the other tool, and `after` forbids calls after it.
         found = [index for index in found if (index in late) == (key == "after")]
     return found
 

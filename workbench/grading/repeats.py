@@ -232,7 +232,7 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
         again += others
     if not again:
         return groups, ends
-    # Runs from several batches are rare. Their groups were split off at the ends of the chains, and are sorted in here.
+    # Runs from several batches are rare. The groups of such cases are not in the arrays yet, and are sorted in here.
     whole = [groups[before:end].tolist() for before, end in pairwise((0, *ends))] + again
     whole.sort(key=itemgetter(0))
     return array("q", chain.from_iterable(whole)), array("q", accumulate(map(len, whole)))
@@ -393,7 +393,7 @@ def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics
 
 def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
     earned: dict[str, list[tuple[float, float]]] = {}
-    # A grade without numbers was decided before scoring.
+    # A grade has no numbers if a rule decided before scoring.
     if not grade.numbers:
         return earned
     for pairing in grade.pairings:

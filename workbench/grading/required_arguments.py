@@ -10,7 +10,7 @@ from workbench.suite.model import Case
 
 def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
     """Return the issues of a grade, with issues about unmet required arguments marked as deciding."""
-    # A rule of `critics` decided a grade without numbers before scoring, so the run has failed anyway.
+    # A grade has no numbers if a rule of `critics` decided before scoring. Such a run has failed anyway.
     if not grade.issues or not grade.numbers:
         return grade.issues
     broken = _broken(case, grade)

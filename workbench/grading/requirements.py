@@ -207,8 +207,8 @@ class _Surplus:
         wanted, record = self._expected[row], self._calls[column]
         if not wanted.may_be_call_of(record.tool):
             return 0
-        # Three digits of one number, the most important first: whether the call fits; whether it would be wrong as a
-        # surplus call, because it is not free; how near it is.
+        # The result is one number with three digits. The most important digit says whether the call fits. The next says
+        # whether the call would be wrong as a surplus call, because it is not free. The last says how near the call is.
         rows = len(self._expected) + 1
         near, fits = self._nearness(wanted, record)
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
@@ -248,8 +248,8 @@ def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Return the pairing with the largest sum of gains that keeps the order of rows and columns.
 
     This is a sequence alignment."""
-    # Dynamic programming, as for a longest common subsequence: `best[row][column]` is the largest sum from this row and
-    # column on.
+    # This is dynamic programming, as for a longest common subsequence. `best[row][column]` is the largest sum from this
+    # row and column on.
     if not gains:
         return []
     rows, columns = len(gains), len(gains[0])
@@ -307,8 +307,8 @@ def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajec
     refused = Counter(trajectory.calls[call].tool for call in _corrected(trajectory))
     surplus = Counter(issue.tool for issue in grade.issues if issue.kind == "extra call")
     by_read_only = set(_read_only(trajectory))
-    # "allow_read_only" also frees calls that were refused and then corrected. It suffices for a tool whose surplus
-    # calls were all corrected.
+    # "allow_read_only" also frees calls that were refused and then corrected. It is therefore enough for a tool whose
+    # surplus calls were all corrected.
     for tool, count in refused.items():
         if surplus[tool] <= count:
             by_read_only.add(tool)
@@ -321,9 +321,6 @@ def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajec
             issue = issue._replace(why=f"{issue.why}: {costs}; extra_calls = {value} frees it")
         issues.append(issue)
     return tuple(issues)
-
-
-# Calls of unknown tools.
 
 
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
@@ -353,9 +350,6 @@ def _nearest(name: str, names: list[str]) -> str | None:
     if found is None:
         return None
     return found[0]
-
-
-# A run as the Python function of a check receives it.
 
 
 def run_as_json(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:

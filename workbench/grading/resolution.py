@@ -494,12 +494,11 @@ class _Resolution:
         for index, found in slots.filled((*calls, *sorted(used)), calls).items():
             taken[index] = found
 
-    # Attempts: unfilled slots get remaining calls, so an optional call with wrong arguments is reported as wrong.
-
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Find, for each expected call, unused calls that were probably meant as this call.
+        """Find, for each expected call with unfilled slots, unused calls that were probably meant as this call.
 
-        These are calls with the same arguments first, and then calls of the same tool."""
+        These are calls with the same arguments first, and then calls of the same tool. They are then reported as wrong,
+        in place of a missing call."""
         left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
@@ -518,8 +517,6 @@ class _Resolution:
                         tried.setdefault(index, []).append(call)
                         missing -= 1
         return tried
-
-    # Requirements in addition to the score
 
     def _result_issues(self, taken: Sequence[Sequence[int]], tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
         for index, calls in sorted(tried.items()):
@@ -631,8 +628,8 @@ def _windows_of_one(
     fitting: Sequence[int], best: Sequence[int], fewest: int, most: int, base: int
 ) -> Iterator[tuple[int, int, int]]:
     worths = [best[call] for call in fitting]
-    # A window has two pieces, the required and the further calls. A piece is: its lowest and its highest number of
-    # calls, and the worth of one more call.
+    # A window has two pieces: the required calls, and the further calls. A piece has its lowest and its highest number
+    # of calls, the worth of one more call, and the worth that is added for the piece before it.
     pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
     queues: list[deque[tuple[int, int]]] = [deque(), deque()]
     for last, call in enumerate(fitting):
@@ -701,8 +698,7 @@ class _Slots:
             found.setdefault(self._owners[slot], []).append(call)
         return {index: sorted(calls) for index, calls in found.items()}
 
-    # The buckets of `IncrementalMatching`
-
+    # The following methods implement `BucketIndex`.
     def bucket(self, expected: int) -> Bucket:
         return (self._owners[expected],)
 

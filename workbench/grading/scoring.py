@@ -143,7 +143,7 @@ def judge_arguments(
     or if its check is required.
 
     Raises CheckError with tool and argument if a check cannot be evaluated."""
-    # `critics` gives partial credit and evaluates its own checks.
+    # This function is not for `critics`, which gives partial credit and evaluates its own checks.
     listed = checks
     if not checks.keys() <= arguments.keys():
         listed = {}
@@ -156,7 +156,7 @@ def judge_arguments(
     for name, check in listed.items():
         if type(check) is not Equals and has_kind(check, Judged):
             judged.add(name)
-    # Judges cost money and time. They come last and are not asked if the other checks have already decided.
+    # Judges cost money and time. They are asked last, and only if the other checks have not decided yet.
     wrong = bool(judged) and not arguments.keys() <= checks.keys()
     in_turn: Iterable[tuple[str, Check]] = listed.items()
     if judged and all_or_nothing:

@@ -174,7 +174,7 @@ class Status(StrEnum):
         """The column of the history, and the key in JSON, that holds the number of runs with this status."""
         return self._value_.replace(" ", "_")
 
-    # A status equals its name as text, so the name is also its `repr`.
+    # A status equals its stored name as a string, so `repr` shows that name too.
     __repr__ = str.__repr__
 
     # `StrEnum` would print the stored name, which must never change. Texts show the word.

@@ -163,7 +163,7 @@ class _Reading:
         """Pair the expected calls of one position with calls: as many as possible, and each as early as possible.
 
         The search begins at the call with the index `cursor`."""
-        # As many and as early as possible: (A10).
+        # A group takes as many calls as possible, as early as possible (A10).
         (first, *others), among = members, self._among
         if others or not among.compares_all or self._wanted[first].uses_outside_service:
             return maximum_matching(members, self._calls_for(members, cursor), self._fits, among)

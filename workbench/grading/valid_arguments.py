@@ -212,7 +212,8 @@ def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> It
     for index, record in enumerate(trajectory.calls):
         result = record.unedited or record.result
         if result is not None and result.is_error and result.source != "skipped" and index not in reported:
-            # A tool can fail without a fault of the model, and a suite may mock an error on purpose.
+            # The issue does not fail the run: a tool can fail without a fault of the model, and a suite may mock an
+            # error on purpose.
             yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
 
 

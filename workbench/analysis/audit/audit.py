@@ -303,7 +303,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
         if grade is None or grade.status is None or not grade.status.good:
             continue
         weight, verb = mutant.weight, "passes"
-        # People look at runs with warnings and would notice this mutant.
+        # People look at runs with warnings and would notice this mutant, so the finding is only a note.
         if grade.status != Status.PASSED:
             weight, verb = "note", "is only warned"
         passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.change, []).append(mutant.changed_part)

@@ -203,7 +203,7 @@ def _with_conditions(
     If an unexpected call must precede one of the agent's calls, the agent makes it first."""
     prohibitions, first = [], list[MadeCall]()
     for call in case.disallowed:
-        # Results of imagined calls are unknown, so a call that may come too early counts as in time.
+        # Results of imagined calls are unknown, so only the order of the calls is checked.
         others = {key: other.model_copy(update={"result": None, "is_error": None}) for key, other in call.conditions}
         prohibitions.append(call.model_copy(update=others))
         before = prohibitions[-1].before
@@ -459,7 +459,7 @@ def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[MadeCall]], an
 
 # The harm of a wrong call, by tool and argument. An audit shows the most harmful mutants first.
 
-# Lists of words, not one to a line.
+# Without `fmt: off`, the formatter would write one word per line.
 # fmt: off
 _HARMFUL_WORDS = frozenset((
     "approve", "ban", "block", "book", "buy", "cancel", "charge", "close", "delete", "deploy", "destroy",

@@ -463,7 +463,7 @@ def _inside(check: Check, schema: Schema, path: str = "") -> Iterator[tuple[str,
 def _refuses_nothing(check: Check, schema: Schema | None, root: Schema, refused: Callable[[JsonValue], bool]) -> bool:
     """Return whether a check accepts many different values that the schema allows, and refuses none of them."""
     listed = listed_values(schema) if schema is not None else None
-    # If the schema allows only one value, nothing fails because of the schema and not because of the check.
+    # If the schema allows only one value, the schema is the reason why no value fails, and not the check.
     if listed is not None and len(listed) < 2:
         return False
     tried = 0
