@@ -64,7 +64,8 @@ MAX_NAME_CELLS: Final = 60
 def name_of(request: str, taken: Collection[str] = ()) -> str:
     """Return a name for the case of a request: its first line, cut after a word. If it is `taken`, a number is added.
 
-    >>> name_of("Dim the living room.") 'Dim the living room'"""
+    >>> name_of("Dim the living room.")
+    'Dim the living room'"""
     line = next((part.strip() for part in request.splitlines() if part.strip()), "")
     if len(line) > MAX_NAME_CELLS:
         cut = line[: MAX_NAME_CELLS + 1]
