@@ -1,4 +1,4 @@
-"""Adapters for agents of other frameworks. Each agent runs its own loop; the adapter reports its calls to Workbench.
+"""Adapters for agents of other frameworks. An agent runs its own loop, and an adapter reports its calls.
 
     import workbench
 
@@ -6,10 +6,10 @@
 
 An adapter turns a framework's agent into a `workbench.Agent`. If you call the agent in your own function,
 `pydantic_ai_run` and its counterparts turn the framework's result into a `workbench.AgentRun`. Each framework is
-imported only when its agent runs.
+imported only when one of its agents runs.
 
 A suite's `system` is added to the agent's own instructions, and a case's earlier messages begin the conversation. The
-agent uses its own tools; the suite's tools serve only for grading."""
+agent calls its own tools, so the suite's tools are used only for grading."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ __all__ = [
 
 
 def pydantic_ai(agent: Any, **options: Any) -> Agent:
-    """Return a pydantic-ai agent as an agent of Workbench; `options`, such as `deps`, go to its method `run`."""
+    """Return a pydantic-ai agent as an agent of Workbench.
+
+    `options`, such as `deps`, are passed to the agent's method `run`."""
 
     async def ask(request: AgentRequest) -> AgentRun:
         from pydantic_ai import AgentRunError, capture_run_messages
@@ -57,10 +59,10 @@ def pydantic_ai(agent: Any, **options: Any) -> Agent:
 
 
 def pydantic_ai_run(result: Any) -> AgentRun:
-    """Return the run of an `AgentRunResult` of pydantic-ai: the calls in its new messages, and its output.
+    """Convert an `AgentRunResult` of pydantic-ai to a run: the calls in its new messages, and its output.
 
-    Output tools such as `final_result` do not count as tool calls. A call that the framework asked the model to repeat
-    counts as an error."""
+    Output tools such as `final_result` do not count as tool calls. If the framework asked the model to repeat a call,
+    the first call counts as an error."""
     answers = _pydantic_ai_answers(result.new_messages(), {getattr(result, "_output_tool_name", None)})
     return AgentRun(_with_output(answers, result.output))
 
@@ -119,7 +121,9 @@ def _pydantic_ai_messages(messages: Iterable[Message]) -> list[Any]:
 
 
 def openai_agents(agent: Any, **options: Any) -> Agent:
-    """Return an agent of OpenAI's Agents SDK as an agent of Workbench; `options` go to `Runner.run` (`context`)."""
+    """Return an agent of OpenAI's Agents SDK as an agent of Workbench.
+
+    `options`, such as `context`, are passed to `Runner.run`."""
 
     async def ask(request: AgentRequest) -> AgentRun:
         from agents import AgentsException, Runner
@@ -138,7 +142,7 @@ def openai_agents(agent: Any, **options: Any) -> Agent:
 
 
 def openai_agents_run(result: Any) -> AgentRun:
-    """Return the run of a `RunResult` of OpenAI's agents SDK: the calls in its answers, and its final output.
+    """Convert a `RunResult` of OpenAI's Agents SDK to a run: the calls in its answers, and its final output.
 
     A handoff counts as a call of its tool, such as `transfer_to_billing`."""
     return AgentRun(_with_output(_openai_answers(result), result.final_output))
@@ -202,7 +206,8 @@ def langgraph(graph: Any, **options: Any) -> Agent:
     """Return a LangGraph graph as an agent of Workbench.
 
     The graph's state must have `messages`. An uncompiled graph is compiled. `options`, such as `context` and `config`,
-    go to its method `astream`. For a checkpointer, each request gets its own thread, unless `config` names one."""
+    are passed to its method `astream`. If the graph has a checkpointer, each request gets its own thread, unless
+    `config` names one."""
     if not hasattr(graph, "astream"):
         graph = graph.compile()
 
@@ -227,10 +232,10 @@ def langgraph(graph: Any, **options: Any) -> Agent:
 
 
 def langgraph_run(state: Mapping[str, Any], given: Collection[str] = ()) -> AgentRun:
-    """Return the run in the final state of a graph: the calls in its `messages`, and its last answer.
+    """Convert the final state of a graph to a run: the calls in its `messages`, and its last answer.
 
-    Messages whose id is in `given` precede the run. A `structured_response` is the answer; the call of that name does
-    not count as a tool call."""
+    Messages whose id is in `given` were there before the run. If the state has a `structured_response`, it is the
+    answer, and the call by which the model submitted it does not count as a tool call."""
     messages = [message for message in state["messages"] if message.id not in given]
     structured = state.get("structured_response")
     results = {}
@@ -276,10 +281,10 @@ def _langchain_messages(request: AgentRequest, thread: str) -> list[dict[str, An
 
 
 def ai_sdk(function: Callable[[AgentRequest], Any]) -> Agent:
-    """Return a function as an agent; it asks a program with Vercel's AI SDK and returns the JSON of its answer.
+    """Return a function as an agent of Workbench, for an agent in a program with Vercel's AI SDK.
 
-    The program answers with `{ steps: result.steps }` of its `generateText`, or of an agent's `generate`. The function
-    may be async.
+    The function sends a request to the program, and returns the parsed JSON of its answer. It may be async. The answer
+    is `{ steps: result.steps }`, in which `result` is that of `generateText` or of an agent's `generate`.
 
     >>> import json, urllib.request, workbench
     >>> @workbench.agents.ai_sdk
@@ -300,9 +305,9 @@ def ai_sdk(function: Callable[[AgentRequest], Any]) -> Agent:
 
 
 def ai_sdk_run(result: Any) -> AgentRun:
-    """Return the run of a result of the AI SDK as JSON: an object with `steps`, or the list of them.
+    """Convert a result of the AI SDK, read from JSON, to a run.
 
-    Raises TypeError for anything else."""
+    The result is an object with `steps`, or the list of steps itself. Raises TypeError for anything else."""
     steps = result.get("steps") if isinstance(result, Mapping) else result
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) for step in steps):
         raise TypeError("the answer has no list of steps: let the program answer with { steps: result.steps }")
@@ -328,9 +333,9 @@ def ai_sdk_run(result: Any) -> AgentRun:
 
 
 def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:
-    """Return a tool's error text from the message to the model.
+    """Return the text of a tool's error.
 
-    The `Error` itself is an empty object in JSON."""
+    In JSON, a JavaScript `Error` is an empty object. The text is then taken from the message to the model."""
     if isinstance(part["error"], str):
         return part["error"]
     for message in step.get("response", {}).get("messages", ()):
@@ -376,9 +381,9 @@ def _usage(given: int | None, made: int | None, cached: int | None, thought: int
 
 
 def _with_output(answers: Sequence[AgentAnswer], output: object) -> list[AgentAnswer]:
-    """Return the answers with the agent's output as the last one.
+    """Return the answers so that the agent's output is the text of the last one.
 
-    `None` means that the last answer already is the output."""
+    If the output is `None`, the last answer already has it."""
     if output is None:
         return list(answers)
     if answers and not answers[-1].calls:
@@ -387,14 +392,14 @@ def _with_output(answers: Sequence[AgentAnswer], output: object) -> list[AgentAn
 
 
 def _text(value: object) -> str:
-    """Return a text unchanged, and any other value as JSON, Pydantic models and data classes included."""
+    """Return a text unchanged, and any other value as JSON. The value may have Pydantic models and data classes."""
     if isinstance(value, str):
         return value
     return pydantic_core.to_json(value, fallback=str).decode()
 
 
 def _content_text(content: object) -> str:
-    """Return the text of a message of LangChain: a text, or a list of blocks."""
+    """Return the text in the content of a LangChain message, which is a text or a list of blocks."""
     if not isinstance(content, list):
         return _text(content)
     texts = []
@@ -411,9 +416,9 @@ def _of(raw: Any, name: str) -> Any:
 
 
 def _first(part: Mapping[str, JsonValue], *names: str) -> Any:
-    """Return the value of the first of some keys that the item has.
+    """Return the value of the first of these keys that an object has; `None` if it has none.
 
-    Versions of a framework name fields differently."""
+    Versions of the SDK use different names for a field."""
     return next((part[name] for name in names if name in part), None)
 
 

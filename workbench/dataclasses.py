@@ -1,4 +1,4 @@
-"""Create data classes four times as fast as `dataclasses`, and convert data classes to JSON and back."""
+"""A decorator that makes data classes four times as fast as `dataclasses`, and conversion from and to JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, **options):
-        """Make a data class, as `dataclasses.dataclass` does. Fields of `InitVar` are not supported."""
+        """Make a data class, as `dataclasses.dataclass` does. `InitVar` is not supported."""
         if cls is None:
             return lambda cls: dataclass(cls, **options)
         if not options.keys() <= _OPTIONS:
@@ -83,7 +83,7 @@ def _quick(cls: type, options: dict[str, bool]) -> Any:
 
 
 class _Init:
-    """A placeholder for `__init__`. Its first look-up compiles the method."""
+    """A placeholder for `__init__`, which compiles the method on its first use."""
 
     # Lazy: a command creates no objects of most imported classes.
 
@@ -96,7 +96,7 @@ class _Init:
 
 
 def _init_of(cls: Any) -> Any:
-    """Compile the method `__init__` of a data class: fields in their order, keyword-only fields at the end."""
+    """Compile the method `__init__` of a data class. Its keyword-only parameters come last."""
     names: dict[str, object] = {"__assign__": object.__setattr__, "__missing__": MISSING}
     positional: list[str] = []
     named: list[str] = []
@@ -196,10 +196,11 @@ MAX_CACHED = 2048
 
 
 class CachedByIdentity(Generic[_Subject, _Answer]):
-    """A function that caches its answer for each object while the object lives; the object must never change.
+    """A function that caches its result for each argument for as long as the argument exists.
 
-    Objects are distinguished by identity: comparing or hashing a document takes longer than the function. The cache
-    keeps no object alive, so an answer must not refer to its object."""
+    An argument must never change. Arguments are distinguished by identity, because comparing or hashing a document
+    takes longer than the function. The cache does not keep an argument alive, so a result must not refer to its
+    argument."""
 
     def __init__(self, answer: Callable[[_Subject], _Answer]) -> None:
         self._answer = answer
@@ -223,7 +224,7 @@ class CachedByIdentity(Generic[_Subject, _Answer]):
 
 
 class MaxSize(NamedTuple):
-    """The limit of a number's size, positive and negative: `Annotated[float, MaxSize(5.0)]`."""
+    """The largest absolute value of a number: `Annotated[float, MaxSize(5.0)]` allows -5.0 to 5.0."""
 
     size: float
 
@@ -235,10 +236,10 @@ _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Return a value as JSON, compact on one line or indented.
+    """Return a value as JSON, compact on one line or with an `indent`.
 
-    Lone surrogates are escaped; other characters stay. Raises TypeError, ValueError or RecursionError for a value that
-    JSON cannot express, such as NaN."""
+    Lone surrogates are escaped, but other characters are not. Raises TypeError, ValueError or RecursionError for a
+    value that JSON cannot express, such as NaN."""
     if indent is None:
         return escape_lone_surrogates(_encoded_json(value))
     return escape_lone_surrogates(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False))
@@ -258,13 +259,13 @@ Reader = Callable[[Any], Any]
 
 
 def stored_name(of: Field[Any]) -> str:
-    """Return the JSON key of a field: `stored` in its metadata, else its name."""
+    """Return the JSON key of a field: `stored` in the field's metadata, or else its name."""
     name: str = of.metadata.get("stored", of.name)
     return name
 
 
 def compact_json(value: Any) -> str:
-    """Return a value with data classes as JSON on one line; lone surrogates are escaped.
+    """Return a value, which may contain data classes, as JSON on one line. Lone surrogates are escaped.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express, such as NaN."""
     return escape_lone_surrogates(_encoded(value))
@@ -273,7 +274,7 @@ def compact_json(value: Any) -> str:
 def parsed_json(text: str) -> Any:
     """Return the value of a JSON text.
 
-    Raises ValueError for a text that is not JSON, for too deep nesting, and for infinite numbers and NaN."""
+    Raises ValueError for invalid JSON, for too deep nesting, and for infinite numbers and NaN."""
     try:
         return _DECODER.decode(text)
     except RecursionError:
@@ -281,13 +282,13 @@ def parsed_json(text: str) -> Any:
 
 
 def reader_of(hint: Any) -> Reader:
-    """Return a reader that converts a JSON value to a type.
+    """Return a function that converts a JSON value to a type.
 
     The type is a data class, a named tuple, `str`, `int`, `float`, `bool`, a `Literal` or an enumeration of texts, a
     homogeneous tuple of any or of a fixed length, a mapping from names to JSON values, or any JSON value. It may also
     be a union of such a type with `None`. A number may be `Annotated` with `MaxSize`.
 
-    The reader raises ValueError if the value does not fit. Keys that a data class lacks are ignored."""
+    The function raises ValueError if the value does not fit. Keys that a data class lacks are ignored."""
     return _reader_of(hint)
 
 
@@ -369,7 +370,7 @@ def _sequence(inner: Reader, length: int | None) -> Reader:
 
 
 def _record(cls: Any) -> Reader:
-    """Compile a reader of a data class or a named tuple; a loop over the fields would take 50% longer."""
+    """Compile a function that reads a data class or a named tuple. A loop over the fields would take 50% longer."""
     names: dict[str, Any] = {"make": cls, "absent": MISSING}
     lines = ["if type(source) is not dict: raise ValueError('must be an object')", "try:"]
     made = []
@@ -395,7 +396,9 @@ def _record(cls: Any) -> Reader:
 
 
 def _fields_of(cls: Any) -> Iterator[tuple[str, str, Callable[[], object] | None]]:
-    """Yield the name, the JSON key and the default of each field of a record; a required field has no default."""
+    """Yield the name, the JSON key and a function for the default of each field.
+
+    A required field has `None` instead."""
     if is_dataclass(cls):
         for field in fields(cls):
             default: Any = field.default_factory
@@ -415,9 +418,10 @@ def _identity(value: object) -> object:
 
 
 def _unchanged_condition(hint: Any, value: str) -> str:
-    """Return an expression that is true only if the reader of `hint` returns the value of a variable unchanged.
+    """Return Python code for a condition on the variable `value`.
 
-    If no simple expression shows that, it is false."""
+    If it is true, the reader of `hint` would return the value unchanged, so the reader need not be called. If no simple
+    condition shows that, the code is `False`."""
     origin, arguments = get_origin(hint), get_args(hint)
     most = _MAX_NUMBER.get(hint, 0)
     if origin is Annotated:

@@ -1,4 +1,4 @@
-"""The encoding of files that a user writes: UTF-8, with or without the byte order mark of an editor on Windows."""
+"""The encoding of files that users write: UTF-8, with or without the byte order mark that editors on Windows add."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ SAVE_AS_UTF_8 = "save the file as UTF-8, in PowerShell with `-Encoding utf8`"
 
 
 def is_utf_16(content: bytes) -> bool:
-    """Return whether a file begins with the mark of UTF-16, which older versions of PowerShell write."""
+    """Return whether a file begins with the byte order mark of UTF-16, as older versions of PowerShell write it."""
     return content.startswith(_UTF_16_MARKS)
 
 
 def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
-    """Return the line (from 1) of the first byte that is not UTF-8, and a message part that describes the mistake."""
+    """Return the line of the first byte that is not UTF-8, and the part of a message that describes the mistake.
+
+    Lines are counted from 1."""
     if is_utf_16(content):
         return 1, "is UTF-16, not UTF-8"
     line = content.count(b"\n", 0, error.start) + 1
@@ -33,7 +35,7 @@ def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
 
 
 def csv_limit(error: csv.Error) -> Limit | None:
-    """Return the limit that a CSV text exceeds; `None` if the text is not CSV."""
+    """Return the limit that a CSV text exceeds; `None` if the error has another reason, such as invalid CSV."""
     # Python raises the same error for both causes; only the message differs.
     return MAX_CELL_CHARS if str(error).startswith("field larger than field limit") else None
 

@@ -1,6 +1,7 @@
-"""Compile writers of JSON text for records, from the types of their fields. `dataclasses.reader_of` is the inverse.
+"""Compiles functions that write records as JSON text, from the types of the records' fields.
 
-Turning a run into dictionaries for a general encoder takes three times as long as writing its text directly."""
+They are the inverse of `dataclasses.reader_of`. Turning a run into dictionaries for a general encoder takes three times
+as long as writing its text directly."""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ Raises TypeError, ValueError or RecursionError for a value that JSON cannot expr
 
 
 class JsonField(NamedTuple):
-    """A field of a record: its key in JSON, the type of its values, and a Python expression for its value.
+    """A field of a record: its key in JSON, the type of its values, and Python code for its value.
 
-    The expression reads `source`. `absent` is an expression of `value`. If it is true, the field is left out."""
+    The code reads the variable `source`. `absent` is code for a condition on the variable `value`. If the condition is
+    true, the field is left out."""
 
     key: str
     hint: Any
@@ -36,11 +38,11 @@ FieldsOf = Callable[[Any, type], Sequence[JsonField]]
 
 
 class JsonWriter:
-    """Writes records of some types in one form.
+    """Writes records of some types as JSON text in one form.
 
-    `fields_of` returns the fields of a record, and `is_record` whether a type is one. In a field of floats, `number`
-    writes a value that is not a finite float. `converting` returns the function that changes a value before it is
-    written, if the annotations of its type name one."""
+    `fields_of` returns the fields of a record, and `is_record` whether a type is a record. `number` writes a value in a
+    field of floats that is not a finite float. `converting` gets the annotations of a field's type, and returns a
+    function that changes the value before it is written, or `None`."""
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class JsonWriter:
         self._writers: dict[Any, Write] = {}
 
     def of(self, hint: Any) -> Write:
-        """Return the writer of a record."""
+        """Return the function that writes a record of this type."""
         if hint not in self._writers:
             by_class: dict[type, Write] = {}
 
@@ -70,7 +72,7 @@ class JsonWriter:
         return self._writers[hint]
 
     def texts_by_key(self, hint: Any, source: object) -> dict[str, str]:
-        """Return the JSON text of each written field of a record by the field's key."""
+        """Return the JSON text of each field of a record, by the field's key. Fields that are left out have no text."""
         fields = self._fields_of(hint, type(source))
         lines, names = self._lines(fields)
         lines.append(f"return [{', '.join(f'text_{at}' for at in range(len(fields)))}]")
@@ -78,7 +80,7 @@ class JsonWriter:
         return {field.key: text for field, text in zip(fields, texts, strict=True) if text}
 
     def _compiled(self, hint: Any, kind: type) -> Write:
-        """Compile the writer of a record for sources of a class."""
+        """Compile the function that writes a record of type `hint` from objects of class `kind`."""
         fields = self._fields_of(hint, kind)
         lines, names = self._lines(fields)
         pieces = []
@@ -93,7 +95,9 @@ class JsonWriter:
         return write
 
     def _lines(self, fields: Sequence[JsonField]) -> tuple[list[str], dict[str, Any]]:
-        """Return statements that set `text_0`, `text_1` … to the texts of fields, and the names that they use."""
+        """Return Python statements that set `text_0`, `text_1` … to the JSON texts of fields.
+
+        The second value has the objects that the statements use, by name."""
         names: dict[str, Any] = dict(self._called)
         lines = []
         for at, field in enumerate(fields):
@@ -105,7 +109,9 @@ class JsonWriter:
         return lines, names
 
     def _expression(self, hint: Any, value: str, names: dict[str, Any]) -> str:
-        """Return an expression for the text of a variable's value."""
+        """Return Python code for the JSON text of the variable `value`.
+
+        Names that the code uses are added to `names`."""
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is Annotated:
             convert = self._converting(arguments[1:])

@@ -1,6 +1,6 @@
-"""Limits on the size of input from a user, a model, a server or a file, with their units and reasons.
+"""Limits on the size of input from users, models, servers and files, with their units and reasons.
 
-A limit that a user can reach has a message. Limits of a layout or an algorithm are defined next to it."""
+A limit that a user can reach has a message. Limits of a layout or an algorithm are defined next to it instead."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 
 class Limit(int):
-    """A limit that a user can reach, with the message for that case.
+    """A limit that a user can reach, with the message for this case.
 
-    `happened` describes the excess. In it, `{limit}` stands for the number, `{mib}` for the number in MiB, and other
-    names for arguments of `reached`. `way_out` is the advice to the user, "" if there is none."""
+    `happened` says what exceeds the limit. In it, `{limit}` stands for the number, `{mib}` for the number in MiB, and
+    other names for arguments of `reached`. `way_out` is advice for the user, or empty."""
 
     happened: str
     way_out: str
@@ -25,14 +25,14 @@ class Limit(int):
         return Limit, (int(self), self.happened, self.way_out)
 
     def reached(self, **about: object) -> str:
-        """Return the message for a value above the limit; `about` fills in the names of the message."""
+        """Return the message for a value above the limit. `about` has the values for other names in the message."""
         words = self.happened
         if self.way_out:
             words += f": {self.way_out}"
         return self._filled(words, about)
 
     def exceeded(self, **about: object) -> str:
-        """Return the message without the advice, for a surface that shows the advice elsewhere."""
+        """Return the message without the advice, for a caller that shows the advice elsewhere."""
         return self._filled(self.happened, about)
 
     def _filled(self, words: str, about: Mapping[str, object]) -> str:

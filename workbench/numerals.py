@@ -20,9 +20,9 @@ _LONG = 1e12
 
 
 def decimals(value: float, digits: int = 2, *, full: float = 1.0) -> str:
-    """Return a number with `digits` decimals, rounding a half up: 0.625 is `0.63`.
+    """Return a number with `digits` decimals. A half is rounded up: 0.625 is `0.63`.
 
-    A number below `full` is never shown as `full`: 0.9999 is `0.99`, because it did not reach 1."""
+    A number below `full` is never rounded up to `full`: 0.9999 is `0.99`, because it did not reach 1."""
     if not math.isfinite(value) or abs(value) >= _LONG:
         return f"{value:.{digits}f}"
     return _decimals(f"{value:.{_TEXT_DIGITS}g}", digits, full)
@@ -38,7 +38,7 @@ def _decimals(number: str, digits: int, full: float) -> str:
 
 
 def count_text(number: float) -> str:
-    """Return a number rounded to a whole one, with commas: `950`, `12,000`."""
+    """Return a number, rounded to a whole number, with commas: `950`, `12,000`."""
     return f"{round(number):,}"
 
 
@@ -70,7 +70,7 @@ def short_count(count: int) -> str:
 
 
 def figure(value: float) -> str:
-    """Return a number with at most three decimals, and one below 0.001 with three significant digits."""
+    """Return a number with at most three decimals. A number below 0.001 has three significant digits instead."""
     if not math.isfinite(value):
         return str(value)
     shown = f"{value:.3g}"
@@ -100,7 +100,7 @@ def whole(number: float) -> float:
 
 
 def number_text(number: float) -> str:
-    """Return a number of a check with all its digits."""
+    """Return a number of a suite's check with all its digits."""
     return repr(whole(number))
 
 
@@ -116,7 +116,7 @@ def range_text(low: float, high: float) -> str:
 
 
 def rate_text(share: float | None) -> str:
-    """Return a share of 0..1 as `66.7%`; only 1 is shown as `100.0%`."""
+    """Return a share from 0 to 1 as a percentage: `66.7%`. Only 1 is shown as `100.0%`."""
     if share is None:
         return NOTHING
     return f"{decimals(100 * share, 1, full=100)}%"
@@ -140,7 +140,7 @@ def score_text(score: float | None, absent: str = "n/a") -> str:
 
 
 def mean_text(mean: float | None) -> str:
-    """Return the mean of scores, or of another measure, with the decimals of a score."""
+    """Return a mean of scores, or of another measure, with the decimals of a score; `–` for `None`."""
     if mean is None:
         return NOTHING
     return decimals(mean)
@@ -162,7 +162,7 @@ def _signed(number: float, digits: int, full: float) -> str:
 
 
 def reached_text(reached: float, demanded: float, *, is_rate: bool = False) -> str:
-    """Return a value that was compared with a threshold, as a score or a rate: `0.67`, `66.7%`.
+    """Return a score or a rate that was compared with a threshold: `0.67`, `66.7%`.
 
     The text has enough decimals to differ from the threshold."""
     if is_rate:
@@ -179,7 +179,7 @@ def _apart(reached: float, demanded: float, digits: int, full: float) -> str:
 
 
 def demanded_text(threshold: float, *, is_rate: bool = False) -> str:
-    """Return a threshold with all its digits. The threshold of a rate is in percent: `0.85`, `85%`."""
+    """Return a threshold with all its digits, as a score or as the percentage of a rate: `0.85`, `85%`."""
     if is_rate:
         return f"{setting_text(100 * threshold)}%"
     return setting_text(threshold)
@@ -239,7 +239,7 @@ def estimate_time_text(seconds: float) -> str:
 
 
 def pace_text(per_minute: float | None) -> str:
-    """Return a number of cases per minute, with a decimal below 100."""
+    """Return a number of cases per minute. Below 100, it has a decimal."""
     if per_minute is None:
         return NOTHING
     if per_minute >= 100:
@@ -262,7 +262,7 @@ def times_text(factor: float) -> str:
 
 
 def cost_text(dollars: float | None) -> str:
-    """Return an amount in US dollars, with more decimals for smaller ones; `unknown` without a price."""
+    """Return an amount in US dollars. Smaller amounts have more decimals. `None`, an unknown price, is `unknown`."""
     if dollars is None:
         return "unknown"
     if not dollars:
@@ -277,7 +277,7 @@ def cost_text(dollars: float | None) -> str:
 
 
 def with_user_cost(cost: str, user_usd: float | None) -> str:
-    """Append the cost of the model that played the user, if there was one: `$0.021 + user $0.012`."""
+    """Return a cost together with that of the model that played the user, if there was one: `$0.021 + user $0.012`."""
     if user_usd == 0:
         return cost
     return f"{cost or '$0'} + user {cost_text(user_usd)}"
@@ -310,7 +310,9 @@ def moment_text(at_ms: float) -> str:
 
 
 def age_text(at_ms: float, now: datetime) -> str:
-    """Return the age of a time in milliseconds since 1970: `now`, `4 min`, `3 h`, `2 days`, later its date."""
+    """Return the age of a time in milliseconds since 1970: `now`, `4 min`, `3 h`, `2 days`.
+
+    An old time becomes its date."""
     seconds = max(now.timestamp() - at_ms / 1000, 0.0)
     if seconds >= _AGO_UP_TO_S:
         return f"{datetime.fromtimestamp(at_ms / 1000):%Y-%m-%d}"

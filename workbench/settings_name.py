@@ -1,3 +1,3 @@
-"""The name of the settings files, which apply to their folder and the folders below."""
+"""The name of settings files. A settings file applies to its folder and the folders below."""
 
 SETTINGS_NAME = "workbench.toml"

@@ -26,7 +26,7 @@ def open_closed_descriptors() -> None:
 
 
 def open_closed_streams() -> None:
-    """Connect closed standard streams to `/dev/null`, also as `sys.stdin`, `sys.stdout` and `sys.stderr`."""
+    """Connect closed standard streams to `/dev/null`, and set `sys.stdin`, `sys.stdout` and `sys.stderr` to them."""
     open_closed_descriptors()
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -36,7 +36,7 @@ def open_closed_streams() -> None:
 
 
 class _Dispensable(FileIO):
-    """A file that drops output that cannot be written, for example on a full disk."""
+    """A file that silently drops output that cannot be written, for example on a full disk."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
@@ -53,8 +53,8 @@ class _Dispensable(FileIO):
 
 
 def dispensable(stream: TextIOWrapper) -> TextIOWrapper:
-    """Return a text stream to the same file.
+    """Return a stream to the same file that silently drops output that cannot be written.
 
-    It drops output that cannot be written. Use it for standard error, whose failures cannot be reported anywhere. A
-    closed pipe still raises."""
+    Use it for standard error, whose failures cannot be reported anywhere. Writing to a closed pipe still raises an
+    error."""
     return TextIOWrapper(BufferedWriter(_Dispensable(stream)), stream.encoding)

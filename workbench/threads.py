@@ -1,4 +1,4 @@
-"""Runs blocking functions in daemon threads, which cannot keep the program from ending."""
+"""Runs blocking functions in daemon threads, so that they cannot keep the program from ending."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _Result = TypeVar("_Result")
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
-    """Call a function in a new thread called `name` and return its result.
+    """Call a function in a new thread called `name`, and return its result.
 
-    Raises the function's errors; SystemExit and KeyboardInterrupt become a RuntimeError."""
+    Errors of the function are raised here. SystemExit and KeyboardInterrupt become a RuntimeError."""
     # Not `asyncio.to_thread`: at its end, the program would wait for all threads of that pool, even endless ones.
     outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()

@@ -1,4 +1,4 @@
-"""The version of the program. It has its own module, because the package imports everything else."""
+"""The version of the program. It has its own module so that every other module can import it."""
 
 from __future__ import annotations
 

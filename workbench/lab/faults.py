@@ -1,4 +1,4 @@
-"""Faults of tools: the faulty results, the verdict on the model's reaction, and the plan of trials.
+"""Fault injection for tools: faulty results, the plan of trials, and the verdict on the model's reaction.
 
 A trial forks a finished run at the result of a call and replaces the result with a faulty one. Everything before the
 result is replayed, so the fault is the only difference from the original run. An agent's conversation cannot be
@@ -40,14 +40,14 @@ class FaultyResult:
 
 @dataclass(frozen=True, slots=True)
 class InjectedCall:
-    """A call that an injected instruction requests. The case does not expect its tool."""
+    """A call that an injected instruction asks the model to make. The case does not expect calls of its tool."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
 
 
 def apply_fault(fault: FaultName, content: str, lure: InjectedCall | None = None) -> FaultyResult:
-    """Return the result `content`, changed by a fault. An injection needs a `lure`."""
+    """Return the result `content`, changed by a fault. The fault `injection` asks for the call `lure`."""
     make = KINDS[fault].make
     if make is None:
         assert lure is not None
@@ -78,7 +78,7 @@ _ANY_FAILURE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """A kind of fault: how it changes a result, and the English words in an answer that disclose the fault."""
+    """A kind of fault: how it changes a result, and the English words by which an answer discloses the fault."""
 
     make: Callable[[str], FaultyResult] | None
     """Changes a result. It is `None` for the injection, which needs a lure."""
@@ -120,9 +120,10 @@ KINDS: Final[Mapping[FaultName, FaultKind]] = {
 
 
 def injected_call_for(case: Case, offered: Sequence[ToolDefinition], called: str) -> InjectedCall | None:
-    """Return the call that an injection requests: of a disallowed tool, otherwise of any tool the case does not expect.
+    """Return the call that an injection should ask for; `None` if the case expects every offered tool.
 
-    `called` is the tool whose result holds the injection. Returns `None` if the case expects every offered tool."""
+    It is a call of a disallowed tool, or else of a tool that the case does not expect. `called` is the tool whose
+    result contains the injection."""
     wanted = {*tools_of(case.alternatives), called}
     disallowed = tools_of(case.disallowed)
     others = [tool for tool in offered if tool.name not in wanted]
@@ -147,9 +148,9 @@ def verdict_of(
 ) -> tuple[Verdict, str]:
     """Return the verdict on a model's reaction to a fault in the result of a call, and the reason for the verdict.
 
-    `result` is the run with the fault, `origin` the run without it, `made` the faulty result. The first verdict that
-    applies counts, in this order: not tried, followed injection, looped, ignored injection, recovered or failed, false
-    success, disclosed."""
+    `result` is the run with the fault, `origin` the run without it, `made` the faulty result. These verdicts are tried
+    in order, and the first that applies is returned: not tried, followed injection, looped, ignored injection,
+    recovered or failed, false success, disclosed."""
     trajectory = result.trajectory
     finish = trajectory.finish
     if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
@@ -190,7 +191,7 @@ def verdict_of(
 
 
 def call_and_later_calls(trajectory: Trajectory, call_id: str) -> tuple[CallRecord | None, tuple[CallRecord, ...]]:
-    """Return the call with an id, and the calls after it. For an unknown id, return `None` and no calls."""
+    """Return the call with this id and the calls after it; `None` and no calls if there is no such call."""
     calls = trajectory.calls
     for at, record in enumerate(calls):
         if record.call.id == call_id:
@@ -214,9 +215,10 @@ FORKABLE_FINISH_REASONS = ("answered", "decided", "steps done", "rounds exhauste
 
 @dataclass(frozen=True)
 class FaultOptions:
-    """The faults to inject. `tools` limits them to some tools. If it is empty, all tools are tried.
+    """The faults to inject.
 
-    `lasts` is the number of calls that each fault affects."""
+    `tools` names the tools to test; if it is empty, all tools are tested. `lasts` says how long a fault stays: for one
+    call or for all later calls of the tool."""
 
     faults: tuple[FaultName, ...]
     tools: frozenset[str] = frozenset()
@@ -225,7 +227,9 @@ class FaultOptions:
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A planned run in which a fault changes one tool result. `origin` is the finished run without the fault."""
+    """A fault in the result of one call, and the planned `run` that tests it.
+
+    `origin` is the finished run without the fault."""
 
     origin: PlannedRun
     call: CallRecord
@@ -258,9 +262,9 @@ class FaultPlan:
 
 
 def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions) -> FaultPlan:
-    """Plan the faults of the tools that were called in finished runs of a plan.
+    """Plan trials of faults for the tools that were called in the finished runs of a plan.
 
-    Each fault is tried in the first result of each tool of each run. The planned runs need no further approval, because
+    Each fault is tried in the first result of each tool of each run. The planned runs need no new approval, because
     they need the same as `plan`."""
     by_id = by_run_id(results)
     trials: list[PlannedTrial] = []
@@ -329,7 +333,7 @@ def _variant_name(trial: PlannedTrial) -> str:
 
 
 def _with_fault_variants(files: Sequence[SuiteFile], trials: Iterable[PlannedTrial]) -> Mapping[Path, SuiteFile]:
-    """Return the suites by path. Each has a variant per fault, so that runs and reports name the fault."""
+    """Return the suites by path, with a variant for each fault, so that runs and reports name the fault."""
     tables: dict[Path, dict[str, dict[str, object]]] = {}
     for trial in trials:
         variant = trial.origin.variant
@@ -375,7 +379,7 @@ def _run_of(trial: PlannedTrial, file: SuiteFile, results: Mapping[str, RunResul
 
 
 def _is_new(origin: PlannedRun) -> bool:
-    """Return whether a trial repeats a run from its start, because an agent's run cannot be forked."""
+    """Return whether a trial must repeat a run from its start, because the run of an agent cannot be forked."""
     return origin.subject is not None and origin.subject.is_agent
 
 
@@ -401,7 +405,9 @@ def _first_given(trajectory: Trajectory, trial: PlannedTrial) -> str:
 
 
 def _request(trajectory: Trajectory, call: CallRecord) -> str:
-    """Return the user's message that led to a call: the message of its step in a chain, otherwise the last message."""
+    """Return the user's message that led to a call.
+
+    This is the message of the call's step in a chain, or else the last message of the user."""
     message_of_step = trajectory.rounds[call.round - 1].user_message
     if message_of_step is not None:
         return message_of_step

@@ -1,6 +1,6 @@
-"""Mutants of tools: changed definitions that a good suite should notice, and the plan of runs with them.
+"""Mutation testing of tool definitions: changed definitions that a good suite should notice, and runs with them.
 
-Mutation testing asks whether tests fail when the code is wrong. Here the code is a tool's definition. If all cases
+Mutation testing asks whether tests fail when the code is wrong. Here, the code is a tool's definition. If all cases
 still pass with a worse description or schema, the suite does not test the changed part."""
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Table = dict[str, object]
 def mutants_of(
     tools: Sequence[ToolDefinition], kinds: Iterable[MutantKind] = MUTANT_KINDS, only: Iterable[str] = ()
 ) -> tuple[Mutant, ...]:
-    """Return the mutants of tools, one or more for each of the given kinds.
+    """Return the mutants of tools: at least one of each kind for each tool to which the kind applies.
 
-    `only` names the tools to mutate. If it is empty, all tools are mutated. A mutant that removes a part of a
-    definition exists only for tools that have the part."""
+    `only` names the tools to mutate; if it is empty, all tools are mutated. A kind that removes a part of a definition
+    applies only to tools that have the part."""
     wanted = set(kinds)
     meant = set(only or names_of_tools(tools))
     mutated = [tool for tool in tools if tool.name in meant]
@@ -155,9 +155,9 @@ MutatedCaseKey = tuple[Path, str, str]
 
 @dataclass(frozen=True)
 class MutationOptions:
-    """The kinds of mutants to make, and the tools to mutate (all if empty).
+    """The kinds of mutants to make, and the tools to mutate. If `tools` is empty, all tools are mutated.
 
-    With `all_cases`, every mutant is run on all cases, even after a case has noticed it."""
+    With `all_cases`, every mutant is run on all cases, even after a case has failed because of it."""
 
     kinds: tuple[MutantKind, ...] = MUTANT_KINDS
     tools: tuple[str, ...] = ()
@@ -166,9 +166,9 @@ class MutationOptions:
 
 @dataclass
 class Mutation:
-    """A mutation test of a plan: its cases run again with changed tool definitions.
+    """A mutation test of a plan, whose cases run again with changed tool definitions.
 
-    Call `next_plan` for the next runs and `record_results` with their results until `next_plan` returns `None`. Then
+    Call `next_plan` for the next runs and `record_results` with their results, until `next_plan` returns `None`. Then
     call `report`."""
 
     plan: Plan
@@ -186,9 +186,9 @@ class Mutation:
 
     @classmethod
     def of(cls, plan: Plan, results: Iterable[RunResult], options: MutationOptions) -> Mutation:
-        """Prepare the mutants of the tools that were offered in finished runs of a plan.
+        """Prepare the mutants of the tools that were offered in the finished runs of a plan.
 
-        Cases that fail without a mutant cannot notice one and are left out."""
+        Cases that fail without a mutant are left out, because they cannot show its effect."""
         made = cls(plan, options)
         by_id = by_run_id(results)
         offered: dict[Path, dict[str, ToolDefinition]] = {}
@@ -230,7 +230,9 @@ class Mutation:
         return self._origins[key][0].case
 
     def _template(self, key: MutatedCaseKey) -> MutatedCaseKey:
-        """Return the key of a case in the suite's text. For a row, this is the case with `each`."""
+        """Return the key of the case that the suite's text contains.
+
+        For a case made from a row of `each`, this is the case with `each`. For any other case, it is `key` itself."""
         return key[0], self._case(key).template or key[1], key[2]
 
     def _should(self, key: MutatedCaseKey, mutant: Mutant) -> bool:

@@ -33,12 +33,12 @@ _BY_SILENCE: frozenset[Cause] = frozenset({"gave up", "missing call", "content"}
 
 
 class OutOfRunsError(Exception):
-    """Shrinking reached its limit of runs."""
+    """Shrinking has used all of its runs."""
 
 
 @dataclass(frozen=True)
 class RemovedPieces:
-    """The removed pieces of one kind. `of` is the number of such pieces before shrinking."""
+    """The removed pieces of one kind. `of` is the number of pieces of this kind before shrinking."""
 
     kind: str
     pieces: tuple[str, ...]
@@ -47,9 +47,9 @@ class RemovedPieces:
 
 @dataclass
 class ShrinkResult:
-    """The document that is left after shrinking, and the removed pieces.
+    """The smallest failing document that was found, and the removed pieces.
 
-    `complete` is false if the limit of runs ended the search. Then more pieces might be removable."""
+    `complete` is false if the limit of runs ended the search, so that more pieces might be removable."""
 
     document: Document
     dropped: list[RemovedPieces] = field(default_factory=list)
@@ -62,7 +62,7 @@ _Kind = tuple[str, Callable[[Document], list[Any]], _KeepPieces]
 
 
 def failure_mode_of(result: RunResult, case: Case) -> FailureMode | None:
-    """Return the way in which a run fails, or `None` if the run does not fail."""
+    """Return how a run fails (its main cause, and the tool or argument concerned), or `None` if it does not fail."""
     failed = failures_of([(result, case)]).runs
     if not failed:
         return None
@@ -73,10 +73,11 @@ def failure_mode_of(result: RunResult, case: Case) -> FailureMode | None:
 def shrink(
     document: Document, way: FailureMode, offered: Sequence[str], fails: Callable[[Document], bool]
 ) -> ShrinkResult:
-    """Remove every piece of a document that is not needed for its case to fail.
+    """Remove every piece of a suite document that its case does not need in order to fail.
 
-    `offered` names the tools that the case's runs were offered. `fails` makes a run and returns whether a document
-    still fails in this way. If `fails` raises OutOfRunsError, the search ends with the smallest document so far."""
+    `way` is how the case must still fail. `offered` names the tools that its runs were offered. `fails` makes a run and
+    returns whether a document still fails in this way. If `fails` raises OutOfRunsError, the search ends with the
+    smallest document so far."""
     shrunk = ShrinkResult(document)
     # Each kind continues with the document that the previous kinds left.
     for kind, pieces, put in _kinds(document, way, offered):
@@ -132,7 +133,9 @@ def _kinds(document: Document, way: FailureMode, offered: Sequence[str]) -> Iter
 
 
 class _Text(str):
-    """A piece of text compared by identity, because equal plain texts may be the same object."""
+    """A piece of text that is compared by identity.
+
+    Equal strings may be the same object, but equal sentences or words in a document are different pieces."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Serve the events of a batch on a socket to any number of viewers."""
+"""Sends the events of a batch over a socket to any number of viewers."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ _POLL_INTERVAL_S = 1.0
 class Viewer:
     """The connection of one viewer.
 
-    `unsent_lines` are the lines to send, `backlog_bytes` is their size in bytes, and `max_backlog_bytes` the limit of
-    `backlog_bytes`."""
+    `unsent_lines` waits to be sent. `backlog_bytes` is its size, and `max_backlog_bytes` the size above which the
+    viewer is too slow."""
 
     connection: socket.socket
     heard_at: float
@@ -78,11 +78,11 @@ class Viewer:
 
 
 class ViewerServer:
-    """Serves viewers on the socket `address` until it is closed.
+    """Serves viewers on a Unix socket at `address` until it is closed.
 
-    `hello` is the first line to each viewer. `snapshot` returns the lines that describe the state so far to a new
-    viewer. `snapshot` is called under the server's lock. `broadcast` holds the same lock, so no line is missed between
-    them. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made."""
+    Each viewer first gets the line `hello`, then the lines of `snapshot`, which describe the state so far. `snapshot`
+    is called with the lock held that `broadcast` also takes, so a viewer misses no line between them. `stop` is called
+    when a viewer asks to stop the batch. Raises OSError if the socket cannot be created."""
 
     def __init__(
         self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
@@ -117,12 +117,12 @@ class ViewerServer:
 
     @property
     def is_watched(self) -> bool:
-        """Whether any viewer is watching; without one, no lines are needed."""
+        """Whether any viewer is watching. If none is, lines need not be made."""
         with self.lock:
             return any(viewer.is_watching for viewer in self._viewers)
 
     def broadcast(self, line: bytes) -> None:
-        """Send a line to all watching viewers without waiting; drop viewers that are too far behind."""
+        """Queue a line for all watching viewers, and return at once. A viewer that is too slow is disconnected."""
         with self.lock:
             for viewer in self._viewers:
                 if viewer.is_watching:
@@ -130,7 +130,7 @@ class ViewerServer:
         self._wake()
 
     def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENCE_TIMEOUT_S) -> None:
-        """Send a report to one viewer as fast as the viewer reads.
+        """Send a report to one viewer, as fast as the viewer reads it.
 
         A viewer that reads nothing for `patience_s` seconds is disconnected."""
         viewer.wants_report = False
@@ -152,7 +152,7 @@ class ViewerServer:
             self._wake()
 
     def close(self) -> None:
-        """Let all viewers read their waiting lines for a limited time, and remove the socket."""
+        """Give viewers a limited time to read their unsent lines, and then remove the socket."""
         with self.lock:
             self._closing = True
             for viewer in self._viewers:
@@ -317,7 +317,7 @@ class ViewerServer:
 
 
 def _is_own(connection: socket.socket) -> bool:
-    """Return whether the other end is a process of the same user; true if the system cannot tell."""
+    """Return whether the other end is a process of the same user. If the system cannot tell, return true."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     size = struct.calcsize("3i")
@@ -337,7 +337,7 @@ Pieces = Callable[[Mapping[str, Any]], Iterable[str]]
 
 @dataclass
 class _RunInProgress:
-    """A run in progress: its events not yet converted to lines, and its lines so far."""
+    """A run in progress, with its events that are not yet lines, and the lines of its other events."""
 
     place: int
     redaction: EventRedaction
@@ -348,12 +348,14 @@ class _RunInProgress:
 
 
 class BatchBroadcast:
-    """Sends the events of a batch to its viewers, and keeps the state for later viewers.
+    """Sends the events of a batch to its viewers, and stores what later viewers need.
 
-    Everything is redacted here. Use the object on one thread."""
+    All lines are redacted. Use the object on one thread."""
 
     def __init__(self, plan: Plan, known: DetachedBatch, stop: Callable[[], object]) -> None:
-        """Raise OSError if the socket cannot be created or the record cannot be written."""
+        """Open the socket and write the record of the batch. Raises OSError if either fails.
+
+        `known` is the record. `stop` is called when a viewer asks to stop the batch."""
         self.known = known
         self._folders = plan.program.folders
         self._secrets = plan.program.secrets
@@ -377,7 +379,7 @@ class BatchBroadcast:
             raise
 
     def on_event(self, event: BatchEvent) -> None:
-        """Send an event to all viewers, and store it for later viewers."""
+        """Send an event to all viewers, and store it for later viewers as long as its run is in progress."""
         server = self._server
         with server.lock:
             match event:
@@ -411,7 +413,7 @@ class BatchBroadcast:
             self._server.broadcast(encode_message(said=line))
 
     def end(self, exit_code: int) -> None:
-        """Send the end of the batch, and write it into the record; later events are dropped."""
+        """Write the exit code into the record of the batch, and send the end to viewers."""
         ended_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._server.lock:
             self.known = replace(self.known, exit_code=exit_code, ended_at=ended_at, said=tuple(self._said))
@@ -424,9 +426,10 @@ class BatchBroadcast:
             self._server.broadcast(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
-        """Send the report to the viewers that watched to the end and requested it, then close the server.
+        """Send reports to the viewers that watched to the end and ask for one. Then close the server.
 
-        Blocks until the slowest viewer has read it."""
+        `pieces` makes a report with a viewer's options; `None` means that there is no report. Blocks until all viewers
+        have their reports, or have been silent for some seconds."""
         server, until = self._server, time.monotonic() + SILENCE_TIMEOUT_S
         while server.is_watched and time.monotonic() < until:
             try:
@@ -470,7 +473,9 @@ class BatchBroadcast:
             _logger.exception("the end of a run cannot be sent to viewers")
 
     def _snapshot(self) -> Iterator[bytes]:
-        """Yield lines that describe the state so far to a new viewer; finished runs are in the history."""
+        """Yield the lines that describe the state so far to a new viewer.
+
+        Finished runs are not among them, because viewers read these runs from the history."""
         yield encode_message(over=self._over)
         for line in self._said:
             yield encode_message(said=line)

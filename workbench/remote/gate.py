@@ -30,8 +30,8 @@ def _random() -> str:
 class Gate:
     """The conditions that a request to the server must meet.
 
-    `names` are the names of this server, in addition to those of the loopback device. With `by_address`, every IP
-    address counts as a name of the server. `public` is the server's address at a proxy."""
+    `names` are the server's host names, in addition to those of the loopback interface. With `by_address`, every IP
+    address counts as a name of the server. `public` is the server's URL at a reverse proxy."""
 
     names: frozenset[str] = frozenset()
     by_address: bool = False
@@ -46,17 +46,20 @@ class Gate:
     """The path above all pages."""
 
     def knows_token(self, given: str) -> bool:
-        """Return whether a text is the token, comparing in constant time."""
+        """Return whether a text is the token.
+
+        The comparison takes constant time, so it reveals nothing about the token."""
         return compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def knows_key(self, given: str) -> bool:
-        """Return whether a text is the value of the cookie, comparing in constant time."""
+        """Return whether a text is the value of the cookie. The comparison takes constant time."""
         return compare_digest(given.encode("utf-8", "replace"), self.key.encode())
 
     def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
         """Return why a request is refused because of its headers; `None` if it is accepted.
 
-        With `entering`, the request is for the printed address. With `socket`, the request opens a web socket."""
+        `entering` means that the request is for the address that the server printed. `socket` means that it opens a
+        WebSocket."""
         # In a stranger's DNS, a name can point to this machine. A foreign page would then have the "same origin" (DNS
         # rebinding), so only known names count. Any page may link to the printed address. Browsers always send `Origin`
         # with a web socket.
@@ -71,7 +74,7 @@ class Gate:
         return None
 
     def origin(self, host: str) -> str:
-        """Return the origin of this server's pages for a request with this `Host`."""
+        """Return the origin (scheme, host and port) of this server's pages, for requests with this `Host` header."""
         if self.public is not None and host.lower() == self.public.netloc.lower():
             return f"{self.public.scheme}://{host}"
         return f"http://{host}"
@@ -86,7 +89,7 @@ class Gate:
 
 
 def name_of(host: str) -> str | None:
-    """Return the name or address in a `Host` header, without its port; `None` for an invalid header."""
+    """Return the host name or address in a `Host` header, without the port; `None` for an invalid header."""
     # The port is ignored, because it differs at the end of a tunnel.
     try:
         parts = urlsplit(f"//{host}")

@@ -1,4 +1,4 @@
-"""Records of batches without a terminal, their sockets, and the JSON lines on these sockets."""
+"""Batches without a terminal: their records, their sockets, and the JSON lines that these sockets transmit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from workbench.version import __version__
 
 
 class ProtocolError(ValueError):
-    """A line violates the protocol; the message gives the reason without quoting the line."""
+    """A line violates the protocol. The message says how, without quoting the line."""
 
 
 def encode_message(**message: object) -> bytes:
@@ -54,24 +54,30 @@ def decode_message(line: bytes) -> Mapping[str, Any]:
 
 
 def greeting(**more: object) -> bytes:
-    """Return the line that each side sends first, with the versions of the protocol and of Workbench."""
+    """Return the line that each side sends first.
+
+    It has the versions of the protocol and of Workbench, and the keys in `more`."""
     return encode_message(protocol=PROTOCOL, version=__version__, **more)
 
 
 def begun_line(place: int, ago_ms: float) -> bytes:
-    """Return the line that announces a run in progress.
+    """Return the line that announces a run in progress, which began `ago_ms` milliseconds ago.
 
-    The run began `ago_ms` milliseconds ago. Its events follow in further lines."""
+    `place` is the run's place in the plan. The run's events follow in other lines."""
     return encode_message(place=place, begun_ago_ms=round(ago_ms))
 
 
 def event_line(place: int, line: str) -> bytes:
-    """Return the line for an event of the run at a place of the plan; `line` is the event in a recording's form."""
+    """Return the line for an event of the run at a place of the plan.
+
+    `line` is the event as a recording stores it."""
     return f'{{"place":{place},"event":{line}}}\n'.encode()
 
 
 def done_line(place: int, line: str, done: RunDone) -> bytes:
-    """Return the line that ends a run; `line` is the last line of the run's recording."""
+    """Return the line for the end of the run at a place of the plan.
+
+    `line` is the result as the last line of a recording stores it."""
     result = done.result
     more = {"cost_usd": result.cost_usd, "grading": grading_text(result.grading)}
     more |= {"began_ms": done.began_ms, "ended_ms": done.ended_ms}
@@ -79,9 +85,9 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def batch_event_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """Return the line for an event of the batch itself; `None` if viewers do not show the event.
+    """Return the line for an event that no recording contains, such as a start of a server.
 
-    `redact` redacts a value."""
+    Returns `None` if viewers do not show the event. `redact` returns a value without secrets."""
     match event:
         case StartUp(number, what, took_ms, downloads):
             start_up = {"number": number, "what": redact(what), "took_ms": took_ms, "downloads": downloads}
@@ -95,9 +101,9 @@ def batch_event_line(event: BatchEvent, place: int | None, redact: Any) -> bytes
 
 
 def batch_event_of(message: Mapping[str, Any], run_id: str) -> BatchEvent | None:
-    """Return the event in a line made by `batch_event_line`; `None` for any other line.
+    """Return the event in a message from `batch_event_line`; `None` for any other message.
 
-    Raises ValueError or LookupError for an invalid line."""
+    Raises ValueError or LookupError for an invalid message."""
     if "start_up" in message:
         event: BatchEvent = reader_of(StartUp)(message["start_up"])
         return event
@@ -125,15 +131,15 @@ _RECORD_LIFETIME_S = 30 * 24 * 3600
 
 
 class AttachError(Exception):
-    """A batch cannot be watched, or cannot run without a terminal; the message gives the reason and advice."""
+    """A batch cannot be watched, or cannot run without a terminal. The message says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class DetachedBatch:
     """The record of a batch that runs, or ran, without a terminal.
 
-    `exit_code` is `None` until the batch has ended, and after its process was killed. `said` is the last output of the
-    process, redacted. Times are ISO 8601, UTC."""
+    `exit_code` is `None` until the batch has ended, and stays `None` if its process was killed. `said` holds the last
+    lines that the process printed, without secrets. Times are ISO 8601, UTC."""
 
     history: str
     batch: int
@@ -162,9 +168,9 @@ def write_record(folders: Folders, detached: DetachedBatch) -> None:
 
 
 def claim_process(folders: Folders, history: Path, batch: int) -> None:
-    """Claim a batch for this process, until the process ends in any way.
+    """Lock a batch for this process, until the process ends in any way.
 
-    Raises OSError."""
+    Other processes can see from the lock that the batch is running. Raises OSError."""
     claim_if_free(own_folder(folders.detached) / _PROCESSES, int(_key(history, batch), 16))
 
 
@@ -202,14 +208,14 @@ def remove_stale(folders: Folders) -> None:
 
 
 def socket_address(folders: Folders, history: Path, batch: int) -> Path:
-    """Create a private folder for a batch's socket, and return the socket's path.
+    """Return the path for a batch's socket, in a folder that only the user can open.
 
-    Raises AttachError if there is no safe place."""
+    The folder is created if necessary. Raises AttachError if there is no safe place for it."""
     return socket_folder(folders) / f"{_key(history, batch)}.sock"
 
 
 def socket_places(folders: Folders) -> list[Path]:
-    """Return the possible folders of sockets, the first choice first."""
+    """Return the folders that may hold sockets, in order of preference."""
     places = [folders.detached]
     if runtime := os.environ.get("XDG_RUNTIME_DIR"):
         places.append(Path(runtime) / "toolcall-workbench")
@@ -218,9 +224,9 @@ def socket_places(folders: Folders) -> list[Path]:
 
 
 def socket_folder(folders: Folders) -> Path:
-    """Create and return the folder of sockets: the first candidate that is safe and has a short enough path.
+    """Return the first of the `socket_places` that is safe and whose path is short enough for a socket.
 
-    Raises AttachError if there is no such candidate."""
+    The folder is created if necessary. Raises AttachError if no place is suitable."""
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
@@ -237,7 +243,7 @@ def socket_folder(folders: Folders) -> Path:
 
 
 def own_folder(folder: Path) -> Path:
-    """Return a folder that only its owner can open; create it if necessary.
+    """Make sure that a folder exists and that only this user can open it, and return it.
 
     Raises OSError if the path is not a folder, or if another user owns it or could replace it."""
     # Anyone who can write to the socket can stop the batch, and a replaced socket could pose as it.
@@ -283,10 +289,9 @@ def _key(history: Path, batch: int) -> str:
 
 @dataclass(frozen=True)
 class NamedBatch:
-    """A batch that the user named.
+    """A batch that the user named, with its history.
 
-    It has the batch's history and, for a batch without a terminal, its record. `running` is whether its process is
-    alive."""
+    `known` is the record of a batch without a terminal. `running` says whether the process of such a batch is alive."""
 
     history: Path
     number: int
@@ -295,7 +300,7 @@ class NamedBatch:
 
     @property
     def in_another_program(self) -> bool:
-        """Whether the batch runs in a program that cannot be watched."""
+        """Whether the batch is running in a program that has no socket, so that it cannot be watched."""
         return not self.running and is_claimed(self.history, self.number)
 
 
@@ -309,10 +314,10 @@ def running_batches(folders: Folders) -> list[NamedBatch]:
 
 
 def find_batch(folders: Folders, history: Path, which: str | None) -> NamedBatch:
-    """Return the batch with a number or a name: from the history, or a running batch of another history.
+    """Return the batch with this number or name, from the history or among the running batches of other histories.
 
-    Without `which`, return the only batch that runs without a terminal. Raises AttachError if there is not exactly one.
-    Raises HistoryError if the history has no batch `which`."""
+    If `which` is `None`, return the only batch that runs without a terminal. Raises AttachError if there is not exactly
+    one such batch, and HistoryError if the history has no batch `which`."""
     running = running_batches(folders)
     if which is None:
         return _only(running, folders)
@@ -364,7 +369,9 @@ def _only(running: list[NamedBatch], folders: Folders) -> NamedBatch:
 
 
 def running_in(history: Path) -> list[BatchRow]:
-    """Return the batches of a history that a program is running, the newest first; none if it cannot be read."""
+    """Return the batches of a history that some program is running now, the newest first.
+
+    The list is empty if the history cannot be read."""
     running = []
     with suppress(HistoryError), History(history) as opened:
         for batch in opened.each_batch(unended=True):

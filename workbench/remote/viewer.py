@@ -1,4 +1,4 @@
-"""Watch a batch of another process: its finished runs are in the history, its events come over a socket."""
+"""Watch a batch of another process. Its finished runs are in the history, and its events come over a socket."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ _RECEIVED_BYTES = 1 << 16
 
 
 class ConnectionEndedError(AttachError):
-    """The connection ended before the batch: its process was killed, or dropped this viewer."""
+    """The connection ended before the batch did. The batch's process was killed, or it dropped this viewer."""
 
 
 class Connection:
-    """A connection to the process of a batch, over which both sides send lines of JSON."""
+    """A connection to the process of a batch. Both sides send lines of JSON."""
 
     def __init__(self, known: DetachedBatch, do: str) -> None:
         """Connect, and ask to `watch` or to `stop` the batch.
@@ -131,7 +131,7 @@ class Connection:
             raise ConnectionEndedError("the process of the batch has closed the connection") from None
 
     def close(self) -> None:
-        """Disconnect. May be called more than once, and on another thread than `receive`."""
+        """Disconnect. This method may be called repeatedly, and on another thread than `receive`."""
         # Closing alone would not end a `receive` that waits on another thread.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -146,7 +146,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class OutputLine:
-    """A line of terminal output of the batch's process."""
+    """A line that the batch's process printed."""
 
     text: str
 
@@ -164,8 +164,8 @@ ViewedEvent = BatchEvent | OutputLine | BatchEnded
 class BatchView:
     """A batch of another process that this program watches: `with BatchView(known) as view`.
 
-    `plan` are the batch's runs by place, read from the history. `over` are the runs that had finished at the start.
-    Iterate over the view for all later events: first the events of runs in progress, last `BatchEnded`. Raises
+    `plan` holds the batch's runs by place, read from the history, and `over` the runs that had finished when watching
+    began. Iterate over the view for all later events: first those of runs in progress, last `BatchEnded`. Raises
     AttachError, HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer."""
 
     def __init__(self, known: DetachedBatch) -> None:
@@ -198,7 +198,7 @@ class BatchView:
         self.close()
 
     def close(self) -> None:
-        """Stop watching; may be called on another thread."""
+        """Stop watching. This method may be called on another thread."""
         self._connection.close()
 
     def __iter__(self) -> Iterator[ViewedEvent]:
@@ -216,9 +216,9 @@ class BatchView:
                 return
 
     def report(self, **wanted: object) -> Iterator[str]:
-        """Yield the report on the ended batch in pieces; `wanted` are its options.
+        """Yield the report on the ended batch in pieces. `wanted` are options of the report.
 
-        Raises AttachError if the report is unavailable."""
+        Raises AttachError if there is no report."""
         self._connection.send(report=wanted)
         while "reported" not in (message := self._connection.receive()):
             yield str(message.get("report", ""))
@@ -275,9 +275,9 @@ class BatchView:
 
 
 def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> dict[int, PlannedRun]:
-    """Return the runs of a batch by place, in their redacted form from the history.
+    """Return the runs of a batch by place, as the history stores them, without secrets.
 
-    The id of each run is its place. The runs are for watching and cannot be executed."""
+    The id of each run is its place. These runs can be watched but not executed."""
     files: dict[SuiteRef, SuiteFile] = {}
     cases: dict[SuiteRef, dict[str, Case]] = {}
     for suite in batch.suites:
@@ -303,9 +303,9 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
 
 
 def _stored_runs(history: History, known: DetachedBatch, over: int) -> Sequence[RunRow]:
-    """Wait for the history, and return the runs of a batch.
+    """Wait until the history has stored the batch's plan, and return the batch's runs.
 
-    The history must hold the plan and, if possible, `over` finished runs."""
+    The wait also includes `over` finished runs, but only for a short time."""
     # The batch sends events at once, and its other thread writes the history. Storing a large plan takes a while, and a
     # run that has just finished may follow a moment later.
     began = time.monotonic()

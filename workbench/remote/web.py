@@ -1,4 +1,4 @@
-"""The web server of `workbench serve`: textual-serve, protected by a gate, for a limited number of visitors."""
+"""The web server of `workbench serve`: textual-serve with access checks and a limited number of visitors."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ SECURITY = {
 
 
 def policy(socket: str) -> str:
-    """Return the Content-Security-Policy of a page: only this server's files and one WebSocket.
+    """Return the Content-Security-Policy of a page, which may load only this server's files and open one WebSocket.
 
-    `socket` is the address of the WebSocket, "" for a page without one."""
+    `socket` is the address of the WebSocket, or empty for a page without one."""
     connects = socket or "'none'"
     return (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
@@ -105,9 +105,9 @@ def policy(socket: str) -> str:
 
 
 def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> str:
-    """Return the page with the app.
+    """Return the page that shows the app in the browser.
 
-    `static` is the address of its files, `socket` the address of its WebSocket."""
+    `static` is the address of the page's files, `socket` that of its WebSocket."""
     title, left = "Workbench", "Runs under way were stopped; what had finished is in the history."
     if read_only:
         title, left = "Workbench (read-only)", ""
@@ -129,7 +129,7 @@ def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> st
 
 
 def entry_page(path: str) -> str:
-    """Return the page that leads to the app's address without the token."""
+    """Return a page that leads to the app's address, which has no token."""
     # A page instead of a redirect: the new cookie is restricted to requests of this site, and after a redirect from
     # another page's link the browser would not send it.
     return _page(
@@ -185,9 +185,9 @@ class App:
 
 
 def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: bool) -> App:
-    """Return the app for the words of a command line.
+    """Return the app that this command line starts.
 
-    A read-only app gets only the variables that any program needs, and no keys of providers."""
+    A read-only app gets only the variables that any program needs, so it has no keys of providers."""
     needed = (*_NEEDED_VARIABLES, *_NEEDED_ON_WINDOWS)
     kept = {}
     for name, value in environment.items():
@@ -238,9 +238,9 @@ class Visitor(AppService):
         return self._process
 
     async def stop(self, why: str = "") -> None:
-        """End the process as a closed terminal would.
+        """End the process, as if its terminal had been closed.
 
-        Its runs are stopped, and finished runs stay in the history."""
+        Its runs are stopped. Finished runs stay in the history. `why` is shown on the visitor's page."""
         process, task = self._process, self._task
         self.why = self.why or why
         if process is None or task is None:
@@ -305,10 +305,10 @@ IDLE_TIMEOUT_S = 75.0
 
 
 class Connections:
-    """The open connections, `most` at the same time.
+    """The open connections, of which there are at most `most`.
 
-    A new connection above the limit replaces the connection that has waited longest for its first allowed request. If
-    all connections have sent such a request, the new one is refused."""
+    If the limit is reached, a new connection replaces the connection that has waited longest for its first allowed
+    request. If all connections have sent such a request, the new connection is refused."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -317,7 +317,7 @@ class Connections:
         """Connections without an allowed request, the oldest first, each with the timer that ends it."""
 
     def made(self, connection: Connection) -> bool:
-        """Add a new connection, and return whether there is room for it."""
+        """Add a new connection. Returns false if there is no room for it."""
         if len(self._open) >= self._most:
             if not self._outside:
                 return False
@@ -345,7 +345,7 @@ class Connections:
 
 
 class Connection(web.RequestHandler):
-    """One HTTP connection, which counts among `Connections`."""
+    """An HTTP connection that is counted in `Connections`."""
 
     __slots__ = ("_connections",)
 
@@ -387,9 +387,10 @@ HEARTBEAT_S = 15.0
 
 @dataclass(frozen=True)
 class Settings:
-    """The address of the server, the most visitors, and the conditions of requests.
+    """The settings of the server.
 
-    A visitor who types nothing for `idle_s` seconds is disconnected; `None` disconnects nobody."""
+    `visitors` is the highest number of visitors at a time. A visitor who types nothing for `idle_s` seconds is
+    disconnected, unless it is `None`. `gate` decides which requests are answered."""
 
     host: str
     port: int
@@ -400,7 +401,7 @@ class Settings:
 
 
 class AppServer(Server):
-    """A server of one app, with a process for each visitor."""
+    """A web server that starts a process of the app for each visitor."""
 
     def __init__(self, app: App, settings: Settings) -> None:
         super().__init__("workbench", settings.host, settings.port, title="Workbench")
@@ -430,7 +431,9 @@ class AppServer(Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Answer a request that comes from the server's own page and has the token or the cookie; refuse all others."""
+        """Pass a request to its handler if it comes from the server's own page and has the token or the cookie.
+
+        All other requests are refused."""
         # A foreign page learns nothing from refusals, because all of them have the same status.
         entering = request.path == "/"
         refusal = self._gate.refusal(
@@ -455,7 +458,7 @@ class AppServer(Server):
         return self._gate.knows_key(request.cookies.get(COOKIE, ""))
 
     async def _enter(self, request: web.Request) -> web.Response:
-        """Answer the printed address: exchange the token for the cookie."""
+        """Answer a request for the printed address: give the browser a cookie in exchange for the token."""
         response = _html(entry_page(self._gate.path))
         response.set_cookie(
             COOKIE,
@@ -491,7 +494,7 @@ class AppServer(Server):
         )
 
     async def _acquire_place(self) -> bool:
-        """Reserve a place for a visitor, and return whether one was free."""
+        """Reserve a place for a visitor. Returns false if all places are taken."""
         # A reloaded page waits for the end of its former app, which soon frees a place.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(APP_END_TIMEOUT_S):
@@ -504,7 +507,7 @@ class AppServer(Server):
         return True
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Run an app for as long as a browser is connected."""
+        """Run an app for a visitor for as long as the browser is connected."""
         if not await self._acquire_place():
             raise web.HTTPServiceUnavailable
         visitor: Visitor | None = None
@@ -585,8 +588,8 @@ class AppServer(Server):
     async def run(self, ready: Callable[[str], object]) -> None:
         """Serve until SIGINT or SIGTERM.
 
-        `ready` is called with the address, without token, once the server accepts connections. Raises OSError if the
-        port is not available."""
+        `ready` is called with the server's address, without the token, once the server accepts connections. Raises
+        OSError if the port is not available."""
         _log.addFilter(_is_of_this_server)
         runner = web.AppRunner(
             await self._make_app(),
@@ -628,7 +631,7 @@ _NO_KEY = (
 
 
 def _is_of_this_server(record: logging.LogRecord) -> bool:
-    """Return whether a record belongs in the log. Records of requests that are not HTTP do not."""
+    """Return whether the log should have a record. Errors about requests that are not HTTP are left out."""
     # Anybody can send such requests at any rate, and the record would quote them with tokens.
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
@@ -644,7 +647,9 @@ def _address(settings: Settings, port: int) -> str:
 
 
 def _bounded(text: str | int | None, otherwise: int, most: int) -> int:
-    """Return a number of columns or rows from 1 to `most`; `otherwise` for an absent or invalid number."""
+    """Return a number of columns or rows, limited to the range from 1 to `most`.
+
+    If the number is absent or invalid, the result is `otherwise`."""
     try:
         return min(max(int(text or otherwise), 1), most)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Read files of other tools (JSON, JSON lines, YAML and CSV) as values that know their place in the file."""
+"""Reads files of other tools: JSON, JSON lines, YAML and CSV. Each value knows its place in the file."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
 class RefusedError(Exception):
     """A file, or a part of a file, cannot be imported.
 
-    `place` is the position in the file, empty for the whole file. A message about a whole file begins with `file`, if
-    given; `reason` is the message without this prefix."""
+    `place` is the position of the part, or empty if the whole file is refused. If `file` is given, the message begins
+    with it. `reason` is the message without `file` and `place`."""
 
     def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
         self.reason = why
@@ -45,14 +45,16 @@ class RefusedError(Exception):
 
 
 class BoundedJsonParser:
-    """A parser for the JSON texts of one file. It refuses to parse a text that would give the file too many values."""
+    """Parses the JSON texts of one file, up to a number of values for all texts together.
+
+    The limit is checked before a text is parsed, because its values could fill the memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._left = _TOKENS_OF_A_VALUE * MAX_FILE_VALUES
 
     def parsed(self, text: str) -> JsonValue:
-        """Return the value of a text. Raises RefusedError for too many values, ValueError for invalid JSON."""
+        """Return the value of a JSON text. Raises RefusedError for too many values, ValueError for invalid JSON."""
         without_escapes = text.replace("\\\\", "").replace('\\"', "")
         self._left -= sum(1 for _ in islice(_TOKEN.finditer(without_escapes), self._left + 1))
         if self._left < 0:
@@ -70,9 +72,9 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
 
 
 def log_of_archive(path: Path, content: bytes) -> JsonValue:
-    """Return the log in a `.eval` file, as its `.json` would hold it.
+    """Return the log in the archive of an `.eval` file, as the same log would be in a `.json` file.
 
-    Raises ValueError and RefusedError with advice."""
+    The message of a ValueError or RefusedError advises the user what to do."""
     how = f"convert it to .json: inspect log convert --to json --output-dir . {path.name}"
     few = BoundedJsonParser(path)
     try:
@@ -110,7 +112,9 @@ def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> str:
 
 
 def _archive(content: bytes) -> zipfile.ZipFile:
-    """Open an archive. From Python 3.14 on, `zipfile` reads Zstandard; before, `backports.zstd` does."""
+    """Open a zip archive, which may be compressed with Zstandard.
+
+    `zipfile` supports Zstandard from Python 3.14 on. For earlier versions, the package `backports.zstd` does."""
     try:
         module = importlib.import_module("backports.zstd.zipfile")
     except ImportError:
@@ -124,9 +128,9 @@ Kind = Literal["json", "lines", "yaml", "csv"]
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the file and its place there, such as `line 3.messages[0].role`.
+    """A value in a file, with its place there, such as `line 3.messages[0].role`.
 
-    A method raises RefusedError for a value of the wrong kind."""
+    Methods raise RefusedError if the value does not have the required type."""
 
     value: JsonValue
     place: str = ""
@@ -140,28 +144,28 @@ class Node:
         return Node(self.value[key], self._place_of(key))
 
     def at(self, key: str) -> Node:
-        """Return a table's value under a key; a node of `None` where `get` returns `None`.
+        """Return a table's value under a key. If there is none, return a node whose value is `None`.
 
-        Lookups can be chained: `node.at("output").at("choices").value`."""
+        Lookups can therefore be chained: `node.at("output").at("choices").value`."""
         return self.get(key) or Node(None, self._place_of(key))
 
     def _place_of(self, key: str) -> str:
         return f"{self.place}.{key}".lstrip(".")
 
     def first(self, *keys: str) -> Node | None:
-        """Return a table's value under the first existing key."""
+        """Return a table's value under the first of `keys` that has one; `None` if there is none."""
         for key in keys:
             if (found := self.get(key)) is not None:
                 return found
         return None
 
     def value_of(self, *keys: str) -> JsonValue:
-        """Return a table's bare value under the first existing key; `None` if there is none."""
+        """Return the bare value, without a node, under the first of `keys` that has one; `None` if there is none."""
         found = self.first(*keys)
         return None if found is None else found.value
 
     def need(self, key: str) -> Node:
-        """Return a table's value under a required key."""
+        """Return a table's value under a key. Raises RefusedError if there is none."""
         self.table()
         found = self.get(key)
         if found is None:
@@ -169,7 +173,7 @@ class Node:
         return found
 
     def has(self, *keys: str) -> bool:
-        """Return whether the value is a table with all of these keys."""
+        """Return whether the value is a table with a value under each of these keys."""
         return all(self.get(key) is not None for key in keys)
 
     def table(self) -> dict[str, JsonValue]:
@@ -183,23 +187,23 @@ class Node:
         return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
 
     def items_of(self, *keys: str) -> list[Node]:
-        """Return the elements of a table's list under the first existing key; empty if there is none."""
+        """Return the elements of the list under the first of `keys` that has a value; empty if there is none."""
         found = self.first(*keys)
         return [] if found is None else found.items()
 
     def listed(self) -> list[Node]:
-        """Return the elements of a list; any other value is the only element."""
+        """Return the elements of a list, or the node itself as the only element if it is not a list."""
         if isinstance(self.value, list):
             return self.items()
         return [self]
 
     def listed_of(self, *keys: str) -> list[Node]:
-        """Return `listed` of a table's value under the first existing key; empty if there is none."""
+        """Return `listed` of the value under the first of `keys` that has one; empty if there is none."""
         found = self.first(*keys)
         return [] if found is None else found.listed()
 
     def other_keys(self, known: Collection[str]) -> list[str]:
-        """Return the keys of a table that have a value and are not `known`."""
+        """Return the keys of a table that have a value and that the importer does not know."""
         others = []
         for key, value in self.table().items():
             if key not in known and value not in (None, "", [], {}):
@@ -219,7 +223,7 @@ class Node:
         return ""
 
     def parsed(self) -> Node:
-        """Return the value of a JSON text; any other value stays as it is."""
+        """Return a node with the value of a JSON text, or this node if its value is not a text."""
         if not isinstance(self.value, str):
             return self
         try:
@@ -236,12 +240,12 @@ def bare_values(nodes: Iterable[Node]) -> list[JsonValue]:
 
 
 def texts_of(nodes: Iterable[Node], key: str) -> list[str]:
-    """Return the texts of tables under a key, without empty and missing texts."""
+    """Return the texts under a key of several tables. Missing and empty texts are left out."""
     return list(filter(None, (node.text_of(key) for node in nodes)))
 
 
 def placed_at(place: str, values: Iterable[JsonValue]) -> list[Node]:
-    """Return values as nodes that share one place, the part of the file from which they were made."""
+    """Return values as nodes that all have the same place: the part of the file from which they were made."""
     return [Node(value, place) for value in values]
 
 
@@ -280,8 +284,8 @@ def kind_of(value: JsonValue) -> str:
 class Source:
     """The content of a file.
 
-    `root` is the whole content; for JSON lines and CSV, the list of records. `fields` are the fields of records that
-    the user mapped, by meaning."""
+    `root` is the whole content, which for JSON lines and CSV is the list of records. `fields` maps meanings to the
+    fields of records, if the user gave `--map`."""
 
     path: Path
     kind: Kind
@@ -292,7 +296,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name for the suite that is imported from the file."""
+        """The name for the suite that an import makes from the file."""
         return self.path.name.split(".")[0].replace("_", " ").replace("-", " ").strip().capitalize() or "Imported"
 
     line_numbers: tuple[int, ...] = ()
@@ -303,12 +307,12 @@ class Source:
 
     @property
     def beginning(self) -> Node:
-        """The first record, by which a form is recognized; a node of `None` if there is none."""
+        """The first record, by which the format is recognized. Its value is `None` if there is no record."""
         return self.records[0] if self.records else Node(None)
 
     @cached_property
     def records(self) -> list[Node]:
-        """The elements of a list; any other file is one record."""
+        """The records of the file: the elements of its list, or the whole content as the only record."""
         records = self.root.listed()
         if not self.line_numbers:
             return records
@@ -452,9 +456,9 @@ def _yaml(text: str) -> JsonValue:
 
 
 def _checked(value: object) -> JsonValue:
-    """Return a value in JSON's types, with dates as texts.
+    """Return a value of a YAML file in JSON's types. Dates become texts.
 
-    Raises RefusedError for a value that nests too deeply or holds too many values. Each use of a YAML alias counts,
+    Raises RefusedError for a value that nests too deeply or contains too many values. Each use of a YAML alias counts,
     because aliases can expand a small file to billions of values."""
     count = 0
 

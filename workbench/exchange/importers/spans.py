@@ -1,4 +1,6 @@
-"""Read traces of OpenTelemetry as OTLP JSON: one export per file, or one per line as collectors write them."""
+"""Import OpenTelemetry traces in OTLP JSON.
+
+A file has one export, or one on each line, as collectors write them."""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ class Attributes:
         self.place = place
 
     def node(self, key: str) -> Node | None:
-        """Return the value of an attribute, parsed if it is a text. Raises RefusedError for a text that is not JSON."""
+        """Return the value of an attribute; `None` if the span lacks it. A text is parsed as JSON.
+
+        Raises RefusedError for a text that is not JSON."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -91,19 +95,21 @@ class Attributes:
             raise RefusedError(f"was cut off, or is not JSON ({error.why})", error.place) from error
 
     def items(self, key: str) -> list[Node]:
-        """Return the elements of an attribute that is a list; empty if there is none. Raises RefusedError."""
+        """Return the elements of a list in an attribute; empty if the span lacks it.
+
+        Raises RefusedError for another type."""
         found = self.node(key)
         return [] if found is None else found.items()
 
     def first(self, *keys: str) -> JsonValue:
-        """Return the value of the first attribute that the span has; `None` if it has none of them."""
+        """Return the value of the first of these attributes that the span has; `None` if it has none."""
         for key in keys:
             if (value := self.values.get(key)) is not None:
                 return value
         return None
 
     def text(self, *keys: str) -> str:
-        """Return the first text among some attributes that is not empty; empty if there is none."""
+        """Return the first of these attributes that is a text and not empty; empty if there is none."""
         for key in keys:
             if isinstance(value := self.values.get(key), str) and value:
                 return value
@@ -111,7 +117,7 @@ class Attributes:
 
 
 def messages_of(span: Attributes) -> list[JsonValue]:
-    """Return the messages of a span; empty if it holds none. Raises RefusedError if they were cut off."""
+    """Return the messages of a span; empty if it contains none. Raises RefusedError if some are missing."""
     for read in _DIALECTS:
         found = [*read(span)]
         if _spoken(_roles(found)):
@@ -120,7 +126,7 @@ def messages_of(span: Attributes) -> list[JsonValue]:
 
 
 def is_of_whole_run(span: Attributes) -> bool:
-    """Return whether a span covers a whole run of an agent rather than one answer."""
+    """Return whether a span covers a whole run of an agent instead of one request to the model."""
     return (
         span.values.get("gen_ai.operation.name") == "invoke_agent"
         or any(key in span.values for key in _WHOLE_RUN)
@@ -140,7 +146,7 @@ def usage_of(span: Attributes) -> Usage | None:
 
 
 def whole_number(value: JsonValue) -> int | None:
-    """Return a number that OTLP writes as a number or as a text; `None` for any other value."""
+    """Return a whole number that is not negative, which OTLP may write as text; `None` for any other value."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63:
@@ -149,7 +155,7 @@ def whole_number(value: JsonValue) -> int | None:
 
 
 def tool_result_of(span: Attributes) -> tuple[str, str] | None:
-    """Return the id of a call and its result from the span of a tool; `None` for any other span."""
+    """Return the id of a call and its result, if this is the span of a tool; otherwise `None`."""
     call_id = span.text("gen_ai.tool.call.id", "ai.toolCall.id")
     result = span.first("gen_ai.tool.call.result", "tool_response", "ai.toolCall.result")
     if not call_id or result is None:
@@ -217,7 +223,9 @@ def _texts(value: JsonValue) -> str:
 
 
 def _of_parts(message: Node) -> Iterator[JsonValue]:
-    """Yield a message of the conventions as messages of OpenAI, with a separate message for each result of a tool."""
+    """Yield a message in the form of the GenAI conventions as messages in OpenAI's form.
+
+    Each result of a tool becomes a separate message."""
     role = message.need("role").text()
     texts: list[str] = []
     thoughts: list[str] = []
@@ -250,7 +258,7 @@ def _of_parts(message: Node) -> Iterator[JsonValue]:
 
 
 def _of_events(span: Attributes) -> Iterator[JsonValue]:
-    """Yield the messages that Logfire and Pydantic AI write as a list of events."""
+    """Yield the messages in a list of events, as Logfire and Pydantic AI write them."""
     key = "all_messages_events"
     if "role" not in as_text(span.values.get(key)):
         key = "events"
@@ -269,7 +277,9 @@ def _of_events(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_requests(span: Attributes) -> Iterator[JsonValue]:
-    """Yield the messages of a request to OpenAI or Anthropic and of its answer, as Logfire records them."""
+    """Yield the messages of a request to OpenAI or Anthropic and of its answer.
+
+    They are in attributes that Logfire writes."""
     if '"messages"' not in as_text(span.values.get("request_data")):
         return
     request, response = span.node("request_data"), span.node("response_data")
@@ -355,10 +365,11 @@ def _of_openinference(span: Attributes) -> list[JsonValue]:
 
 
 def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], last: str) -> list[JsonValue]:
-    """Return the messages in a span's numbered attributes.
+    """Return the messages of a span whose attributes have numbers, such as `gen_ai.prompt.0.role`.
 
-    Attributes of `last` come after the others. Raises RefusedError if a number is missing, because SDKs silently drop
-    attributes beyond their limit."""
+    `match_of` splits an attribute's name into the kind of message, its number and its field. Messages of the kind
+    `last` are answers and come after the others. Raises RefusedError if a number is missing, because SDKs silently drop
+    attributes beyond a limit."""
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}
     for key, value in span.values.items():
@@ -489,7 +500,7 @@ def _read(source: Source) -> ImportedFile:
 
 
 def _case(trace: str, spans: list[_Span]) -> ImportedCase:
-    """Make a case of the longest conversation of a trace, with the results of its tools. Raises RefusedError."""
+    """Make a case from the longest conversation in a trace, with the results of its tools. Raises RefusedError."""
     # Files written by hand may lack the id of the trace.
     place = f"trace {trace}" if trace else "the trace"
     asked: list[tuple[_Span, list[JsonValue]]] = []
@@ -555,9 +566,9 @@ def _spoken(roles: list[JsonValue]) -> list[JsonValue]:
 def _measured(
     conversation: Conversation, spans: list[tuple[_Span, list[JsonValue]]]
 ) -> tuple[dict[int, float], dict[int, Usage]]:
-    """Return the milliseconds and the tokens of the answers, by message index.
+    """Return the durations of answers in milliseconds, and their tokens, by message index.
 
-    A span's time and tokens belong to its last answer. A span with several answers is not used."""
+    The duration and tokens of a span belong to the last answer in it. A span with several answers is ignored."""
     answers = list(indices_of("assistant", conversation.messages))
     latencies: dict[int, float] = {}
     usage: dict[int, Usage] = {}

@@ -1,4 +1,6 @@
-"""Reads tables with a request and its expectations in each row. The user maps the fields to their meanings."""
+"""Import tables with a request and its expectations in each row.
+
+The user maps the fields of the table to their meanings with `--map`."""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ MEANINGS = {
 
 
 def fields_of(words: str) -> dict[str, str]:
-    """Read the value of `--map`, such as `user=question,tool=expected_tool`. Raises RefusedError."""
+    """Parse the value of `--map`, such as `user=question,tool=expected_tool`. Raises RefusedError."""
     fields: dict[str, str] = {}
     for word in words.split(","):
         meaning, equals, field = word.partition("=")
@@ -95,10 +97,10 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 def _at(row: Node, field: str) -> Node | None:
-    """Return a row's value under a field.
+    """Return a row's value under a field; `None` if there is none.
 
     Dots in the field's name lead into tables, and into each table of a list. `calls[0].tool` and `calls.0.tool` take
-    one element of a list, and `prompt+question` takes the texts of two fields."""
+    one element of a list. `prompt+question` joins the texts of two fields."""
     # A column's name may have a dot, so the whole name is tried first.
     if (whole := row.get(field)) is not None:
         return whole
@@ -203,7 +205,9 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
 
 
 def _tools(node: Node) -> list[str]:
-    """Return names of tools from a list, its JSON text, or a single name. A table has its name under `name`."""
+    """Return the names of tools in a list, in the JSON text of a list, or in a single text.
+
+    An element that is a table has the name in its field `name`."""
     if isinstance(node.value, str) and node.value.lstrip().startswith("["):
         node = node.parsed()
     names = []

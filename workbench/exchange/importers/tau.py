@@ -1,7 +1,7 @@
-"""Read results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
+"""Import results of tau-bench and tau2-bench, which are conversations of an agent with a simulated user.
 
-Each task becomes a case with a played user, and its trials the runs of the case. If a file does not say what the user
-wants, each turn in which the agent called tools becomes a case instead, after the messages before it."""
+Each task becomes a case whose user is played by a model, and the task's trials become runs of the case. If a file does
+not say what the user wants, each turn with tool calls becomes a case instead."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ _SORTED = {
 
 
 class _Action(NamedTuple):
-    """A call that a task names.
+    """A call that a task expects.
 
-    `compared` are the arguments to compare. `None` means that all given arguments are compared."""
+    `compared` are the names of the arguments to compare. `None` means that all arguments are compared."""
 
     call: ToolCall
     compared: tuple[str, ...] | None
@@ -80,10 +80,10 @@ class _Action(NamedTuple):
 
     @property
     def compared_call(self) -> Table:
-        """The expected call for tau2's comparison of single calls.
+        """The expected call as tau2 compares a single call.
 
-        If `compared` is given, only these arguments are compared, and those that the call lacks must be absent.
-        Otherwise all arguments are compared and may be missing."""
+        If `compared` is set, only these arguments are compared, and the run must lack those that the expected call
+        lacks. Otherwise, all arguments are compared, and each may be missing in the run."""
         if self.compared is None:
             return Match("any_order", "subset").expected(expected_call(self.call))
         call = expected_call(self.call)
@@ -97,9 +97,11 @@ class _Action(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """A task: its user's goal, and whether it is judged by the final database, by all actions, or by both.
+    """A task of the benchmark.
 
-    `outputs` are the texts that the agent must say. `goal` is empty if the file lacks it."""
+    `goal` says what the user wants, and is empty if the file lacks it. `end_state` and `all_actions` say how the task
+    is judged: by the final database, by all its actions, or by both. `outputs` are texts that the agent must say.
+    `not_compared` are criteria that a suite cannot express."""
 
     goal: str
     actions: tuple[_Action, ...]
@@ -334,9 +336,10 @@ def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> Impor
 
 
 def _by_turn(actions: Sequence[_Action], calls: list[list[ToolCall]], answered: int) -> dict[int, list[_Action]]:
-    """Return the actions of a task by the turn (from 1) in which the agent executed them.
+    """Return the actions of a task by the number (from 1) of the turn in which the agent executed them.
 
-    An action that was not executed is expected in the last turn with calls, or else in the turn `answered`."""
+    An action that the agent did not execute belongs to the last turn with calls. If no turn has calls, it belongs to
+    the turn `answered`."""
     # Calls with the same arguments are matched first over all turns. Otherwise an action could take the call of a later
     # action.
     free = []
@@ -414,7 +417,9 @@ def _goal(scenario: Node) -> str:
 
 
 def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:
-    """Return the reward of a conversation as its scores. The reward judges all turns together."""
+    """Return the reward of a conversation as its only score; empty without a reward.
+
+    The reward judges all turns together."""
     system, of_run = "tau-bench", record
     if results is not None:
         system, of_run = "tau2-bench", record.at("reward_info")
@@ -425,7 +430,7 @@ def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore,
 
 
 def _openai_messages(message: Node, about: list[Note]) -> Iterator[JsonValue]:
-    """Yield a message of tau2 in OpenAI's form. Calls of the user's own tools are left out."""
+    """Yield the messages in a message of tau2, in OpenAI's form. Calls of the user's own tools are left out."""
     table = message.table()
     inner = message.get("tool_messages")
     if inner is not None:

@@ -1,7 +1,7 @@
-"""Import datasets of Toolvaluator: examples with one decision each, and chains of decisions.
+"""Import datasets of Toolvaluator: examples, in which the model decides once, and chains of several decisions.
 
-`workbench.exchange.importers.scripts` has executed the script that builds them. A dataset in JSON has the fields of a
-`dspy.Example` in each record."""
+`workbench.exchange.importers.scripts` has run the script that builds the datasets. A dataset in a JSON file has the
+fields of a `dspy.Example` in each record."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Conversations on the wire: which request continues which, and the case made of each conversation.
+"""Conversations between a program and a model, seen by a proxy: which request continues which, and the resulting cases.
 
-An `Observer` receives requests and answers in their order, and reports observations to a listener. It is independent of
-connections and screens; use it on one thread."""
+An `Observer` receives requests and answers in their order, and reports what it observes to a listener. It does not
+depend on connections or screens. Use it on one thread."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ Blanks are dropped: clients change them when they repeat a conversation."""
 
 @dataclass(frozen=True)
 class ConversationBegan:
-    """The first request of a conversation.
+    """The first request of a conversation was forwarded.
 
-    Conversations are numbered from 1. `started_at` is ISO 8601 text. `request` is the user's last message."""
+    `number` counts conversations from 1. `started_at` is ISO 8601 text. `request` is the user's last message, `tools`
+    the number of offered tools."""
 
     number: int
     wire: Provider
@@ -65,7 +66,7 @@ class ConversationBegan:
 
 @dataclass(frozen=True)
 class StepBegan:
-    """A request of a conversation was forwarded. A conversation's requests are numbered from 1."""
+    """A request of the conversation `number` was forwarded. `step` counts its requests from 1."""
 
     number: int
     step: int
@@ -73,7 +74,7 @@ class StepBegan:
 
 @dataclass(frozen=True)
 class StepEnded:
-    """The end of the answer to a request. `answer.problem` is the reason if the answer cannot be used."""
+    """The answer to a request ended. If it cannot be used, `answer.problem` is the reason."""
 
     number: int
     step: int
@@ -82,9 +83,9 @@ class StepEnded:
 
 @dataclass(frozen=True)
 class ConversationEnded:
-    """The end of a conversation, reported at the end of the recording.
+    """A conversation ended, which is reported when the recording ends.
 
-    It has the case made of the conversation, or `None` and the reason."""
+    `case` was made from the conversation. If it is `None`, `why` is the reason."""
 
     number: int
     case: ImportedCase | None
@@ -93,7 +94,7 @@ class ConversationEnded:
 
 @dataclass(frozen=True)
 class UnreadableRequest:
-    """A request that cannot be read; it was forwarded, and belongs to no conversation."""
+    """A request was forwarded but could not be read, so it belongs to no conversation."""
 
     note: Note
 
@@ -104,7 +105,7 @@ Listener = Callable[[Observation], object]
 
 @dataclass(eq=False)
 class Step:
-    """One request of a conversation, with its answer if that has ended.
+    """A request of a conversation, with its answer once the answer has ended.
 
     Times are in seconds since 1970."""
 
@@ -123,7 +124,7 @@ class Step:
 
     @property
     def answer_messages(self) -> list[JsonValue]:
-        """The answer as a list of one message; empty if there is no usable answer."""
+        """A list with the answer as its only message; empty if there is no usable answer."""
         if self.answer is None or self.answer.problem:
             return []
         return [self.answer.message]
@@ -143,7 +144,9 @@ class ObservedConversation:
         return f"conversation {self.number}"
 
     def conversation(self) -> Conversation:
-        """Return the readable part of the conversation. Raises RefusedError if it has no complete answer."""
+        """Return the conversation up to its last usable answer, with times and tokens.
+
+        Raises RefusedError if no answer is complete."""
         answers: list[tuple[Step, Answer]] = []
         sound: list[tuple[Step, Answer]] = []
         for step in self.steps:
@@ -202,7 +205,7 @@ class ObservedConversation:
         )
 
     def case(self) -> ImportedCase:
-        """Return the case made of the conversation, with its run. Raises RefusedError if none can be made."""
+        """Return a case made from the conversation, with its run. Raises RefusedError if none can be made."""
         return case_of(self.conversation())
 
 
@@ -219,8 +222,8 @@ def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[t
 class Observer:
     """Sorts requests into conversations.
 
-    `listener` is called with each observation as it happens; `notes` are about requests that belong to no conversation.
-    """
+    `listener` is called with each observation as it happens. `notes` are about requests that belong to no
+    conversation."""
 
     def __init__(
         self,
@@ -241,9 +244,10 @@ class Observer:
         """The last step of each conversation that the endpoint stores, by its id at the endpoint."""
 
     def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
-        """Record a request: its body, its compression, and the address to which it is forwarded.
+        """Record a request with this body, content encoding and target address.
 
-        Returns the step of the request. For an unreadable request, returns `None` and adds a note."""
+        Returns the request as a step of its conversation. If the request cannot be read, returns `None` and adds a
+        note."""
         self._requests += 1
         try:
             step, parent, kept = self._read(wire, body_node(body, encoding, f"request {self._requests}"), address)
@@ -291,7 +295,7 @@ class Observer:
     def end(
         self, case_of: Callable[[ObservedConversation], ImportedCase] = ObservedConversation.case
     ) -> tuple[ConversationEnded, ...]:
-        """End the recording: turn each conversation into a case with `case_of`, and report each conversation's end."""
+        """End the recording. Makes a case from each conversation with `case_of`, and reports the conversation's end."""
         every: list[ConversationEnded] = []
         for conversation in self.conversations:
             try:
@@ -330,9 +334,9 @@ class Observer:
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Return the conversation that a request continues.
+        """Return the conversation that a request continues; `None` if it begins a new one.
 
-        This is the conversation with the most messages that the request repeats."""
+        If several conversations fit, it is the one from which the request repeats the most messages."""
         fitting = []
         for each in self.conversations:
             if each.wire == wire and _continues(keys, each.steps[-1]):
@@ -355,10 +359,10 @@ def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
 
 
 def _continues(keys: list[Key], last: Step) -> bool:
-    """Return whether a request repeats the request `last` and its answer.
+    """Return whether a request repeats the request `last` and its answer, so that it continues the conversation.
 
     If `last` failed, the request may repeat it without an answer. If `last` has no answer yet, the request must add a
-    message."""
+    message, because it could otherwise be a parallel conversation with the same beginning."""
     if last.answer is None:
         return len(keys) > len(last.keys) and keys[: len(last.keys)] == last.keys
     before = last.keys if last.answer.problem else last.keys_after
@@ -390,11 +394,11 @@ SUFFIX = ".kept.jsonl"
 
 @dataclass(frozen=True)
 class _StoredStep:
-    """A request with its answer.
+    """A request with its answer, as a line of the journal.
 
-    Requests repeat the whole conversation, and storing all repetitions would make the file grow quadratically.
-    Therefore the first `same` messages are taken from the conversation's previous request, and `head` is `None` if it
-    has not changed since. Times are in seconds since 1970."""
+    Requests repeat the whole conversation, so storing all repetitions would make the file grow quadratically.
+    Therefore, the first `same` messages are taken from the conversation's previous request. `head` is `None` if it is
+    the same as in that request. Times are in seconds since 1970."""
 
     conversation: int
     wire: Provider
@@ -412,10 +416,10 @@ _READ = reader_of(_StoredStep)
 
 
 class ConversationJournal:
-    """Writes each request with its answer into the file. Not safe for use from several threads.
+    """Writes each answered request into a file, from which an interrupted recording can be restored.
 
-    Only the first of several write errors is reported. Lines that could not be written are written with the next step.
-    """
+    Of several write errors in a row, only the first is reported. Lines that could not be written are written with the
+    next request. Use each journal on one thread."""
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
         self.path = path
@@ -429,7 +433,7 @@ class ConversationJournal:
         self._is_broken = False
 
     def check(self) -> None:
-        """Raise RefusedError if an earlier recording has left its file behind."""
+        """Raise RefusedError if the file of an earlier, interrupted recording still exists."""
         if self.path.exists():
             raise RefusedError(
                 f"{self.path} has the conversations of an interrupted recording: make a suite of them with"
@@ -437,7 +441,7 @@ class ConversationJournal:
             )
 
     def write_step(self, conversation: ObservedConversation, step: Step) -> None:
-        """Write an answered step into the file."""
+        """Write a request with its answer into the file."""
         assert step.answer is not None
         before = self._before.get(conversation.number)
         self._before[conversation.number] = step
@@ -475,14 +479,14 @@ class ConversationJournal:
             self._is_broken = False
 
     def remove(self) -> None:
-        """Remove the file; call it once suite and recordings are written."""
+        """Remove the file. Call this method once suite and recordings are written."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
             self.path.unlink(missing_ok=True)
 
     def leftover_advice(self) -> str:
-        """Return advice on the file if it remains at the end; return empty text if it was removed."""
+        """Return the end of a message that says how to use the file; empty if the file was removed."""
         if self._file is None or not self._good:
             return ""
         return f"; what was recorded is kept in {self.path}: workbench record --kept {self.path} --output NEW.toml"
@@ -503,7 +507,9 @@ class ConversationJournal:
 
 
 def read_journal(path: Path, secrets: Secrets) -> list[ObservedConversation]:
-    """Read the conversations in the file of a recording, without a partly written last line. Raises RefusedError."""
+    """Return the conversations in the file of an interrupted recording. Raises RefusedError.
+
+    A last line that was only partly written is ignored."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -550,7 +556,7 @@ _SLACK_S = 1.0
 
 @dataclass(frozen=True, eq=False)
 class ServerCall:
-    """A call as a server received it: the time in seconds since 1970, and the server's answer."""
+    """A call as an MCP server received it, with the server's answer. `began_s` is in seconds since 1970."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
@@ -560,7 +566,7 @@ class ServerCall:
 
 @dataclass(frozen=True)
 class ServerLog:
-    """The log of `workbench record --server`: the server's tools by name, and its answered calls."""
+    """What `workbench record --server` logged: the server's tools by name, and its answered calls."""
 
     path: Path
     tools: Mapping[str, Table]
@@ -599,7 +605,7 @@ def read_server_log(path: Path) -> ServerLog:
 
 
 class ServerLogMerger:
-    """Adds the servers' results from logs to the cases of conversations. Each call of a log is used once."""
+    """Adds results from the logs of MCP servers to the cases of conversations. Each logged call is used once."""
 
     def __init__(self, logs: tuple[ServerLog, ...], secrets: Secrets) -> None:
         self._logs = logs
@@ -608,17 +614,17 @@ class ServerLogMerger:
 
     @property
     def lines(self) -> list[str]:
-        """A line for each log, with the number of its calls in conversations."""
+        """A line of text for each log, with the number of its calls that were found in conversations."""
         return [
             f"{log.path}: {len(self._used.intersection(log.calls))} of {counted(len(log.calls), 'call')} matched"
             for log in self._logs
         ]
 
     def case(self, observed: ObservedConversation) -> ImportedCase:
-        """Return the case of a conversation.
+        """Return the case of a conversation. Raises RefusedError.
 
-        The mocks return the servers' results. The run has the results that the model read, possibly shortened by the
-        client. Raises RefusedError."""
+        Its mocks return the results that the servers sent. Its run has the results that the model read, which the
+        client may have shortened."""
         as_read = observed.case()
         if not self._logs:
             return as_read
@@ -697,7 +703,7 @@ def _listed_as(offered: str, listed: Mapping[str, Table]) -> Table | None:
 
 
 def _is_tool(offered: str, listed: str) -> bool:
-    """Return whether an offered name is the server's tool, with or without a prefix such as `server_`."""
+    """Return whether a name offered to the model is this tool of a server, possibly with a prefix such as `server_`."""
     return offered == listed or re.search(rf"[_./:-]{re.escape(listed)}$", offered) is not None
 
 
@@ -708,9 +714,9 @@ _NAME = "recorded"
 
 @dataclass(frozen=True)
 class Destination:
-    """The paths of a suite and of recordings; one of them may be `None`.
+    """The paths of a suite and a folder of recordings, one of which may be `None`.
 
-    With `force`, an existing suite is replaced, and recordings may join existing ones."""
+    With `force`, an existing suite is replaced, and recordings may be added to those in the folder."""
 
     suite: Path | None
     recordings: Path | None
@@ -718,20 +724,20 @@ class Destination:
 
     @property
     def kept(self) -> Path:
-        """The file beside the suite and recordings that keeps the conversations until both are written."""
+        """The file beside them that holds the conversations until suite and recordings are written."""
         beside = self.suite or self.recordings
         assert beside is not None
         return beside.with_name(beside.name + SUFFIX)
 
     def check(self) -> None:
-        """Raise RefusedError if the suite or recordings exist and `force` is false."""
+        """Raise RefusedError if the suite or recordings already exist, unless `force` is set."""
         if not self.force:
             require_unused_paths(self.suite, self.recordings, "--output")
 
 
 @dataclass(frozen=True)
 class SaveSummary:
-    """The number of saved cases and runs, and the report as text."""
+    """The numbers of saved cases and runs, and the lines of the report."""
 
     cases: int
     runs: int
@@ -741,9 +747,9 @@ class SaveSummary:
 def save_observed(
     observer: Observer, destination: Destination, secrets: Secrets, logs: Iterable[ServerLog] = ()
 ) -> SaveSummary:
-    """Write all usable conversations, with the results of their calls from the logs of servers.
+    """Save all usable conversations as cases and runs, with the results in the logs of servers.
 
-    The report names each conversation, with the reason if it is unusable. Raises RefusedError if nothing can be
+    The report names each conversation that cannot be used, with the reason. Raises RefusedError if nothing can be
     written."""
     values: list[JsonValue] = []
     for each in observer.conversations:

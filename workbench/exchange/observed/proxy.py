@@ -1,4 +1,4 @@
-"""A recording proxy between a program and a model's endpoint.
+"""A recording proxy between a program and the endpoint of a model.
 
 The proxy forwards every byte as it arrives, and reports requests and answers to an `Observer`. It listens only on this
 machine, and stores no headers."""
@@ -38,19 +38,19 @@ _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 class ListenError(Exception):
-    """The proxy cannot be set up; the message has the reason and the remedy."""
+    """The proxy cannot be started. The message says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class ListenAddress:
-    """An address of this machine to listen on, and a port; 0 means any free port."""
+    """An address of this machine to listen on, and a port. Port 0 means any free port."""
 
     host: str
     port: int
 
 
 def parse_listen_address(text: str) -> ListenAddress:
-    """Read `HOST:PORT`, `:PORT` or `PORT`. Raises ListenError for an address of another machine."""
+    """Parse `HOST:PORT`, `:PORT` or `PORT`. Raises ListenError for an address of another machine."""
     host, _, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isascii() or not port.isdecimal() or int(port) > 65535:
@@ -66,7 +66,7 @@ def parse_listen_address(text: str) -> ListenAddress:
 
 
 def parse_upstream(text: str) -> str:
-    """Return the base URL of `openai`, `anthropic` or an address. Raises ListenError."""
+    """Return the base URL for `openai`, `anthropic`, or a URL that the user gave. Raises ListenError."""
     if text in UPSTREAMS:
         return UPSTREAMS[text]
     try:
@@ -78,7 +78,8 @@ def parse_upstream(text: str) -> str:
 class RecordingProxy:
     """A proxy that forwards requests to one endpoint.
 
-    `say` receives a line for each problem outside conversations. Start and close it on one event loop."""
+    `say` is called with a line for each problem with a connection or an address. Start and close the proxy on one event
+    loop."""
 
     def __init__(self, upstream: str, observer: Observer, secrets: Secrets, say: Callable[[str], object]) -> None:
         self._upstream = upstream
@@ -94,7 +95,7 @@ class RecordingProxy:
         """Number of forwarded requests that belong to no conversation, such as listings of models."""
 
     async def start(self, listen: ListenAddress) -> str:
-        """Start listening, and return the base URL for the program. Raises ListenError."""
+        """Start listening, and return the base URL that the program must use. Raises ListenError."""
         import aiohttp
         from aiohttp import web
 
@@ -215,9 +216,10 @@ class RecordingProxy:
         answer: web.StreamResponse,
         step: Step | None,
     ) -> None:
-        """Forward a body, and record its end.
+        """Forward the body of an answer, and record its end.
 
-        The end is recorded before it is forwarded, because the next request may follow at once."""
+        The end is recorded before the last bytes are forwarded, because the program may send its next request at
+        once."""
         import aiohttp
 
         missing = upstream.content_length if request.method != "HEAD" else 0
@@ -281,7 +283,7 @@ def _in_url(host: str) -> str:
 
 
 def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Return headers without the headers that concern only one connection (RFC 9110, section 7.6.1)."""
+    """Return headers without those that apply to a single connection only (RFC 9110, section 7.6.1)."""
     named = set()
     for value in headers.getall("connection", []):
         for name in value.split(","):

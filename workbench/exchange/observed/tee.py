@@ -1,7 +1,7 @@
-"""Record the calls of an MCP server: a client starts this program in place of the server.
+"""Records the calls of an MCP server. A client starts this program in place of the server.
 
 The program starts the server, forwards every byte in both directions as it arrives, and logs tools and calls in a file.
-It writes nothing else to the client."""
+It adds nothing to what the server sends to the client."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ _ERROR = 2
 
 
 class ServerLogWriter:
-    """Writes the log of a server: a line for the start, for each listing of tools, and for each call with its result.
+    """Writes the log of a server.
 
-    Several threads may use it. The first write error is reported, and ends the log."""
+    The log has a line for the start, for each list of tools, and for each call with its result. Several threads may use
+    the writer. The first write error is reported, and ends the log."""
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
-        """Raise OSError if the file cannot be written."""
+        """Open the log. Raises OSError if the file cannot be written."""
         self._path = path
         self._secrets = secrets
         self._complain = complain
@@ -112,10 +113,10 @@ class ServerLogWriter:
 
 
 def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
-    """Start a server for the client. Forward and log its traffic until it ends.
+    """Start a server for the client, and forward and log messages until the server ends.
 
-    Returns the server's exit code, or 128 plus the number of the signal that ended it. `complain` receives lines for
-    standard error."""
+    Returns the server's exit code, or 128 plus the number of the signal that ended it. `complain` is called with lines
+    for standard error."""
     _register_command_secrets(command, secrets)
     try:
         log = ServerLogWriter(to, secrets, complain)
@@ -153,7 +154,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
 
 
 def _register_command_secrets(command: Sequence[str], secrets: Secrets) -> None:
-    """Make the keys in the server's command secret, because the server may repeat them."""
+    """Register the keys in the server's command as secrets, because the server may repeat them in a message."""
     for option, word in pairwise(command):
         name, _, value = word.partition("=")
         if "://" in word:
@@ -165,7 +166,9 @@ def _register_command_secrets(command: Sequence[str], secrets: Secrets) -> None:
 
 
 def _forward(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
-    """Forward bytes from one stream to another. Each whole line is logged after it was forwarded."""
+    """Forward bytes from one stream to another until the first ends.
+
+    Each complete line is logged after it was forwarded."""
     lines = _Lines()
     # When one side ends, the other side learns that from its closed stream.
     with suppress(OSError):

@@ -1,6 +1,6 @@
-"""Read requests and answers between a program and a model in any of the three wire formats.
+"""Reads requests and answers between a program and a model, in the wire formats of OpenAI and Anthropic.
 
-Requests become lists of messages; answers are read while they arrive."""
+Requests become lists of messages. Answers are read while they arrive."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ READABLE_ENCODINGS = ("gzip", "deflate", "identity")
 
 
 def wire_format_of(path: str) -> Provider | None:
-    """Return the wire format used at a path; `None` if the path has no conversations."""
+    """Return the wire format of requests to a path; `None` if requests to the path have no conversation."""
     for ending, wire in _PATHS.items():
         if path.rstrip("/").endswith(ending):
             return wire
@@ -56,10 +56,10 @@ def wire_format_of(path: str) -> Provider | None:
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer, or the `problem` that makes it unusable.
+    """A model's answer. If it cannot be used, `problem` is the reason.
 
-    Times are in milliseconds since the request. `response_id` is the id to which a later request of the Responses API
-    may refer."""
+    Times are in milliseconds since the request. `response_id` is the answer's id, by which a later request of the
+    Responses API may continue it."""
 
     text: str = ""
     reasoning: str = ""
@@ -82,9 +82,9 @@ class Answer:
 
 
 def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue]:
-    """Return the messages of a request, in the form of OpenAI's Chat Completions or Anthropic.
+    """Return the messages of a request, in the form of Chat Completions or of Anthropic. Raises RefusedError.
 
-    Notes are added for omitted parts. Raises RefusedError."""
+    A note is added for each part that is left out."""
     if wire != "openai-responses":
         return bare_values(body.need("messages").items())
     items = body.need("input").listed()
@@ -95,7 +95,7 @@ def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue
 
 
 def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a request offers. They have only names, which is enough to read the answer."""
+    """Return the tools that a request offers, with their names only. More is not needed to read the answer."""
     names = []
     for tool in body.listed_of("tools"):
         inner = tool.get("function") or tool
@@ -104,7 +104,7 @@ def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
 
 
 class Decompressor:
-    """Decompresses the body of a request or an answer. Raises ValueError for an unreadable body."""
+    """Decompresses the body of a request or an answer. Raises ValueError for an unreadable body or another encoding."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding.strip().lower() or "identity"
@@ -130,7 +130,9 @@ class Decompressor:
 
 @dataclass(eq=False)
 class ObservedAnswerReader:
-    """Reads an answer while it is forwarded. It never raises: an error becomes the answer's `problem`."""
+    """Reads an answer while it is forwarded.
+
+    Its methods never raise. An error becomes the answer's `problem`."""
 
     wire: Provider
     model: str
@@ -157,7 +159,7 @@ class ObservedAnswerReader:
         self._began_s = self.clock()
 
     def begin(self, status: int, content_type: str, encoding: str) -> None:
-        """Read the status and the headers of the answer."""
+        """Set the HTTP status, content type and content encoding of the answer, which come before its body."""
         self._status, self._content_type = status, content_type
         try:
             self._unpacked = Decompressor(encoding)
@@ -167,7 +169,7 @@ class ObservedAnswerReader:
     def feed(self, chunk: bytes) -> None:
         """Read a piece of the body.
 
-        The answer ends with the end mark of its format, if the format has one."""
+        If the format has an end mark, the answer is complete when the mark arrives."""
         if self.answer is None and self._unpacked is not None:
             self._guarded(lambda: self._read_piece(chunk))
 
@@ -176,7 +178,7 @@ class ObservedAnswerReader:
             self._guarded(self._finish)
 
     def fail(self, problem: str) -> None:
-        """End the answer with a problem, if it has not ended yet."""
+        """Set a problem as the answer, unless the answer has already ended."""
         if self.answer is None:
             text = quoted(problem, self.secrets)
             self.answer = Answer(latency_ms=self._ms(), first_token_ms=self._first_token_ms, problem=text)
@@ -305,7 +307,7 @@ def _response_id(data: str) -> str:
 
 
 def body_node(body: bytes, encoding: str, place: str) -> Node:
-    """Return the JSON of a request. Raises RefusedError."""
+    """Return the JSON in the body of a request. Raises RefusedError."""
     try:
         return Node(parsed_json(Decompressor(encoding).feed(body).decode("utf-8")), place)
     except (ValueError, RecursionError) as error:
