@@ -72,8 +72,8 @@ from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round, Trajectory
 
 
-# A model's latency covers only the successful attempt. The wait for a turn at the endpoint and the wait before a retry
-# count neither as latency nor towards the run's time limit.
+# A model's latency covers only the successful attempt. Waiting for the rate limits and waiting before a retry count
+# neither as latency nor towards the run's time limit.
 async def ask(
     model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit
 ) -> Round | ExternalRun:
@@ -88,7 +88,7 @@ async def ask(
             async with limit.before(model.turn()):
                 return await _ask_once(model, request, recorder)
         except AnswerTooLargeError:
-            raise  # a ModelError too, but the next answer would be as long
+            raise  # not retried like other ModelErrors, because another answer would be as long
         except ModelError as error:
             wait_s: float | None = None
             if error.retryable:
@@ -225,7 +225,8 @@ class AgentLoop:
         for payload in replayed_events(fork, own.model):
             recorder.emit(payload)
         rounds = recorder.trajectory.rounds
-        # If the fork is between the calls of a round, the round is unfinished. `_replay_round` finishes it.
+        # If the fork point is between the calls of a round, this round is unfinished. `_finish_turn` below answers its
+        # remaining calls.
         under_way = rounds[-1] if fork.at.answered is not None else None
         for done in rounds:
             self._replay_round(done, done is not under_way)
@@ -273,7 +274,7 @@ class AgentLoop:
 
         Returns the run's final event if the run ends with these rounds; `None` otherwise. In a chain, the rounds are
         assigned to the current step and the following steps, up to the next user message."""
-        from workbench.engine.external_run import external_payloads  # on use: models need none of it
+        from workbench.engine.external_run import external_payloads  # imported here: only agents need it
 
         rounds, steps = run.rounds, range(0)
         if turn.step is not None:
@@ -285,7 +286,7 @@ class AgentLoop:
             if isinstance(payload, RequestStarted):
                 place, size = payload.round - first, AnswerSize()
                 if place == 0:
-                    continue  # it was emitted when the agent was asked
+                    continue  # `_ask_once` has emitted it already
                 if place < len(steps):
                     self._recorder.emit(StepStarted(steps[place], self._system(Turn(steps[place])), None))
             size.add(payload)
@@ -356,7 +357,7 @@ class AgentLoop:
             after, held = await checkpoint.reach("call", answer.number, call, tool)
             assert held is not None
             if after == "continue":
-                # A step's own mock answers only the first call of the step.
+                # The mock of a step answers only the first call of the step.
                 step_mock = self._step_mock(turn.step) if call in first and not turn.continues else None
                 result = await executor.answer(
                     held.sent, step_mock, partial(checkpoint.review, answer.number, held, tool)
@@ -374,7 +375,7 @@ class AgentLoop:
 
         `is_whole` is false if some calls of the round have no result yet."""
         step_mock = self._step_mock(done.step_number)
-        # Regenerated answers have also advanced the counts of the mocks.
+        # The calls of discarded answers count too, because some mocks answer by the number of earlier calls.
         for answer in (*done.superseded, done):
             for number, call in enumerate(answer.calls_to_answer):
                 self._executor.count_replayed(call, step_mock if number == 0 else None)
@@ -503,7 +504,7 @@ async def run_case(
     except TrajectoryError as error:
         finish = RunFinished("error", f"the answer of {request.model} is invalid: {error}")
     except Exception as error:
-        # A fault of the program ends one run, not the batch.
+        # A bug in the program ends one run, not the batch.
         _logger.exception("run of case %s on %s", request.case.id, request.model)
         finish = RunFinished("error", f"unexpected {type(error).__name__}: {error}; the log holds the details")
     recorder.emit(finish)

@@ -149,7 +149,8 @@ class Batch:
             self._without_trajectory(planned, Status.ERROR, broken)
         finally:
             del self._running[planned.run_id]
-        # A stop ends only the run, and its task goes on to the next one. Any other cancellation ends the task.
+        # Stopping a run cancels its task only once, and the task continues with the next run. Any other cancellation
+        # ends the task.
         if running.is_stopped:
             task.uncancel()
         if task.cancelling():
@@ -165,6 +166,7 @@ class Batch:
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)
         result = result_of(planned, status, trajectory, error=error)
-        # An unexpected failure may lose the tokens of sent requests, so the cost of the run is unknown.
+        # After an unexpected failure, the tokens of some requests may be unknown, so the cost of the run is unknown
+        # too.
         cost_usd = None if status == Status.ERROR else cost_of(trajectory, None)
         self._context.listener(RunDone(replace(result, cost_usd=cost_usd)))

@@ -193,7 +193,7 @@ def _checks(text: str, begins: int) -> Checks | None:
     file = parse_suite(_AS_MOCK.format(when=_WHEN_KEY + text), Path())
     for problem in file.errors:
         column, message = begins, problem.message
-        # A column in the suite built above is converted to a column of the breakpoint's line.
+        # The message has a column of the suite text above. Convert it to the column of the breakpoint's line.
         found = _COLUMN.search(message)
         if found:
             column = int(found[1]) - len(_WHEN_KEY) + begins - 1
@@ -306,7 +306,7 @@ def breakpoint_warning(point: Breakpoint, tools: Iterable[ToolDefinition]) -> st
         if arguments and all(given is not None and name not in given for given in arguments):
             return _with_hint(f"{quoted(point.tool)} has no argument {quoted(name)}", _other_names(name, arguments))
         if not any(_is_object((given or {}).get(name)) for given in arguments):
-            # A misspelt check is valid: the condition then compares the argument with the table as a value.
+            # A misspelt check raises no error, because it is read as a table with which the argument is compared.
             misspelt = _misspelt(check.bare_value)
             if misspelt is not None:
                 return misspelt

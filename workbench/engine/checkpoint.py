@@ -141,8 +141,8 @@ UserMessageEdit = EditMessage | SayMessage
 Edit = EditArguments | AnswerCall | AnswerQuestion | SkipCall | EditResult | UserMessageEdit | AddMessage | Regenerate
 Command = Continue | Edit
 
-# Messages can be added at every place. A result exists only after its call, and arguments can change only before the
-# call is sent.
+# The commands that are allowed at each place. Messages can be added everywhere. A result exists only after its call,
+# and arguments can change only before the call is sent.
 _ALLOWED: Mapping[HoldPlace, tuple[type[Command], ...]] = {
     "user": (Continue, AddMessage, EditMessage, SayMessage, Regenerate),
     "request": (Continue, AddMessage),
@@ -267,20 +267,20 @@ class Checkpoint:
         point = HoldPoint(
             at, round_number, lambda: self._recorder.trajectory, call, tool, request=request, of_agent=self._of_agent
         )
-        # The time of judges that breakpoints ask, and of a person's decision, does not count towards the run's time
-        # limit.
+        # The run's time limit excludes the time of a person's decision, and of judges that breakpoints ask.
         async with self._limit.suspended():
             why = await control.hold_reason(point)
             if why is None:
                 return "continue", call
             call_id = call.call.id if call is not None else None
             self._recorder.emit(Paused(why, call_id, at, round_number))
-            # A command names its hold, so a late command cannot change the run at the next hold.
+            # A command has the number of the hold for which it was given. So a late command cannot change the run at
+            # the next hold.
             point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
             after: AfterHold | None = None
-            # `Resumed` is emitted even if the run is stopped during the hold, because held time never counts as time of
-            # the run.
+            # `Resumed` is emitted even if the run is stopped during the hold, because it reports the held time, which
+            # never counts as time of the run.
             try:
                 while after is None:
                     command = await control.next_command(point)

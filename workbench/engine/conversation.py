@@ -76,9 +76,9 @@ class Conversation:
         trajectory = self._recorder.trajectory
         said = user_messages(trajectory)
         if said and (not trajectory.rounds or trajectory.rounds[-1].turn != said[-1].turn):
-            return said[-1]  # a fork has replayed this message, which is not answered yet
+            return said[-1]  # a replayed message of a fork, which the model has not answered yet
         if said and said[-1].end is not None:
-            # A message with `end` still gets an answer. The user leaves after that answer.
+            # The model answers a message with `end` too. The user leaves after this answer.
             return self._emit_departure(UserEnded(said[-1].turn, said[-1].end))
         if len(said) >= self._table.max_turns:
             return RunFinished("turns exhausted")

@@ -246,7 +246,8 @@ def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = Non
 
     A run begins with its first event. Other events pass unchanged. `now_ms` returns milliseconds since 1970; without
     it, each run has its own steady clock. A run that was timed in another process keeps its times."""
-    # Call this listener first, on the engine's thread. Otherwise a slow screen or disk would lengthen the run's time.
+    # This listener must be called first, on the engine's thread. Otherwise a slow screen or disk would lengthen the
+    # measured time.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
     def forward(event: BatchEvent) -> None:
@@ -257,7 +258,7 @@ def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = Non
                 clock = now_ms or steady_clock_ms()
                 began[event.event.run_id] = clock(), clock
         elif isinstance(event, RunDone):
-            # A run without events, such as a skipped run, has no duration.
+            # A run without events, such as a skipped run, gets the same time as its beginning and its end.
             clock = now_ms or steady_clock_ms()
             began_ms, clock = began.pop(event.result.run_id, (clock(), clock))
             event = RunDone(event.result, began_ms, clock(), event.row)

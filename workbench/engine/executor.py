@@ -47,7 +47,7 @@ class ProgressReports:
         self._closed = False
 
     def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        # JSON has no NaN or infinity, so a recording could not hold them.
+        # JSON has no NaN and no infinity, so a recording could not store them.
         if self._closed or not math.isfinite(progress):
             return
         if total is not None and not math.isfinite(total):
@@ -182,7 +182,7 @@ class Executor:
         """Count a replayed call of the original run, because some mocks answer by the number of earlier calls.
 
         No judge is asked and no tool is executed. Raises ToolsError."""
-        # The mock gave the original answer, before a person edited it.
+        # Count the answer that the mock gave, not the answer as a person edited it.
         answer = record.unedited or record.result
         if answer is not None and answer.source == "replayed":
             self._tools.count_replayed(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
@@ -206,7 +206,7 @@ class Executor:
     ) -> tuple[ToolAnswer, float]:
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
-        # The log entry is written before the call is sent. So the log also has an execution that kills the program.
+        # The log entry is written before the call is sent, so that the log has the call even if the program is killed.
         audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
         self._recorder.emit(ExecutionStarted(call.id, server))
         began = self._recorder.clock()

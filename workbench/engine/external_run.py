@@ -51,7 +51,7 @@ def external_run(
     """Return a run that another program made, from its calls and its answer.
 
     Each inner list holds the calls of one model answer."""
-    # Usage, latency and cost are known only for the whole run, so the last round carries them.
+    # Usage, latency and cost are known only for the whole run. They are stored in its last round.
     last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0, cost_usd=cost_usd)
     rounds = []
     for made in calls:
@@ -263,7 +263,7 @@ def document(model: type[_Document], value: object) -> _Document:
 
 def _message_of(model: type[BaseModel], detail: ErrorDetails) -> str:
     parts = []
-    # Pydantic includes the tags of discriminators, in parentheses, among the keys of a place.
+    # Pydantic's path to a mistake includes the tags of discriminators, which are in parentheses. They are left out.
     for part in detail["loc"]:
         if not (isinstance(part, str) and part[:1] + part[-1:] == "()"):
             parts.append(part)

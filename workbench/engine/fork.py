@@ -118,7 +118,7 @@ class Fork:
         """The messages that a person added in the original run for the fork's first request."""
         if self.at.answered is not None:
             return self.origin.added if self.held_again_at is not None else ()
-        # If the request was made, its messages are in its round; otherwise they are in the trajectory.
+        # If the original run sent this request, the added messages are in its round, otherwise in the trajectory.
         following = self.origin.rounds[self.at.round - 1 : self.at.round]
         if following:
             return following[0].added
@@ -251,7 +251,7 @@ def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: 
 
     With `under_way`, the run continues within a round, so no further request is needed."""
     last: Round | None = None
-    # `turns` is consulted for every round, because the case may have changed since the run.
+    # Check every round again with `turns`, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):
         turn = turns.next(number, last)
         if not isinstance(turn, Turn):

@@ -22,7 +22,7 @@ def garbage_collected_rarely() -> Iterator[None]:
 
     Collections skip objects that exist already, such as suites and plans, unless the program has frozen objects itself.
     The outermost context restores all settings."""
-    # Runs make many objects but hardly any cycles, and their results stay until the report.
+    # Most collections would free nothing: runs create few cycles, and their results stay in memory until the report.
     global _under_way, _before, _is_frozen_by_others
     with _lock:
         _under_way += 1
@@ -31,7 +31,7 @@ def garbage_collected_rarely() -> Iterator[None]:
             if _before[0] != 0:  # 0 switches collection off
                 gc.set_threshold(max(_before[0], OBJECTS_BETWEEN_COLLECTIONS), *_before[1:])
             # Python has only one set of frozen objects. Thawing would also thaw the objects that other code froze.
-            # Counting visits each of them, which takes up to 0.1 s for a million, so their presence is remembered.
+            # Counting frozen objects takes up to 0.1 s for a million, so the result is remembered.
             _is_frozen_by_others = _is_frozen_by_others or gc.get_freeze_count() > 0
             if not _is_frozen_by_others:
                 gc.freeze()

@@ -74,7 +74,7 @@ class HistoryRecorder:
         """Record an event of the batch.
 
         Events need their times, which `with_times` adds."""
-        if isinstance(event, RunEvent):  # first, because most events are of runs
+        if isinstance(event, RunEvent):  # tested first, because most events are of this kind
             happened = event.event
             self._events.setdefault(happened.run_id, []).append(happened)
             return
@@ -93,7 +93,7 @@ class HistoryRecorder:
         while self._given and self._given[0].done():
             self._given.popleft()
         if len(self._given) > MAX_RUNS_PER_COMMIT:
-            import asyncio  # on use: commands that only read a history start faster without it
+            import asyncio  # imported here: most commands start faster without it
 
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.wrap_future(self._given[0]), STORED_TIMEOUT_S)
@@ -144,7 +144,7 @@ def settings_of_batch(
         "models": models,
         "judges": judges_of(runs, specs),
     }
-    # A setting without effect gets no key, because batches of older versions have no key either.
+    # A setting without effect gets no key, so that the settings equal those of batches from older versions.
     if runs and runs[0].repeat_rule is not None:
         settings["repeat_rule"] = runs[0].repeat_rule
     if images := images_of_suites(run.file for run in runs):
@@ -244,7 +244,7 @@ def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
         "price": price,
         "origin": spec.origin,
     }
-    # Unset settings are left out. Most models lack them, and so do all batches of earlier versions.
+    # Unset settings are left out, so that the settings equal those of batches from earlier versions.
     for name, settings in (("headers", spec.headers), ("query", spec.query)):
         if settings:
             reached[name] = dict(settings)
@@ -263,7 +263,7 @@ def _new_batch(
     now: str,
     shard: PlannedShard | None,
 ) -> NewBatch:
-    # The whole plan identifies the batch, so that shards can be merged.
+    # Even a shard stores the whole plan, which identifies the batch when shards are merged.
     whole = runs if shard is None else shard.whole
     files: dict[Path, SuiteFile] = {}
     ids: dict[Path, dict[str, str]] = {}
@@ -294,7 +294,7 @@ def _new_batch(
     kind = _kind_of(runs, settings)
     outline = uid = None
     if kind == "runs":
-        from workbench.history.records import Outline, OutlinedRun  # on use: many runs are in no history
+        from workbench.history.records import Outline, OutlinedRun  # imported here: many runs have no history
 
         numbers = {path: number for number, path in enumerate(files)}
         outlined = []
@@ -349,8 +349,8 @@ def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
     text = redacted_suite_text(file.text, secrets)
     if file.suite is None:
         return replace(file, text=text, header=None)
-    # A case without an id gets its id from its name. Parsing the redacted text gives the cases the same ids as later
-    # readers see.
+    # A case without an id gets an id made from its name. Parse the redacted text, so that the ids are the same as for
+    # readers of the history.
     read = file.suite if text == file.text else parse_suite(text, file.path).suite
     if read is None or len(read.cases) != len(file.suite.cases):
         read = file.suite

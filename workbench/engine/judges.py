@@ -217,7 +217,8 @@ def mark_of(criteria: str, value: str) -> str:
 class _WrittenArguments:
     """The argument texts of the calls in the latest answer, as the judge wrote them."""
 
-    # Parsed arguments keep only the last of two equal keys, so a contradictory verdict would pass.
+    # The texts are needed because parsing keeps only the last of two equal keys, so a verdict that contradicts itself
+    # would be accepted.
     def __init__(self, listener: EventListener) -> None:
         self._listener = listener
         self._fragments: dict[str, list[str]] = {}
@@ -291,7 +292,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
         except ValueError as error:
             sent = text or call.raw or json_text(call.arguments)
             raise _NoVerdictError(f"it called `verdict` with {_quoted(sent) or 'nothing'}: {error}") from None
-    # A model may repeat its call. Equal verdicts count as one, and contradictory verdicts do not count.
+    # A model may repeat its call. Equal verdicts count as one verdict. Different verdicts are an error.
     if len({finding for finding, _ in verdicts}) > 1:
         times = f"it called `verdict` {len(verdicts)} times"
         raise _NoVerdictError(f"{times}, with different values of `{_finding_key(scale)}`")
@@ -445,16 +446,16 @@ class JudgementCache:
     ) -> None:
         key = self.key(judge, criteria, value, scale)
         shown = self._secrets.redact(rationale)
-        # A rating's line lacks `holds`, so versions without scales skip it.
+        # The line of a rating has no `holds`, so that versions without ratings skip it.
         found: dict[str, JsonValue] = {"holds": finding}
         if scale is not None:
             found = {"scale": [*scale], "number": finding}
         line = {**dict(zip(_KEY_NAMES, key, strict=False)), **found, "rationale": shown, "prompt": PROMPT}
         with self._lock:
-            # In memory the rationale is not redacted, like everything inside the program.
+            # Only the file is redacted. In memory, the rationale stays unchanged.
             self._known[key] = (finding, rationale)
             if self._secrets.redacted(key) is not key:
-                return  # without its secret, it would be the judgement of another value too
+                return  # after redaction, the key could also belong to another value
             try:
                 append_line(self._file, json_text(line).encode() + b"\n")
             except (OSError, ValueError) as error:
@@ -478,7 +479,7 @@ class JudgementCache:
                 return
             with self._file.open("rb") as file:
                 file.seek(self._read_bytes - len(self._tail))
-                if file.read(len(self._tail)) != self._tail:  # the file was deleted, and this is a new one
+                if file.read(len(self._tail)) != self._tail:  # the file was deleted and created again
                     self._read_bytes, self._tail = file.seek(0), b""
                 lines = file.read().split(b"\n")[:-1]
         except FileNotFoundError:
@@ -486,7 +487,7 @@ class JudgementCache:
         except OSError as error:
             _logger.warning("no judgements are remembered: %s cannot be read: %s", self._file, error.strerror)
             return
-        # Another program is still writing a last line without a line end. It is read the next time.
+        # A last line without a line end is still being written by another program. It is read the next time.
         whole = b"".join(line + b"\n" for line in lines)
         self._read_bytes += len(whole)
         self._tail = (self._tail + whole)[-_TAIL_BYTES:]
@@ -604,7 +605,7 @@ class RunJudge:
         """The distinct judgements used so far.
 
         They are sorted, so they do not depend on the order of the answers."""
-        with self._findings_lock:  # grading that exceeded its time limit goes on in its thread
+        with self._findings_lock:  # a grading that timed out still runs in its thread
             findings = tuple(self._findings.values())
         used = {each for each in findings if isinstance(each, Judgement)}
         return tuple(
@@ -687,12 +688,12 @@ class RunJudge:
                 if not question.answer.done():
                     question.answer.cancel()
                     await asyncio.wait([question.answer])
-        # A shared request is paid for once. Its cost counts for one of the waiting runs.
+        # A shared request is paid for once, so only one of the waiting runs counts its cost.
         if not question.is_cost_counted:
             question.is_cost_counted = True
             self.use += use
         if isinstance(finding, Judgement) and finding.number is not None:
-            # Checks share an answer, but each may require another rating.
+            # Several checks may share this answer, but each may require a different rating to pass.
             finding = _judgement(spec, key, finding.number, finding.rationale)
         self._record_finding(key, finding)
 

@@ -15,7 +15,7 @@ def append_line(file: Path, line: bytes) -> None:
     try:
         if os.fstat(descriptor).st_size:
             os.lseek(descriptor, -1, os.SEEK_END)
-            if os.read(descriptor, 1) != b"\n":  # a line that was written in part must not swallow this one
+            if os.read(descriptor, 1) != b"\n":  # the last line was written only in part
                 line = b"\n" + line
         if os.write(descriptor, line) < len(line):
             raise OSError(f"only a part of a line of {len(line)} bytes was written")

@@ -113,8 +113,8 @@ class OwnCalls:
             server,
         )
         self._recorder.emit(answered)
-        # A tool error after the setup is a result for the checks, because it may mean that the run did not create an
-        # expected object. A protocol error is a mistake in the suite.
+        # A tool error in `final` is a result for the checks, because it may mean that the run did not create an
+        # expected object. A tool error in `setup` and a protocol error are mistakes in the suite.
         if answer.is_error and (stage == "setup" or answer.code is not None):
             raise ToolsError(error_text(answer.content))
 

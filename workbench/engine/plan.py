@@ -70,7 +70,7 @@ class PlannedRun:
         """The variant of the run; `None` if it has none.
 
         Raises UnknownVariantError."""
-        # Each run reads this property many times, but few runs have a variant.
+        # A fast test comes first, because each run reads this property many times and few runs have a variant.
         if SEPARATOR not in self.model:
             return None
         return variant_of(self.written_suite, self.model)
@@ -243,7 +243,8 @@ def plan_runs(
     selection = Selection(frozenset(case_ids), frozenset(tags))
     runs = []
     for file in files:
-        # A run keeps text that includes the data rows, so its case can be read without their file.
+        # Include the data rows in the suite's text, so that the case of a stored run can be read without the file of
+        # rows.
         file = file.standalone
         if file.suite is None:
             continue
@@ -291,7 +292,7 @@ def model_and_variant_names(suite: Suite, models: Iterable[str], variants: Varia
     names: dict[str, None] = {}
     for model in models:
         for variant in selected:
-            # An agent is a host itself, with its own prompt and tools.
+            # A host variant adds the prompt and tools of an MCP host. An agent is a host itself.
             if variant is None or not (variant.host and model.startswith(AGENT)):
                 names[target_name(model, variant)] = None
     return tuple(names)
@@ -379,7 +380,7 @@ def run_id_at(run_id: str, place: int) -> str:
     """Return an id for a run that is unique among all shards of a plan.
 
     The run's number in the plan is appended, unless the id already ends with it."""
-    # Every program numbers its runs from 1, but merged shards must not share ids.
+    # Every program numbers its runs from 1, so runs of different shards would have the same id.
     if run_id == f"run-{place + 1}":
         return run_id
     return f"{run_id}.{place + 1}"
@@ -400,7 +401,7 @@ def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ..
 
     The runs are assigned from the most to the least expensive, each to the shard with the least cost so far. This is
     the greedy "longest processing time" rule of R. L. Graham, 1969. Equal costs give equal shards."""
-    # The heap has the cost so far of each shard.
+    # The heap has a pair for each shard: its cost so far and its number.
     load = [(0.0, shard) for shard in range(of)]
     mine: list[int] = []
     for place in sorted(range(len(costs)), key=lambda place: (-costs[place], place)):
@@ -423,7 +424,7 @@ def costs_of(
     for (_, _, model), mean in means.items():
         of_model.setdefault(model, []).append(mean)
     usual = {model: sum(each) / len(each) for model, each in of_model.items()}
-    # Without any mean, all runs cost the same.
+    # If there is no mean at all, all runs get the same cost.
     of_all = sum(means.values()) / len(means) if means else 1.0
     costs = []
     for run in runs:

@@ -227,7 +227,7 @@ async def _run_and_grade(
     subject: SubjectRun | None,
     clock: Clock | None,
 ) -> RunResult:
-    # The run's time begins here. The time to start models and servers counts for no run.
+    # The run's time begins here. The time to start models and servers does not count as time of a run.
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
     price = context.price_of(planned)
@@ -239,9 +239,9 @@ async def _run_and_grade(
         own_calls = OwnCalls(planned.case, planned.settings.limits.timeout_s, tools, recorder, audit, ask)
     if model is None:
         assert subject is not None
-        from workbench.engine.subject import run_subject  # on use, as below
+        from workbench.engine.subject import run_subject  # imported here: few suites have a subject
 
-        # A subject makes the whole run by itself, so nothing can be held, executed or permitted.
+        # A subject makes the whole run by itself, so the run cannot be held, and no tool is executed here.
         return await grading.result(await run_subject(request, subject, tools, recorder, own_calls))
     trajectory = await run_case(
         request,
@@ -271,7 +271,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
     """Return the request that starts the program of a subject for one run.
 
     Raises ToolsError if the subject may not be started."""
-    from workbench.engine.subject import SubjectRun  # on use: few suites have one
+    from workbench.engine.subject import SubjectRun  # imported here: few suites have a subject
 
     # A fork cannot replay another run to a subject, which keeps its own conversation.
     if planned.fork is not None:
@@ -301,7 +301,7 @@ def _subject_environment(
 
     Raises ToolsError if the subject may not be started."""
     path = planned.file.path
-    # The user who chooses an agent by name has approved its command. The suite does not define that command.
+    # A user who chooses an agent by name approves its command. The suite does not define it, so it need not be trusted.
     if subject is not planned.written_suite.subject and not planned.model_of_suite:
         try:
             return context.environment_of(path), context.passed_variables()
@@ -405,7 +405,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | N
     execute = context.execution.wanted
     if execute is None:
         execute = planned.settings.execute
-    # A user who runs an untrusted suite wants its cases to run on mocks.
+    # The servers of an untrusted suite are not started. Its cases run with mocks.
     if grant is None:
         execute = False
     return await context.servers.open_toolbox(
@@ -552,7 +552,7 @@ def _is_quick(case: Case, trajectory: Trajectory) -> bool:
     return _has_quick_checks(case) and len(trajectory.calls) <= QUICK_CALLS
 
 
-# Python checks, patterns and judged values have no bound on their time. Judged values are looked up in a file.
+# Python checks and patterns may take any time, and judged values are looked up in a file.
 _has_quick_checks: CachedByIdentity[Case, bool] = CachedByIdentity(
     lambda case: all(check.cost != "unbounded" for check in case.written_checks())
 )

@@ -145,7 +145,7 @@ class Player:
         released = await evaluate_condition(
             self._conditions, trajectory, lambda context: released_facts(table, trajectory, context)
         )
-        # The person who steps through the run may have asked for another message.
+        # The turn already has refused messages if a person asked for another message.
         refused = [*trajectory.user_turns[-1].refused] if _in_turn(trajectory, turn) else []
         for attempt in range(len(refused) + 1, len(refused) + table.tries + 1):
             answer, cost = await self._asked(turn, player_prompt(table, released, trajectory, refused), tuple(released))

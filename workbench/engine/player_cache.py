@@ -74,7 +74,7 @@ class PlayerCache:
             try:
                 read = _LINE(parsed_json(line.decode("utf-8")))
             except ValueError:
-                continue  # empty, or a line that another program writes right now
+                continue  # empty, or still being written by another program
             known[read.key] = read.answer
         return known
 

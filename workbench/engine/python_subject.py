@@ -28,8 +28,8 @@ async def open_python_subject(planned: PlannedRun, subject: Subject, functions: 
         function = as_agent(value).function
     except TypeError as error:
         raise PythonReferenceError(f"{subject.python} cannot be used: {error}") from None
-    # An agent's clients stay bound to the event loop of their first run. So all runs share one loop, apart from the
-    # engine's loop.
+    # The clients that an agent creates stay bound to the event loop of their first run. So all runs use one loop, which
+    # is not the engine's loop.
     loop = await asyncio.wrap_future(_thread().submit(_caller_loop()))
     return FunctionModel(subject.name, function, case=planned.case.id, run=planned.run_id, loop=loop)
 

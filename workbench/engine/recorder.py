@@ -64,7 +64,7 @@ class TimeLimit:
 
     def _check_deadline(self) -> None:
         """Raise TimeoutError in the limited task if the deadline has passed; otherwise check again at the deadline."""
-        # The timer keeps running while the time is suspended, because most suspensions end long before the deadline.
+        # The timer is not cancelled during a suspension, because most suspensions end long before the deadline.
         self._timer = None
         if self._suspensions == 0:
             if self._loop.time() < self._deadline_s:

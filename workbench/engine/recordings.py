@@ -324,7 +324,7 @@ class _RunFile:
         return self._unfinished.rename(self._path)
 
     def remove(self) -> None:
-        # Closing flushes, which fails on a full disk. The file is removed nevertheless.
+        # Closing writes the rest of the text, which fails on a full disk. The file is removed in any case.
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
@@ -345,7 +345,7 @@ def _stem(*parts: str) -> str:
 
 def _safe(text: str, length: int) -> str:
     """Shorten a text to a part of a file's name: letters, digits, `_` and `-`, at most `length` bytes."""
-    # The cut may split the last character; its remaining bytes are ignored.
+    # The cut may split the last character. Its first bytes are then ignored.
     return re.sub(r"[^\w-]+", "-", text).encode()[:length].decode(errors="ignore").strip("-") or "run"
 
 
@@ -486,7 +486,7 @@ _HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run
 
 def _is_held(recording: Recording) -> bool:
     for event in reversed(recording.events):
-        # Edits may follow the last hold, but no `Resumed`.
+        # A held run ends with a `Paused` event, which only edits may follow.
         if not isinstance(event.payload, CallEdited | ResultEdited | MessageAdded):
             return isinstance(event.payload, Paused) and event.payload.at != "permission"
     return False

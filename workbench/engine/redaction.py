@@ -124,7 +124,7 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     if place.what == "tool":
         return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
     if place.what == "result":
-        # Calls for the final state are recorded separately, so this compares the model's calls only.
+        # `record` is a call of the model, because calls for the final state are recorded separately.
         others = [other for disallowed in case.disallowed for _, other in disallowed.conditions]
         for wanted in (*case.expected_calls(), *others):
             if wanted.may_be_call_of(record.tool) and any(
@@ -170,7 +170,7 @@ class SuiteParts:
 
     def tool(self, tool: ToolDefinition) -> ToolDefinition:
         self._forget_if_more_is_secret()
-        # Runs from another process have equal tools, but not the same objects.
+        # Compare by value, because runs from another process have equal tools, but not the same objects.
         key = (tool.name, tool.description, tool.server)
         known = self._tools.get(key)
         if known is None or known[0] != tool:
@@ -191,7 +191,7 @@ class SuiteParts:
         return self._options[options]
 
     def _forget_if_more_is_secret(self) -> None:
-        # A new finder means that another secret became known.
+        # The finder is replaced whenever another secret becomes known.
         if self._finder is not self.secrets.finder:
             self._finder = self.secrets.finder
             self._tools.clear()
@@ -221,8 +221,7 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
 class RunRedaction:
     """Redacts the runs of a batch before they are stored in the history. `cases` maps run ids to cases."""
 
-    # Most runs hold no secret. Searching the JSON, which is written anyway, costs less than walking through all
-    # objects.
+    # Most runs have no secret. Searching the JSON, which is needed anyway, costs less than searching all objects.
 
     def __init__(self, parts: SuiteParts, cases: Mapping[str, Case]) -> None:
         self._parts = parts
@@ -458,8 +457,8 @@ class _TextTail:
         if not places and until == len(text):
             self._release_unchanged(text)
             return
-        # Pieces and secrets are processed together. A replacement goes into the piece in which its secret begins; later
-        # pieces lose their part of the secret.
+        # Pieces and secrets are processed together, in the order of the text. A replacement goes into the piece in
+        # which its secret begins, and later pieces lose their part of the secret.
         inside = iter([*places, (len(text), len(text), "")])
         first, last, shown = next(inside)
         at = begin

@@ -138,8 +138,8 @@ def resumable(
     for suite in dict.fromkeys(row.suite for row in missing):
         _check_path(batch, suite, files)
         files[suite], problem = suite_of(history, batch, suite)
-        # The history stores redacted ids and models. They can be compared with the present ones only once all secrets
-        # are known.
+        # The history stores redacted ids and models. They can be compared with the current ones only after all secrets
+        # are registered.
         uses = [use for use in used if use.suite == suite]
         register_model_secrets(program, files[suite], uses, specs)
         as_then += problem
@@ -195,14 +195,14 @@ def _earlier_instructions(
         if suite is None or row.figures is None:
             continue
         case = next((case for case in suite.cases if case.id == row.case_id), None)
-        # A case that selects tools may leave out a server, so its record may lack that server's instructions.
+        # A case that selects tools may leave out a server. Its run then lacks that server's instructions.
         if case is None or case.offer is not None:
             continue
         try:
             start = history.recording(row).trajectory.start
         except (HistoryError, RecordingError):
             continue
-        # A run that could not start has sent no request.
+        # A run without tools could not start, so it has no instructions.
         if start is not None and start.tools:
             del waiting[row.suite]
             then = {server.name: "" for server in suite.servers}
@@ -222,7 +222,7 @@ def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
 
 def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
     """Raise HistoryError unless the suite's path is absolute and unique in its batch."""
-    # Trust belongs to a suite's path, so two suites with one path would share trust.
+    # A user trusts a suite by its path, so two suites with the same path would share the trust.
     if not suite.file.is_absolute() or "\0" in str(suite.file):
         raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is incomplete")
     if suite.file in {other.file for other in others}:

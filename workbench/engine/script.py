@@ -82,7 +82,7 @@ def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
     for each in said:
         if each.by != "script" and each.original is None:
             continue
-        # A person's text uses up the scripted message that it replaces.
+        # A person's text counts as the scripted message that it replaced.
         text = each.text if each.original is None else each.original
         used = next((one for one in left if (one.id, one.say) == (each.message, text)), None)
         if used is not None:

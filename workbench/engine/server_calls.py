@@ -54,7 +54,7 @@ async def execute_by_hand(
     # If the call is cancelled, no ServerError is raised and the outcome stays unknown.
     outcome: Outcome = "stopped"
     started = await pool.running_server(suite_file, server, grant)
-    # The log entry is written before the call is sent. So the log also has a call that kills the program.
+    # The log entry is written before the call is sent, so that the log has the call even if the program is killed.
     audited = log.begin(caller, call, server.name, "by hand")
     began_s = clock()
     duration_ms = 0.0
@@ -163,7 +163,6 @@ class ServerControl:
         return self._pool.status(*server)
 
     async def _stop_if_down(self, server: SuiteServer) -> None:
-        # The pool restarts no server within a batch. Otherwise a server that dies on every call would be restarted for
-        # ever.
+        # The pool gives up on a server that died too often in a batch. After a stop, the server can be started again.
         if self._pool.status(*server).state == "down":
             await self._pool.stop(*server)

@@ -63,6 +63,7 @@ class CallQuestions:
 
     def check(self) -> None:
         """Raise ToolsError if an answer that the suite defines did not fit a request of the server."""
-        # Otherwise the run would continue as if its user had declined, contrary to the suite.
+        # Without the error, the run would continue as if its user had declined the request, although the suite answers
+        # it.
         if self._problem is not None:
             raise ToolsError(self._problem)

@@ -87,7 +87,7 @@ class Stepper:
             return _elsewhere(now)
         self._until = until
         if now is not None:
-            self.held = None  # a second command before the run has continued must not apply to the next place
+            self.held = None  # so that a second command before the run continues is refused
             self._commands.put_nowait(Continue())
         return None
 
@@ -169,7 +169,7 @@ class Steppers:
 
     def continue_until(self, run_id: str, until: StepTarget, hold: int | None) -> str | None:
         """Let a run continue up to `until`, as `Stepper.continue_until` does, or return why it cannot."""
-        # The run has not begun yet. It will first continue up to this point.
+        # The run has not begun yet. After its beginning, it will continue up to `until`.
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None
@@ -207,7 +207,7 @@ class _BreakpointConditions:
 
         async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
             assert judge is not None
-            limit.reschedule(None)  # a judge, which comes last, has a time limit of its own
+            limit.reschedule(None)  # judges are asked last, and have their own time limit
             return await judge.judge(check, value)
 
         context = CheckContext(self._python, clock=self._grading.clock)
@@ -229,7 +229,8 @@ class _BreakpointConditions:
         # Take the last call with this id, because a discarded answer may have used the same id.
         call = len(ids) - 1 - ids[::-1].index(point.call.call.id)
         planned = self._planned
-        # The tuple distinguishes the result from an error of `result_or_reason`, which is a text too.
+        # The result is put into a tuple, because it may be a text, and `result_or_reason` returns its errors as texts
+        # too.
         found = await self._grading.result_or_reason(
             lambda outside: (fault_of_call(planned.suite, planned.case, trajectory, call, outside),), trajectory
         )

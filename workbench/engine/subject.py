@@ -79,7 +79,8 @@ async def run_program(
     is cancelled. Raises OSError if the command cannot be started."""
     mark = new_mark()
     program = command[0]
-    # `python` means this program's interpreter, which has the same packages. PATH may have none, or another one.
+    # `python` means this program's interpreter, which has the same packages. PATH may have no `python`, or a different
+    # one.
     if program == "python":
         program = sys.executable
     words = (program, *command[1:])
@@ -134,7 +135,7 @@ class _OutputCollector:
 
 async def _write(process: asyncio.subprocess.Process, content: bytes) -> None:
     assert process.stdin is not None
-    # A program may close its input without reading it; this is no error.
+    # A program may close its input without reading it. This is not an error.
     with suppress(OSError):
         process.stdin.write(content)
         await process.stdin.drain()
@@ -209,7 +210,7 @@ async def run_subject(
 
 def _emit_run(answered: ExternalRun, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
     first, *others = external_payloads(answered.with_latency(took_ms).rounds)
-    assert isinstance(first, RequestStarted)  # it was emitted when the subject was asked
+    assert isinstance(first, RequestStarted)  # this event was already emitted, before the subject was started
     for payload in others:
         recorder.emit(payload)
     if answered.error is not None:
@@ -269,8 +270,8 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
     case = request.case
     messages = opening_messages(case, request.images)
     steps = [{"user": step.user, "system": step.system} for step in case.steps]
-    # Mocks of the case come first, because they take precedence. Python mocks are left out: only this program can call
-    # them.
+    # Mocks of the case come first, because they take precedence. Mocks that are Python functions are left out, because
+    # only this program can call them.
     mocks = [_mock(mock, case.row) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None]
     tool_documents = []
     for tool in _offered(tools):

@@ -60,7 +60,7 @@ def register_secrets(program: Program, folder: Path, suite: Suite | None = None,
 
 def exempt_stored_suites(program: Program, history: History, batch: BatchRow) -> None:
     """Stop redacting the tokens in the text of a batch's stored suites, because this text is shown unchanged."""
-    from workbench.history.records import HistoryError  # on use: most commands open no history
+    from workbench.history.records import HistoryError  # imported here: most commands open no history
 
     for suite in batch.suites:
         with suppress(HistoryError):
@@ -104,7 +104,7 @@ def literal_secrets(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
             if (without := secrets.redacted(value)) is not value:
                 found = True
                 where = f"{file.path}:{file.positions.line(place)} ({place_text(place)})"
-                if place[-1] == "url":  # variables are not filled in there
+                if place[-1] == "url":  # variables are not expanded in a URL
                     yield f"{where} holds a secret: give it in headers, as ${{NAME}}"
                 else:
                     yield _way_out(where, str(value), str(without))
@@ -114,13 +114,13 @@ def literal_secrets(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
         if (shown := secrets.redact(line)) is not line:
             found = True
             yield _way_out(f"{file.path}:{number}", line, shown)
-    # A secret may span several lines.
+    # The loop above does not find a secret that spans several lines.
     if not found and (shown := secrets.redact(text)) is not text:
         yield _way_out(f"{file.path}", text, shown)
 
 
 def _way_out(where: str, before: str, shown: str) -> str:
-    # The redacted text contains the name of the secret's variable. The original text may contain other variable names.
+    # The variable of the secret is the variable that only the redacted text names.
     names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
     return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or omit it"
 
@@ -140,7 +140,7 @@ def _environment(program: Program, run: PlannedRun, specs: ModelSpecs) -> Mappin
     try:
         return specs.environment_at(run.file.path)
     except ConfigError:
-        return program.environment.own  # a `.env` overrides nothing of it
+        return program.environment.own  # a `.env` never overrides these variables
 
 
 def _learn(program: Program, names: Iterable[str], environment: Mapping[str, str]) -> None:

@@ -59,8 +59,8 @@ class RoundTurns:
             if self.max_rounds == 1 and not self.checks_answer:
                 return "decided"
             return "rounds exhausted"
-        # The results of the last round's calls go into no further request. The calls are still executed, because they
-        # may change a state that the case checks.
+        # The results of the last round's calls go into no further request. The calls are executed only if the case
+        # checks the final state, which they may change.
         return Turn(executes_calls=rounds + 1 < self.max_rounds or self.checks_state)
 
 
@@ -76,7 +76,8 @@ class StepTurns:
         steps = self.case.steps
         if rounds < len(steps):
             return Turn(rounds + 1, self._message(steps[rounds], last))
-        # The last step ended with calls. If the case checks an answer, one more request gives the model their results.
+        # If the last step ended with calls and the case checks the answer, one more request gives the model the
+        # results.
         if rounds == len(steps) and self.case.checks_answer and last is not None and last.calls_to_answer:
             return Turn(executes_calls=False)
         return "steps done"

@@ -46,7 +46,7 @@ class CaseContents:
             except HistoryError:
                 # Damage is reported together with the batch.
                 return ""
-            # A run without tools may have ended before its servers started.
+            # A run without tools may have ended before its servers started, so its instructions are unknown.
             if start is None or not start.tools:
                 return ""
             media = [each.sha256 for message in start.messages for each in message.media]

@@ -22,7 +22,7 @@ _ENDING = "-claims"
 _OPENING = 0
 """The byte that is locked to open, rename or create a history. Batch numbers begin at 1."""
 
-# A program that only checks a claim holds the lock for a moment, so claiming is retried.
+# A program that only checks whether a batch is claimed holds the lock for a moment. So claiming is retried.
 _CLAIM_TIMEOUT_S = 0.2
 """The seconds for which claiming a batch is retried."""
 
@@ -36,8 +36,8 @@ class _Locks:
 
 
 # POSIX record locks belong to the whole program, and closing any descriptor of a file drops all of the program's locks
-# on it. So each file is opened once, and closed with its last lock. The system would grant the same lock twice to one
-# program; `held` prevents this.
+# on it. So each file is opened once, and closed with its last lock. The system would grant one program the same lock
+# twice. `held` prevents this.
 _files: dict[tuple[int, int], _Locks] = {}
 """The files in which this program holds a lock, keyed by device and inode."""
 
@@ -98,7 +98,7 @@ def is_claimed(file: Path, number: int) -> bool:
             if locks is not None:
                 return number in locks.held or _is_locked(locks.descriptor, number)
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        except OSError:  # nothing was ever claimed, or nothing can be
+        except OSError:  # the lock file does not exist or cannot be opened
             return False
         try:
             return _is_locked(descriptor, number)
@@ -170,8 +170,8 @@ def _close_if_unused(key: tuple[int, int]) -> None:
 
 
 def _is_locked(descriptor: int, number: int) -> bool:
-    # A request for a shared lock fails if there is an exclusive lock. Unlike an exclusive one, it works with a
-    # read-only descriptor.
+    # A request for a shared lock fails if another program holds an exclusive lock. Unlike a request for an exclusive
+    # lock, it works with a read-only descriptor.
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, number)
     except (BlockingIOError, PermissionError):

@@ -17,10 +17,10 @@ from workbench.history.records import Kind
 Reader = Callable[[Any], Any]
 """A validator. It returns the value of a column, and raises ValueError for an invalid value."""
 
-# A larger number counts as damage. Sums of smaller numbers can still be shown.
+# A larger number counts as damage. Sums of smaller numbers stay small enough to be shown.
 _MAX_NUMBER = 1e15
 
-# This is a time in the year 9892. Python's dates end with the year 9999.
+# This time is in the year 9892. Python's dates end with the year 9999.
 _LAST_MS = 250_000_000_000_000
 
 

@@ -122,7 +122,8 @@ CREATE TABLE regrades (
 CREATE INDEX regrades_of_runs ON regrades (run);
 """
 
-# NULL in runs of earlier versions. SQLite would store a comment within the statement in the table's text.
+# The column is NULL in runs of earlier versions. This is not a comment in the SQL, because SQLite would store it in the
+# schema.
 _LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
 
 # Two columns of `details` refer to rows of `shared`. `tools` are the tools that a run's first event offers. `sample` is
@@ -139,10 +140,10 @@ ALTER TABLE details ADD COLUMN tools INTEGER;
 ALTER TABLE details ADD COLUMN sample INTEGER;
 """
 
-# Counts runs of cases without expectations.
+# This column counts the runs of cases without expectations.
 _NOT_GRADED = "ALTER TABLE parts ADD COLUMN not_graded INTEGER NOT NULL DEFAULT 0"
 
-# JSON {name: value} of the named checks of answers; NULL if there are none.
+# The column `metrics` has JSON {name: value} of the named checks of answers. It is NULL if there are none.
 _METRICS = "ALTER TABLE runs ADD COLUMN metrics TEXT;\nALTER TABLE regrades ADD COLUMN metrics TEXT"
 
 # Batches with parts of the same plan have the same uid on every machine. It is NULL in earlier batches and in forks.

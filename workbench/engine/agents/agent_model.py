@@ -294,7 +294,8 @@ class AgentModel:
             incoming = await self._next()
             if isinstance(incoming, ForwardedCall):
                 self._arrived.append(incoming)
-                # The agent's earlier messages came through another pipe, and may not have been read yet.
+                # Calls arrive through a socket, but messages through a pipe. Let the event loop read the messages that
+                # the agent sent before the call.
                 for _ in range(_SETTLING_TURNS):
                     await asyncio.sleep(0)
                 for event in self._events_so_far(number):
@@ -360,7 +361,7 @@ class AgentModel:
             await asyncio.wait({getting, self._prompt}, return_when=asyncio.FIRST_COMPLETED)
             if getting.done():
                 return getting.result()
-            # Messages read together with the answer to the prompt were sent before it.
+            # Messages in the queue were sent before the answer to the prompt, even if both were read at the same time.
             if not self._queue.empty():
                 return self._queue.get_nowait()
             return None
@@ -530,8 +531,8 @@ class AgentModel:
             self._connection.notify("session/cancel", {"sessionId": self._session})
         self._connection.ignore_messages()
         try:
-            # The agent may be waiting until its messages are read or a permission is granted. Neither will happen any
-            # more.
+            # The agent cannot end while it waits until its messages are read or its permission requests are answered.
+            # So discard the messages and cancel the requests.
             while not self._queue.empty():
                 incoming = self._queue.get_nowait()
                 if isinstance(incoming, IncomingRequest):

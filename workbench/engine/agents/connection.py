@@ -139,7 +139,8 @@ class AgentConnection:
         self._number += 1
         number = self._number
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        # If nobody waits for an answer any more, asyncio must not log that it was never retrieved.
+        # Retrieve the exception even if no caller waits for the answer any more, because asyncio logs exceptions that
+        # were never retrieved.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         if self._why_lost:
             answer.set_exception(self.lost_error())
@@ -257,7 +258,7 @@ class AgentConnection:
         assert process is not None
         if not await ends_within(process, _REAP_TIMEOUT_S):
             return "closed its output"
-        # The last output of a crash may still be in the pipe.
+        # After a crash, the last output may still be in the pipe. Wait until it is read.
         await asyncio.wait(self._tasks[1:], timeout=_REAP_TIMEOUT_S)
         assert process.returncode is not None
         if process.returncode < 0:

@@ -135,7 +135,7 @@ class ReportedCalls:
             name = _PREFIX.sub("", name, count=1)
             if (found := self._offered.get(name)) is not None:
                 return found
-            # A bare name is enough if the agent reports the call as a server's.
+            # A tool's name without its server is enough if the agent reports the call as a call to an MCP server.
             if (found := self._bare.get(name)) is not None and _is_of_server(call, found):
                 return found
         return None

@@ -53,7 +53,7 @@ def create_folders(copied: Path | None) -> RunFolders:
     root = Path(tempfile.mkdtemp(prefix="wb-"))
     if len(str(root).encode()) + _SOCKET_BYTES > MAX_SOCKET_PATH_BYTES:
         root.rmdir()
-        root = Path(tempfile.mkdtemp(prefix="wb-", dir="/tmp"))  # a folder of its own, with mode 0700
+        root = Path(tempfile.mkdtemp(prefix="wb-", dir="/tmp"))  # this creates a new folder with mode 0700
     folders = RunFolders(root)
     try:
         folders.home.mkdir()
@@ -137,7 +137,7 @@ def _learn(variable: str, value: str, secrets: Secrets) -> None:
         secrets.add(variable, value)
     secrets.add_passwords(variable, value)
     if value.startswith("{"):
-        # The agent or its preset refuses invalid JSON later.
+        # Invalid JSON raises no error here, because the agent or its preset refuses it later.
         with suppress(ValueError):
             _register_secret_settings(variable, "", parsed_json(value), secrets)
 
@@ -174,7 +174,7 @@ def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
     """Replace file names beside the suite by full paths, because the agent has another working folder."""
     words = []
     for place, word in enumerate(command):
-        # A program without a folder is searched on the path, as in a shell.
+        # A program name without a folder is searched for in PATH, as in a shell.
         is_file = (place > 0 or "/" in word) and (folder / word).is_file()
         words.append(str((folder / word).absolute()) if is_file else word)
     return tuple(words)
@@ -199,7 +199,7 @@ def _set_up_claude(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     setup.meta["claudeCode"] = {"options": options}
     if wanted.system is not None:
         setup.meta["systemPrompt"] = wanted.system
-    # Otherwise the agent hides the servers' tools behind a search for tools.
+    # With ENABLE_TOOL_SEARCH, the agent's model would get a search tool in place of the servers' tools.
     setup.environment |= {
         "CLAUDE_CONFIG_DIR": str(home / ".claude"),
         "ENABLE_TOOL_SEARCH": "false",
@@ -270,7 +270,8 @@ def _set_up_opencode(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     if wanted.system is not None:
         agents["workbench"] = {"mode": "primary", "prompt": wanted.system}  # type: ignore[dict-item]
         config["default_agent"] = "workbench"
-    # Denied tools are not offered. By default, the agent's shell runs without asking.
+    # OpenCode does not offer tools with "deny" to its model, and requests permission for tools with "ask". Without
+    # these settings, its shell runs commands without asking.
     asked = {f"{server}_*": "ask" for server in wanted.servers}
     if wanted.builtin == "off":
         config["permission"] = {"*": "deny", **asked}
@@ -291,7 +292,7 @@ def _set_up_opencode(wanted: SetupRequest, home: Path, setup: Setup) -> None:
         "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     }
-    # OpenCode reads the instructions in all folders above its working folder, up to the root of a repository.
+    # OpenCode reads instruction files in all folders above its working folder, up to the root of a repository.
     if wanted.subject.folder is None:
         setup.environment["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
     else:

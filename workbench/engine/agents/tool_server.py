@@ -131,7 +131,8 @@ class ToolServer:
             while line := await reader.readline():
                 await session.handle_line(line)
         except (OSError, ValueError) as error:
-            # A message beyond the limit raises ValueError. The agent then sees that its server is gone.
+            # A message above the size limit raises ValueError. The relay is then closed, and the agent sees that its
+            # server is gone.
             _logger.warning("the relay of an agent is closed: %s", error)
         finally:
             writer.close()
