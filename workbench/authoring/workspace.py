@@ -287,10 +287,11 @@ class OpenSuites:
         self._followers: tuple[Follower, ...] = ()
 
     def follow(self, *followers: Follower) -> None:
-        """Register functions to call on every change, in this order, after the functions that are registered already.
+        """Register functions to call on every change, in this order, after the functions that are already registered.
 
-        The order is guaranteed. The journal comes first: edits are on disk before they are visible. Then come the runs
-        of recordings, the tree and the grades, each relying on the preceding ones. The screen comes last."""
+        The order is guaranteed, and the app relies on it. The journal comes first, so edits are on disk before they are
+        visible. Then come the runs of recordings, the tree and the grades, each of which uses the ones before. The
+        screen comes last."""
         self._followers += followers
 
     def at(self, path: Path) -> OpenSuite | None:
@@ -300,7 +301,7 @@ class OpenSuites:
         return None
 
     def editable(self, path: Path) -> OpenSuite:
-        """Return the suite at a path, to be changed. Raises NotEditableError."""
+        """Return the suite at a path if it can be changed. Otherwise raise NotEditableError."""
         suite = self.at(path)
         if suite is None:
             raise NotEditableError(f"{path.name} is no longer open")
@@ -309,7 +310,7 @@ class OpenSuites:
         return suite
 
     def current_case(self, case: CaseKey) -> CurrentCase | None:
-        """Return the current state of a case; `None` if it is not open or has errors."""
+        """Return a case as it is now, `None` if it has errors or its suite is not open."""
         suite = self.at(case[0])
         if suite is None:
             return None
@@ -320,7 +321,7 @@ class OpenSuites:
 
     @property
     def files(self) -> list[SuiteFile]:
-        """The files of the open suites, as the user has edited them."""
+        """The open suites as suite files, including unsaved changes."""
         return [suite.file for suite in self.suites]
 
     @property
@@ -329,7 +330,7 @@ class OpenSuites:
 
     @property
     def moved_grades_text(self) -> str:
-        """The change of grades by the last edit, as the end of a notice."""
+        """How the last edit changed the grades of runs, as the end of a notice. "" if it changed none."""
         return f"; {self.moved}" if self.moved else ""
 
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
@@ -415,11 +416,12 @@ class OpenSuites:
         index: int | None = None,
         by_keys: bool = False,
     ) -> bool:
-        """Change the document of a suite, and return whether it changed. All edits go through here.
+        """Change the document of a suite, and return whether it changed. Every edit calls this method.
 
         `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
-        case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
-        it stays in the tree despite any filter. With `by_keys`, the user typed the change into the form key by key."""
+        case that gets the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's
+        settings). A filter does not hide it from the tree. `by_keys` is whether the user typed the change into the form
+        key by key."""
         refuse_if_read_only(f"editing {suite.path.name}")
         if not suite.change(document, summary, group, case, by_keys=by_keys):
             return False
@@ -427,11 +429,11 @@ class OpenSuites:
         return True
 
     def notify_undo(self, suite: OpenSuite, change: Change) -> None:
-        """Notify followers that a change of a suite was undone or redone."""
+        """Notify the followers that a change of a suite was undone or redone."""
         self._notify("undone", (suite,), case=change.case)
 
     def disk_changed(self, suite: OpenSuite) -> None:
-        """Notify followers that the file of a suite was saved or read again."""
+        """Notify the followers that the file of a suite was saved or read again."""
         files = list(self.workspace.files)
         paths = [file.path for file in files]
         if suite.path in paths:
@@ -465,7 +467,7 @@ def _raise(error: Exception) -> None:
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
-    """Move each suite after the last suite of its folder. Only the suites after the first `placed` ones are moved."""
+    """Move each suite, except the first `placed` ones, directly after the last suite of the same folder."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]
@@ -476,14 +478,14 @@ def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
 
 @dataclass(frozen=True, eq=False)
 class LinkedMove:
-    """Links the last changes of two suites."""
+    """Identifies a move of a case between two suites, which is a change of each of them."""
 
     source: OpenSuite
     target: OpenSuite
 
 
 def link_move(source: OpenSuite, target: OpenSuite) -> None:
-    """Link the last changes of two suites as one move of a case."""
+    """Mark the last changes of two suites as one move of a case, so that they are undone together."""
     move = LinkedMove(source, target)
     source.link_change(move)
     target.link_change(move)
@@ -494,10 +496,11 @@ SuiteChange = tuple[OpenSuite, Change]
 
 
 def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
-    """Undo the last step of a suite.
+    """Undo the last change of a suite.
 
-    A move is undone in both suites, or in neither, because a case must not vanish from both. Returns the undone
-    changes, or the reason why nothing was undone. The suite that then has the case comes last."""
+    If it moved a case to another suite, it is undone in both, because otherwise the case would be in both or in
+    neither. Returns the undone changes, or why nothing was undone. The suite that has the case afterwards comes
+    last."""
     # If only one suite were undone, a moved case would be in both suites or in neither.
     move = suite.last.linked_to if suite.last is not None else None
     if isinstance(move, LinkedMove) and open_suites.at(move.source.path) is move.source:
@@ -513,7 +516,7 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
 
 
 def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
-    """Redo the next step of a suite, the counterpart of `undo`."""
+    """Redo the change of a suite that was undone last. Moves are handled as in `undo`."""
     move = suite.next.linked_to if suite.next is not None else None
     if isinstance(move, LinkedMove):
         is_open = open_suites.at(move.source.path) is move.source and open_suites.at(move.target.path) is move.target

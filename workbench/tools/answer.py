@@ -1,4 +1,4 @@
-"""The outcome of a tool call: an answer for the model, or an error that the model did not cause."""
+"""The outcome of a tool call: an answer for the model, or an error for which the model is not responsible."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ It must not block. It may be called after the answer."""
 class ToolAnswer:
     """The answer to a tool call, as text for the model.
 
-    `is_error` marks a tool error, which the model can handle. `code` is the JSON-RPC code of a call that the server
-    refused. `media` are images and sounds with their data, and `content` has a placeholder for each."""
+    `is_error` marks an error of the tool, which the model can handle. `code` is the JSON-RPC error code if the server
+    refused the call. `media` are images and sounds with their data. `content` has a placeholder for each."""
 
     content: str
     is_error: bool = False
@@ -39,18 +39,18 @@ class ToolAnswer:
 
     @property
     def outcome(self) -> Literal["ok", "tool error"]:
-        """The outcome of the execution that gave this answer, for the audit log."""
+        """How the execution of the call ended, for the audit log."""
         return "tool error" if self.is_error else "ok"
 
 
 class ToolsError(Exception):
-    """The tools of a run are not available or cannot answer. The message gives the cause and advice."""
+    """Raised if the tools of a run are not available or cannot answer. The message gives the cause and advice."""
 
 
 class ServerError(ToolsError):
-    """A tool server could not be started, died, or did not answer in time.
+    """Raised if a tool server could not be started, died, or did not answer in time.
 
-    `output` is the end of the server's standard error, if a command started the server."""
+    `output` is the end of the server's standard error, `None` unless a command started the server."""
 
     def __init__(self, message: str, output: ServerOutput | None = None) -> None:
         super().__init__(message)
@@ -58,23 +58,23 @@ class ServerError(ToolsError):
 
 
 class UntrustedError(ToolsError):
-    """A suite needs a command or Python code, but is not trusted."""
+    """Raised if a suite needs a command or Python code, but is not trusted."""
 
 
 class PythonReferenceError(ToolsError):
-    """A Python function, named as `module:function`, could not be loaded."""
+    """Raised if a Python function, named as `module:function`, could not be loaded."""
 
 
 class UnknownToolError(ToolsError):
-    """A case names a tool that does not exist."""
+    """Raised if a case names a tool that does not exist."""
 
 
 def answer_of(result: CallToolResult) -> ToolAnswer:
     """Convert the content of an MCP result to text for the model.
 
-    Blocks are joined by line breaks. An image or a sound becomes a placeholder. It is also in `media` if models accept
-    its kind. A link to a resource becomes its name, address and description, and an embedded text stays text.
-    Structured content becomes compact JSON if there is no text."""
+    The content blocks are joined by line breaks. An image or sound becomes a placeholder, and is in `media` if models
+    accept its type. A link to a resource becomes its name, address and description, and an embedded text stays text. If
+    there is no text, structured content becomes compact JSON."""
     parts: list[str] = []
     media: list[Media] = []
     for block in result.content:
@@ -125,7 +125,7 @@ def _text_of(block: ContentBlock) -> str:
 
 
 def _media_of(block: ContentBlock) -> Media | None:
-    """Return the image or sound of a block; `None` for any other block, and for a kind that models do not accept."""
+    """Return the image or sound of a block, `None` for any other block or for a type that models do not accept."""
     if block.type == "image" or block.type == "audio":
         return media_of_base64(block.data)
     if block.type == "resource" and isinstance(blob := getattr(block.resource, "blob", None), str):
@@ -160,7 +160,7 @@ _UNFIT = late_pattern("[\0\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Replace NUL and lone surrogates in a text by �."""
+    """Replace each NUL and each lone surrogate in a text by �."""
     return _UNFIT.sub(REPLACEMENT_CHARACTER, text)
 
 
@@ -178,5 +178,5 @@ def clean_json(value: JsonValue) -> JsonValue:
 
 
 def clean_object(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Clean an object as `clean_json` does."""
+    """Apply `clean_json` to a JSON object."""
     return {clean_text(name): clean_json(item) for name, item in value.items()}

@@ -1,4 +1,4 @@
-"""The audit log: it records each real execution of a tool before its start and after its end.
+"""The audit log. It records each real execution of a tool, before its start and after its end.
 
 The first record is written before the tool is called, so that a crash cannot hide the call. If writing it fails, the
 tool is not called."""
@@ -36,12 +36,12 @@ _logger = logging.getLogger(__name__)
 
 
 class AuditError(ToolsError):
-    """The audit log cannot be written, so nothing is executed. The message names the file."""
+    """Raised if the audit log cannot be written. Nothing is executed then. The message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a tool: the suite's file and, for a run, its case, model and id."""
+    """Who calls a tool: the suite's file and, in a run, its case, model and run id."""
 
     suite: str
     case: str | None = None
@@ -50,10 +50,10 @@ class Caller:
 
 
 class AuditLog:
-    """The audit log as a file of JSON lines that only its owner may read.
+    """The audit log: a file of JSON lines that only its owner may read.
 
-    `now` returns the time with its zone, `new_id` an id for an execution. Any thread may use it, and several programs
-    may use it at once."""
+    `now` returns the time with its zone, `new_id` an id for an execution. Several threads may use the object at once,
+    and several programs the file."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class AuditLog:
         self._new_id = new_id
 
     def begin(self, caller: Caller, call: ToolCall, server: str, allowed: Allowed) -> AuditedExecution:
-        """Log that a tool is about to be executed, and return the logged execution.
+        """Log that a tool is about to be executed. Return the execution, so that the caller can log its end.
 
         Raises AuditError if the log cannot be written."""
         about: dict[str, JsonValue] = {
@@ -125,7 +125,7 @@ class AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class AuditedExecution:
-    """An execution whose start is in the audit log."""
+    """An execution of a tool whose start is in the audit log."""
 
     _log: AuditLog
     _about: dict[str, JsonValue]
@@ -137,7 +137,7 @@ class AuditedExecution:
 
 @dataclass(frozen=True)
 class Audit:
-    """The audit log for the executions of a run, and the caller that its lines name."""
+    """The audit log for one run, with the caller that its lines name."""
 
     log: AuditLog
     caller: Caller

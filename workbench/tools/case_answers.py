@@ -1,4 +1,4 @@
-"""The answers of a suite and its cases to the requests of servers."""
+"""The replies that a suite and its cases define for the requests of servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.trajectory.events import ReplySource
 
 
 class Answers:
-    """The answers of one run to requests of servers. Answers of the case precede answers of the suite."""
+    """The replies of one run to requests of servers. Those of the case precede those of the suite."""
 
     def __init__(self, of_case: Sequence[Answer], of_suite: Sequence[Answer], context: CheckContext) -> None:
         self._context = context
@@ -26,7 +26,7 @@ class Answers:
             self._answers.append((answer, "suite", f"answers[{number}] of the suite"))
 
     async def reply(self, question: ServerQuestion, tool: str, judge: AskJudge | None = None) -> ServerReply:
-        """Return the reply of the first answer that applies to a request during a call of `tool`.
+        """Return the first defined reply that applies to a request during a call of `tool`.
 
         Returns `UNANSWERED` if none applies."""
         if question.undeclared:

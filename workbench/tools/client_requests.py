@@ -1,4 +1,4 @@
-"""Receive the requests of a server over a connection, and pass them to the run whose call is in progress."""
+"""Receives the requests that a server sends to its client, and passes them to the run whose call is in progress."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ _USER_REJECTED = -1
 
 
 async def answer_nothing(question: ServerQuestion) -> ServerReply:
-    """Decline every request, for a caller without answers."""
+    """Decline every request. For callers that have no run to answer."""
     return UNANSWERED
 
 
 class CallTimer:
-    """The time limit of one call.
+    """The time limit of one call, as a context manager around the call. Raises TimeoutError when the limit is exceeded.
 
-    The limit starts again at each report of progress, and pauses while the server waits for a reply. Enter this object
-    around the call; it raises TimeoutError. `call_s` is the limit in seconds. Reports of progress extend the call to at
-    most `most_s` seconds."""
+    `call_s` is the limit in seconds. It starts again at each report of progress, but `most_s` seconds after the
+    beginning the call ends in any case. Neither limit counts the time in which the server waits for a reply."""
 
     def __init__(self, call_s: float, most_s: float) -> None:
         self._call_s = call_s
@@ -68,11 +67,11 @@ class CallTimer:
 
     @property
     def spent_s(self) -> float:
-        """The seconds since the call began, without the waits for replies."""
+        """The seconds since the call began, except for the time in which the server waited for replies."""
         return self._clock() - self._began - self._free_s
 
     def extend(self) -> None:
-        """Start the time limit again, unless the call has taken `most_s` seconds."""
+        """Restart the time limit. The end is at most `most_s` seconds after the beginning of the call."""
         if self._waits:
             return
         latest = self._began + self._free_s + self._most_s
@@ -97,7 +96,7 @@ class CallTimer:
 
 
 class _CallInProgress:
-    """A call in progress, and the run that replies to the server's requests."""
+    """A call in progress. The run that made the call replies to the server's requests."""
 
     def __init__(self, ask: AskRun, time: CallTimer) -> None:
         self._ask = ask
@@ -110,7 +109,7 @@ class _CallInProgress:
         return self._count > MAX_CALL_QUESTIONS
 
     async def reply(self, question: ServerQuestion) -> ServerReply | None:
-        """Return the run's reply to a request; `None` if the run can no longer reply."""
+        """Return the run's reply to a request, `None` if the run can no longer reply."""
         self._count += 1
         if self.too_many:
             return None
@@ -133,7 +132,7 @@ class _CallInProgress:
     async def end(self) -> None:
         """Cancel the pending replies, and wait until they have ended.
 
-        A reply may record its end in the run after the call has ended."""
+        The wait is needed because a reply may still record its end in the run."""
         replies = tuple(self._replies)
         for replying in replies:
             replying.cancel()
@@ -142,10 +141,10 @@ class _CallInProgress:
 
 
 class ClientRequests:
-    """Replies to the requests that a server sends over one connection.
+    """Answers the requests that a server sends over one connection.
 
-    A request over standard input and output does not name its call. Such a request belongs to the call in progress, and
-    is refused if several calls are in progress. Therefore a server that sends requests gets one call at a time
+    Over standard input and output, a request does not name the call that it belongs to. It is passed to the call in
+    progress, and refused if there are several. Therefore a server that sends requests gets one call at a time
     (`Server.serializes_calls`). `roots` are the folders that the server may use."""
 
     def __init__(self, server: Server, roots: Sequence[Path], secrets: Secrets) -> None:
@@ -155,7 +154,7 @@ class ClientRequests:
         self._calls: list[_CallInProgress] = []
 
     def serve(self, client: Client) -> None:
-        """Register for the requests that come over a client's connection.
+        """Handle the requests that come over a client's connection.
 
         Call this method before the client is entered."""
         from mcp_types import SamplingCapability, SamplingToolsCapability
@@ -181,7 +180,7 @@ class ClientRequests:
 
     @asynccontextmanager
     async def of_call(self, ask: AskRun, time: CallTimer) -> AsyncIterator[_CallInProgress]:
-        """Pass the server's requests during a call to the run that makes the call."""
+        """While a call is in progress, pass the server's requests to the run that makes the call."""
         asking = _CallInProgress(ask, time)
         self._calls.append(asking)
         try:
@@ -191,7 +190,7 @@ class ClientRequests:
             await asking.end()
 
     async def user_consents(self, asking: _CallInProgress, required: Sequence[ElicitRequestURLParams]) -> bool:
-        """Return whether the user agrees to open all addresses that a refused call requires."""
+        """Ask the user to open the addresses that a refused call requires. Return whether the user agreed to all."""
         for each in required:
             reply = await asking.reply(self._elicitation(each))
             if reply is None or reply.action != "accept":
@@ -199,9 +198,9 @@ class ClientRequests:
         return True
 
     def required_by(self, error: MCPError) -> list[ElicitRequestURLParams]:
-        """Return the addresses that the user must open before a refused call can succeed.
+        """If a server refuses a call until the user has opened some addresses, return these addresses.
 
-        The result is empty for any other error."""
+        For any other error, return an empty list."""
         from mcp_types import URL_ELICITATION_REQUIRED, ElicitationRequiredErrorData
         from pydantic import ValidationError
 
@@ -259,9 +258,9 @@ class ClientRequests:
         return ListRootsResult(roots=roots)
 
     async def _reply(self, question: ServerQuestion) -> ServerReply | ErrorData:
-        """Return the run's reply to a request, or an error for the server.
+        """Return the run's reply to a request, or an error to send to the server.
 
-        Callbacks of the SDK must not raise, so this method does not."""
+        Does not raise, because the SDK's callbacks must not."""
         from mcp_types import INVALID_REQUEST, ErrorData
 
         if len(self._calls) != 1:

@@ -1,4 +1,4 @@
-"""The protocol of connections to servers by command, URL or module, and its shared helpers."""
+"""What every connection to a server provides, by whatever way it is reached, and functions that connections share."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ ListingOutcome = Literal["left out", "repaired", "duplicate", "cut short"]
 class ListingIssue:
     """A violation of the protocol in a server's list of tools.
 
-    `tool` is the name of the tool with the server's prefix, "" if the list itself is at fault. `where` is the field,
-    such as `inputSchema.type`. `message` says what is wrong with the field. `outcome` is the consequence: the tool was
-    `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is used, or the list was `cut
+    `tool` is the name of the tool with the server's prefix, "" if the fault is in the list itself. `where` is the
+    field, such as `inputSchema.type`. `message` says what is wrong with it. `outcome` is the consequence: the tool was
+    `left out`, the tool is used as `repaired`, only the first of `duplicate` definitions is used, or the list was `cut
     short`."""
 
     tool: str
@@ -51,10 +51,10 @@ class ListingIssue:
 class ServerStatus:
     """The state of a server.
 
-    `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `downloads` means that a
-    launcher is still downloading it. `reason` says why it is down, and `output` is the end of its standard error.
-    `task_tools` are tools that are not offered because they can be called only as MCP tasks. `issues` are the
-    violations of the protocol in its list of tools, and `instructions` is its text on the use of the tools."""
+    `tools` are its tools while it runs. `starting_s` is the number of seconds since its start began. `downloads` is
+    whether a launcher is still downloading it. `reason` says why it is down, and `output` is the end of its standard
+    error. `task_tools` are tools that are not offered because they can be called only as MCP tasks. `issues` are
+    violations of the protocol in its list of tools. `instructions` is the server's text on how to use the tools."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -69,14 +69,17 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """Limits of a server's time, in seconds.
+    """The time limits of a server, in seconds.
 
-    `start_s` is for starting and listing its tools, without the download by a launcher such as `npx`. The download may
-    take `download_s`. `call_s` is for one call; each report of progress restarts it. `polite_s` is for the exit after
-    its input was closed, and `terminate_s` for the exit after SIGTERM. `probe_s` is for the answer to `server/discover`
-    once the server has read it, and `greeting_s` for the following answer to `initialize`. `rollback_s` is for a
-    package manager that rolls back a download after SIGTERM. `return_s` is for a lost server behind a URL to become
-    reachable again."""
+    - `start_s`: starting the server and listing its tools, except for a download by a launcher such as `npx`.
+    - `download_s`: the download.
+    - `call_s`: one call. A report of progress restarts the limit.
+    - `polite_s`: the server's exit after its input was closed.
+    - `terminate_s`: its exit after SIGTERM.
+    - `probe_s`: the answer to `server/discover`, once the server has read the request.
+    - `greeting_s`: the answer to the `initialize` that follows.
+    - `rollback_s`: the rollback of a download by a package manager after SIGTERM.
+    - `return_s`: the time in which a lost server behind a URL may become reachable again."""
 
     start_s: float = 60.0
     call_s: float = 60.0
@@ -94,16 +97,16 @@ class TimeLimits:
         return self.polite_s + self.terminate_s + 1.5
 
     def of(self, server: Server) -> TimeLimits:
-        """Return these limits, where the server's own settings take precedence."""
+        """Return the limits for a server. Limits in the server's settings replace these."""
         start_s = server.start_timeout_s or self.start_s
         call_s = server.call_timeout_s or self.call_s
         return replace(self, start_s=start_s, call_s=call_s, download_s=max(self.download_s, start_s))
 
 
 class AnnounceStart(Protocol):
-    """Reports a start-up, such as `server weather`, around the body of the returned context.
+    """Reports that something starts, such as `server weather`. The start is the body of the returned context manager.
 
-    If the server `downloads`, the context yields a function. Call it when the download has ended."""
+    With `downloads`, the context manager yields a function to call when the download has ended."""
 
     def __call__(self, what: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]: ...
 
@@ -113,7 +116,7 @@ def announce_nothing(what: str, *, downloads: bool = False) -> AbstractContextMa
 
 
 class Refusal:
-    """The reason why one call was not executed. `expired` means that the server has forgotten the session."""
+    """Why one call was not executed. `expired` is whether the server has forgotten the session."""
 
     expired = False
 
@@ -123,10 +126,10 @@ REFUSAL: ContextVar[Refusal | None] = ContextVar("refusal", default=None)
 
 
 class Connection(Protocol):
-    """A connection to a server, open while it is entered; a transport for `mcp.Client`.
+    """A connection to a server, as a context manager that is a transport for `mcp.Client`.
 
     Enter it once, and leave it in the same task. Entering raises ServerError or OSError if the server cannot be
-    reached. The methods `why_…` return a reason; the server's name is put before it in messages."""
+    reached. The methods `why_…` return a reason without a subject. Messages put the server's name before it."""
 
     @property
     def where(self) -> str:
@@ -134,7 +137,7 @@ class Connection(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """The id of the server's process, `None` without one."""
+        """The id of the server's process, `None` if the server has no process of its own."""
 
     @property
     def closed(self) -> bool:
@@ -142,13 +145,13 @@ class Connection(Protocol):
 
     @property
     def rollback_s(self) -> float:
-        """The additional seconds that closing may take while a package manager rolls back a download."""
+        """How many seconds longer closing may take, because a package manager rolls back a download."""
 
     @property
     def disconnected(self) -> asyncio.Future[None]:
         """A future that is done when the server has ended the connection.
 
-        Await it, but never cancel it. It exists once the connection is entered."""
+        It exists after the connection was entered. Await it, but never cancel it."""
 
     async def __aenter__(self) -> TransportStreams: ...
 
@@ -158,52 +161,50 @@ class Connection(Protocol):
 
     @property
     def has_read(self) -> bool | None:
-        """Whether the server has read everything that was sent to it; `None` if that is unknown."""
+        """Whether the server has read everything that was sent to it, `None` if that is unknown."""
 
     @property
     def is_direct(self) -> bool:
-        """Whether the server reads the messages itself, not a program that forwards them."""
+        """Whether messages go to the server itself, not to a program that forwards them."""
 
     @property
     def expired(self) -> bool:
         """Whether the server has forgotten the session.
 
-        The `Refusal` of a call says whether the call was refused."""
+        Whether this refused a certain call is in the call's `Refusal`."""
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the server's standard error; `None` if it cannot be read."""
+        """The end of the server's standard error, `None` if it cannot be read."""
 
     def kill(self) -> None:
-        """End the server at once, as far as possible. Harmless at any time."""
+        """End the server at once, as far as possible. May be called at any time."""
 
     def why_not_started(self, error: BaseException | None) -> str:
-        """Return why the server listed no tools. `error` is the exception that ended the attempt."""
+        """Return why the server did not list its tools. `error` is the exception that ended the start."""
 
     def advice(self) -> str:
-        """Return a sentence with advice on a server that did not start, or ""."""
+        """Return a sentence of advice on a server that did not start, "" if there is none."""
 
     def hint(self) -> str:
-        """Return a hint on why a server does not answer; "" if there is none.
-
-        The hint is appended to a message."""
+        """Return why the server may not answer, as the end of a message. Return "" if nothing is known."""
 
     def ended_by_server(self, error: BaseException) -> bool:
-        """Return whether the server was reached and then ended the connection.
+        """Return whether the server was reached, but then ended the connection.
 
-        `error` is the exception that ended the attempt."""
+        `error` is the exception that ended the start."""
 
     def why_lost(self, error: BaseException | None) -> str:
-        """Return why an established connection ended."""
+        """Return why a connection ended after it had been established."""
 
     def why_unanswered(self, error: Exception) -> str | None:
-        """Return why a call failed; `None` if `error` is the server's own answer."""
+        """Return why a call failed. Return `None` if `error` is the server's answer to the call."""
 
 
 def first_line(error: BaseException | None) -> str:
-    """Return the first line of an exception's text, cut to a limit.
+    """Return the first line of an exception's text, shortened if it is long.
 
-    An exception without text is represented by its type."""
+    If the text is empty, return the name of the exception's type."""
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
     if len(message) <= MAX_SERVER_ERROR_CHARS:
         return message
@@ -218,7 +219,7 @@ def innermost(error: BaseException) -> BaseException:
 
 
 class MissingVariableError(LookupError):
-    """A referenced variable is not set; `name` is its name."""
+    """Raised if a variable in a setting is not set. `name` is the name of the variable."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -236,7 +237,7 @@ if sys.platform == "win32":
 
 
 def inherited_variables(environment: Mapping[str, str], passed: Iterable[str], secrets: Secrets) -> dict[str, str]:
-    """Return the environment variables that a started program inherits, and those in `passed`.
+    """Return the environment variables that a started program gets: the usual ones, and those in `passed`.
 
     Their values are registered as secrets."""
     add_passed(passed, environment, secrets)
@@ -272,7 +273,7 @@ def register_server_secrets(server: Server, secrets: Secrets) -> None:
 def expand_variables(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:
     """Replace `$NAME` and `${NAME}` by the variable's value, and `$$` by a dollar sign.
 
-    Any other `$` stays. The values are added to `secrets`. Raises MissingVariableError if a variable is not set."""
+    Any other `$` is kept. The values are added to `secrets`. Raises MissingVariableError if a variable is not set."""
 
     def value_of(name: str) -> str:
         if name not in environment:

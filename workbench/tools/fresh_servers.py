@@ -1,4 +1,4 @@
-"""Servers with `state = "run"`: each run gets a new one, while the server of the next run starts in the background."""
+"""Servers with `state = "run"`: each run gets a new one. The server for the next run starts in the background."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BeginStart = Callable[[Grant, bool], StartingServer]
 
 
 class FreshServers:
-    """Servers with one definition, of which each run gets its own.
+    """Starts servers from one definition, a new one for each run.
 
     `name` is the server's name in messages. Use this object on one event loop."""
 
@@ -46,16 +46,17 @@ class FreshServers:
         self._told = False
 
     def is_first_report(self) -> bool:
-        """Return whether this is the first call of the method in the batch.
+        """Return `True` on the first call in a batch.
 
-        Only the first caller reports notices that concern all servers."""
+        The runs of a batch use this to report once what concerns all servers."""
         told, self._told = self._told, True
         return not told
 
     async def acquire(self, grant: Grant) -> McpServer:
-        """Return a server that no other run has used. Pass it to `release` at the end.
+        """Return a server that no other run has used. Pass it to `release` after the run.
 
-        Raises ServerError if the server does not start, or lists other tools than the first server of the batch."""
+        Raises ServerError if the server does not start, or if its tools differ from those of the batch's first
+        server."""
         if self._failure is not None and self._failures >= MAX_FAILED_STARTS:
             message = MAX_FAILED_STARTS.reached(server=self._name, error=str(self._failure))
             raise ServerError(message, self._failure.output)
@@ -89,7 +90,7 @@ class FreshServers:
         return self._background.close_later(server.close())
 
     def begin_batch(self) -> None:
-        """Begin a new batch: servers may list new tools, and failed starts are tried again."""
+        """Begin a new batch: servers may list different tools than before, and may start again after failures."""
         self.drop_spare()
         self._tools, self._failure, self._failures, self._taken = None, None, 0, 0
         self._told = False
@@ -123,23 +124,23 @@ class BackgroundClosing:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def close_later(self, closing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Close a server in the background. Returns the task that closes it."""
+        """Await `closing`, which closes a server, in the background. Return the task."""
         task = asyncio.get_running_loop().create_task(closing)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def wait_closed(self) -> None:
-        """Wait until all closings have ended."""
+        """Wait until all servers are closed that were being closed in the background."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
 
 class RunServers:
-    """The servers that one run has for itself.
+    """The servers that only one run uses.
 
-    `close` returns each server as soon as it has started. `places` limits the number of runs that have such servers. A
-    place becomes free when all servers of its run have ended."""
+    `places` limits how many runs can have such servers at once. A run occupies its place until all its servers have
+    ended."""
 
     def __init__(self, places: asyncio.Semaphore, background: BackgroundClosing) -> None:
         self._places = places
@@ -166,7 +167,7 @@ class RunServers:
         return server
 
     def close(self) -> None:
-        """Return all servers, so that they are closed."""
+        """Close all servers in the background. A server that is still starting is closed after its start."""
         self._closed = True
         ending = [servers.release(server) for servers, server in self._held]
         self._held.clear()

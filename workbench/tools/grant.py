@@ -1,4 +1,4 @@
-"""The user's approval of one suite: commands, modules, addresses, and the code and environment at the approval."""
+"""What the user approved for one suite: commands, modules and addresses, with the code and environment at that time."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from workbench.tools.python_code import HashedCode, PythonFunctions
 
 @dataclass(frozen=True)
 class Grant:
-    """The approved needs of one suite, with the environment and the code from the time of the approval.
+    """What the user approved for one suite. The environment and the code are those at the time of the approval.
 
-    `environment` is the error of reading the variables if they could not be read. `code` is the code of the suite's
-    modules and functions. Neither is read again, so a later change has no effect."""
+    If the variables could not be read, `environment` is the error. `code` is the code of the suite's modules and
+    functions. Neither is read again, so a later change has no effect."""
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)
     code: HashedCode = field(repr=False)
 
     def covers(self, server: Server) -> bool:
-        """Return whether the user approved a server in its present definition."""
+        """Return whether the user approved a server as it is defined now."""
         need, roots = server_need(server, self.needs.folder), roots_need(server, self.needs.folder)
         if roots is not None and roots not in self.needs.roots:
             return False
         return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
 
     def covers_agent(self, agent: Subject) -> bool:
-        """Return whether the user approved an agent in its present definition."""
+        """Return whether the user approved an agent as it is defined now."""
         return agent_need(agent, self.needs.folder) in self.needs.commands
 
     def variables(self, server: Server) -> Mapping[str, str]:

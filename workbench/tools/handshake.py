@@ -1,4 +1,4 @@
-"""Agree with a server on the protocol: ask for the newest first, and send `initialize` if no answer comes."""
+"""Agrees with a server on the version of the protocol: ask for the newest first, then send `initialize`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _QUESTION = "server/discover"
 
 
 class SilentServerError(Exception):
-    """A server has read `server/discover`, but answers neither this request nor `initialize`."""
+    """Raised if a server has read `server/discover`, but answers neither this request nor `initialize`."""
 
 
 class Handshake:
-    """The beginning of a connection to a server whose protocol version is not known.
+    """The first requests to a server whose protocol version is not known.
 
-    The time limit for the answer begins when the server has read the first request. Until then, the server is still
-    starting."""
+    A server may take long to start. Therefore the time limit for its answer begins when it has read the first
+    request."""
 
     def __init__(self, connection: Connection, limits: TimeLimits) -> None:
         self._connection = connection
@@ -101,9 +101,9 @@ class Handshake:
         session.send_discover = first_answer  # type: ignore[method-assign]
 
     async def _answered(self, *tasks: asyncio.Task[Any], seconds: float) -> bool:
-        """Wait until a task is done.
+        """Wait until one of the tasks is done. Return whether one is.
 
-        The wait is at most `seconds`, not counting the time until the server has read everything."""
+        The wait is at most `seconds`, counted from when the server has read everything that was sent."""
         left = seconds
         while left > 0:
             done, _ = await asyncio.wait(tasks, timeout=_POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
@@ -117,7 +117,7 @@ class Handshake:
 
 
 async def _end(task: asyncio.Task[Any]) -> None:
-    """End a task, and retrieve its error, which asyncio would otherwise print."""
+    """Cancel a task and retrieve its error, which asyncio would otherwise print."""
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():

@@ -50,19 +50,19 @@ def launcher_of(command: Sequence[str]) -> str | None:
 
 
 def rolls_back(command: Sequence[str]) -> bool:
-    """Return whether a command rolls back a download when it is terminated.
+    """Return whether the program of a command rolls back a download when it gets SIGTERM.
 
-    Only npm does. It does not roll back when it is killed."""
+    Only npm does. If it is killed instead, half of the package stays."""
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 
 
 def forwards(command: Sequence[str]) -> bool:
-    """Return whether a command reads the server's messages itself and forwards them."""
+    """Return whether the program of a command stands between Workbench and the server, and forwards the messages."""
     return program_name(_unwrapped(command)[0]) in _FORWARDING
 
 
 def _unwrapped(command: Sequence[str]) -> Sequence[str]:
-    """Return the words of a command. For a shell, return those of the program that the shell starts."""
+    """Return the words of a command. If it starts a shell or `env`, return those of the program that it then starts."""
     if len(command) < 3:
         return command
     program, option, *words = command

@@ -1,4 +1,4 @@
-"""Definitions of tools: written in a suite, last listed by its servers, or pinned in a file beside the suite.
+"""The definitions of tools: written in a suite, listed by its servers, or pinned in a file beside the suite.
 
 The last listings are stored, so that a suite can be edited and run with mocks while its servers do not run."""
 
@@ -34,7 +34,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The tools that a server listed, with prefixed names, its instructions, and the time of the listing."""
+    """What a server listed: its tools with prefixed names, its instructions, and the time of the listing."""
 
     tools: tuple[ToolDefinition, ...]
     listed_at: datetime
@@ -72,13 +72,13 @@ class ListingChange:
 
 
 class DamagedListingError(Exception):
-    """A stored listing cannot be read; the message names its file."""
+    """Raised if a stored listing cannot be read. The message names its file."""
 
 
 class StoredListings:
-    """The stored listings of servers, one file for each pair of a suite file and a server's definition.
+    """The stored listings of servers. There is a file for each pair of a suite file and a server's definition.
 
-    A server with a changed definition counts as a new server. `now` returns the time with its zone."""
+    A server whose definition was changed counts as a new server. `now` returns the time with its zone."""
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._folder = folder
@@ -87,7 +87,7 @@ class StoredListings:
     def remember(
         self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...], instructions: str = ""
     ) -> None:
-        """Store a server's new listing. A failure is logged."""
+        """Store the listing of a server. A failure is only logged."""
         document = {
             "format": LISTING_FORMAT,
             "suite": str(suite_file),
@@ -124,11 +124,11 @@ class StoredListings:
             raise DamagedListingError(f"{file} is damaged and was ignored") from error
 
     def has(self, suite_file: Path, server: Server) -> bool:
-        """Return whether a listing of a server is stored. If it is, the server has run before."""
+        """Return whether a listing of a server is stored, which means that the server has run before."""
         return self._file(suite_file, server).exists()
 
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """Return the stored listings of a suite's servers, keyed by the servers' names.
+        """Return the stored listings of a suite's servers, by the servers' names.
 
         Damaged listings are left out."""
         found: dict[str, Listing] = {}
@@ -151,7 +151,7 @@ class StoredListings:
 
 
 def readable_name(suite_file: Path, server: Server) -> str:
-    """Return the beginning of a file name that shows people which server of a suite the file is about."""
+    """Return the beginning of a file name, from which people can see the suite and the server."""
     # File systems limit names to 255 bytes, and a character of some scripts takes four.
     return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 
@@ -161,9 +161,9 @@ def digest(text: str) -> str:
 
 
 def _listing_in(document: Any, server: Server) -> Listing:
-    """Return the listing in a parsed file.
+    """Return the listing that the parsed content of a file has.
 
-    Raises ValueError, KeyError or TypeError if the file has none."""
+    Raises ValueError, KeyError or TypeError if there is none."""
     if document["format"] != LISTING_FORMAT:
         raise ValueError("the format of the listing is unknown")
     tools = tuple(
@@ -203,7 +203,7 @@ definition_of_provider: CachedByIdentity[ProviderTool, ToolDefinition] = CachedB
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Return the definitions of a suite's tools for a case. Tools of model providers come last."""
+    """Return the definitions of the tools that a case has in a suite. Tools of model providers come last."""
     if not case.tools:
         return [*_definitions_in(suite)]
     return _definitions(suite, written_tools(suite, case))
@@ -219,7 +219,7 @@ _definitions_in: CachedByIdentity[Suite, list[ToolDefinition]] = CachedByIdentit
 
 
 def with_listed_names(file: SuiteFile, listings: StoredListings) -> SuiteFile:
-    """Add a warning to a suite file for each tool name that neither the suite nor a stored listing has."""
+    """Add a warning to a suite file for each tool name that is neither defined in the suite nor in a stored listing."""
     suite = file.suite
     if suite is None or not suite.servers:
         return file
@@ -244,9 +244,9 @@ def pin_file(suite_file: Path) -> Path:
 
 @dataclass(frozen=True)
 class Pins:
-    """The pinned definitions of a suite's tools, and the servers' instructions, by the names of its servers.
+    """The pinned tools of a suite and the pinned instructions of its servers, both by the names of the servers.
 
-    `instructions` is `None` for a file that was written before instructions were pinned."""
+    If the file was written before instructions were pinned, `instructions` is `None`."""
 
     servers: Mapping[str, Mapping[str, JsonValue]]
     instructions: Mapping[str, JsonValue] | None = None
@@ -255,10 +255,9 @@ class Pins:
 def write_pins(
     suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]], instructions: Mapping[str, str]
 ) -> Path:
-    """Write the tools and instructions of a suite's servers into its pin file.
+    """Write the tools and instructions of a suite's servers into its pin file. Return the path of the file.
 
-    Both are keyed by the servers' names. Both must be redacted already. Returns the path of the file. Raises OSError.
-    """
+    `listed` and `instructions` have the names of servers as keys, and must be redacted already. Raises OSError."""
     servers = {}
     for server, tools in listed.items():
         servers[server] = {tool.name: _pinned(tool) for tool in _sorted(tools)}
@@ -271,9 +270,9 @@ def write_pins(
 
 
 def read_pins(suite_file: Path) -> Pins | None:
-    """Return the pins of a suite; `None` if it has none.
+    """Return the pins of a suite, `None` if there are none.
 
-    Raises ToolsError for a file that is not a pin file of this program."""
+    Raises ToolsError if the file is not a pin file of Workbench."""
     file = pin_file(suite_file)
     try:
         document = json.loads(file.read_text(encoding="utf-8-sig"))
@@ -292,7 +291,7 @@ def read_pins(suite_file: Path) -> Pins | None:
 
 
 def instructions_difference(pins: Pins, server: str, now: str) -> Iterator[str]:
-    """Yield a unified diff between the pinned and the present instructions of a server."""
+    """Yield a unified diff between the pinned and the current instructions of a server."""
     if pins.instructions is None:
         return
     then = pins.instructions.get(server)
@@ -304,9 +303,9 @@ def instructions_difference(pins: Pins, server: str, now: str) -> Iterator[str]:
 def pin_difference(
     pinned: Mapping[str, JsonValue] | None, now: Sequence[ToolDefinition] | None, server: str
 ) -> Iterator[str]:
-    """Yield a unified diff between the pinned and the present tools of a server.
+    """Yield a unified diff between the pinned and the current tools of a server.
 
-    `pinned` is `None` for a server without a pin; `now` is `None` for a server that the suite no longer has."""
+    `pinned` is `None` if the server has no pin. `now` is `None` if the suite no longer has the server."""
     before = dict(pinned or {})
     after: dict[str, JsonValue] = {tool.name: _pinned(tool) for tool in _sorted(now or ())}
     for name in sorted({*before, *after}):

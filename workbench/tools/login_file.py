@@ -1,4 +1,4 @@
-"""Store the logins of servers in private files; a process locks a file while it renews the tokens."""
+"""Stores the logins of servers in private files. While a process renews tokens, it locks the file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EARLY_SHARE = 0.1
 
 @dataclass(frozen=True)
 class LoginSettings:
-    """The settings of a server for its login. Variables in them are replaced by their values."""
+    """The settings with which Workbench logs in to a server. Variables in them are replaced by their values."""
 
     url: str
     auth: ServerAuth
@@ -45,15 +45,15 @@ class LoginSettings:
 
     @property
     def file_name(self) -> str:
-        """The name of the login's file.
+        """The name of the file that stores the login.
 
-        It is derived from everything that determines who may use the tokens, and where."""
+        It is a hash of everything that determines who may use the tokens, and for which server."""
         keys = [self.url, self.auth, self.client_id, self.issuer, self.scope]
         return f"{hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:32]}.json"
 
 
 def login_settings(server: Server, environment: Mapping[str, str], secrets: Secrets) -> LoginSettings | None:
-    """Return the settings for a login to a server; `None` if the server has no `auth`.
+    """Return the settings for logging in to a server, `None` if the server has no `auth`.
 
     Raises MissingVariableError if a variable is not set."""
     if server.auth is None or server.url is None:
@@ -69,7 +69,7 @@ def login_settings(server: Server, environment: Mapping[str, str], secrets: Secr
 
 @dataclass(frozen=True)
 class Logins:
-    """The folder of the stored logins, and the suite whose servers use them."""
+    """The folder of the stored logins, and the suite to whose servers they belong."""
 
     folder: Path
     suite_file: Path
@@ -81,9 +81,9 @@ class Logins:
         return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"
 
     def how_to_log_in(self, server: str, url: str) -> str:
-        """Tell how to log in to a server that requires a login and has no `auth`.
+        """Return how to log in to a server that requires a login but has no `auth`.
 
-        The text is appended to a message."""
+        The text is the end of a message."""
         # The suite does not exist yet. It will use the login that is stored for the address.
         if not self.suite_file.exists():
             return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"
@@ -91,7 +91,7 @@ class Logins:
 
 
 def has_login(folder: Path, url: str) -> bool:
-    """Return whether a person has logged in to an address. Only logins without further settings count."""
+    """Return whether a login to an address is stored that a person made, with no settings other than the address."""
     return (folder / LoginSettings(url, "oauth").file_name).exists()
 
 
@@ -113,7 +113,7 @@ class StoredLogin(BaseModel):
 
     @property
     def access_token(self) -> str:
-        """The access token for requests; "" if there is none."""
+        """The access token for requests, "" if there is none."""
         return _text(self.tokens.get("access_token"))
 
     @property
@@ -142,7 +142,7 @@ class StoredLogin(BaseModel):
 
 
 class LoginFileError(Exception):
-    """A stored login cannot be read or written; the message gives the file, the reason and the way out."""
+    """Raised if a stored login cannot be read or written. The message gives the file, the reason and a remedy."""
 
 
 class LoginFile:
@@ -166,7 +166,7 @@ class LoginFile:
             raise LoginFileError(f"{self._path} cannot be read: {error.strerror}") from error
 
     def write(self, login: StoredLogin) -> None:
-        """Replace the whole stored login.
+        """Replace the stored login.
 
         Raises LoginFileError."""
         try:
@@ -189,9 +189,9 @@ class LoginFile:
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Lock the login, so that other connections and processes wait.
+        """Lock the login while the body of the `with` statement runs. Other connections and processes wait.
 
-        Raises LoginFileError if it stays locked."""
+        Raises LoginFileError if another process does not release the lock in time."""
         deadline = time.monotonic() + LOCK_TIMEOUT_S
         with ExitStack() as held:
             while True:

@@ -1,4 +1,4 @@
-"""An MCP server of a suite over all its connections. It is started again when it has died or forgotten its session."""
+"""An MCP server of a suite. If it has died or forgotten its session, it is started or connected again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def _ignore_listing() -> None:
 
 @dataclass(frozen=True)
 class StartNotice:
-    """A notice about a start of a server, with the output of an earlier start that was not reported yet."""
+    """A notice on a start of a server. `output` is what an earlier start printed, if that was not reported yet."""
 
     notice: str
     output: ServerOutput | None = None
@@ -47,12 +47,13 @@ class StartNotice:
 class McpServer:
     """An MCP server of a suite, however it is reached.
 
-    It has one session at a time. When that session has ended or expired, the next run gets a new one. `connect` returns
-    a new connection, which is not open yet. Every ServerError names the server with its command, address or module,
-    redacted. `relisted` is called after the server has listed different tools than before, and `announce` reports each
-    start. `known` means that the server has run before on this machine, so no launcher downloads it. `protocol`
-    replaces the suite's `protocol` if an earlier start found a protocol that works. `roots` are the folders that the
-    server may use."""
+    It has one session at a time. If the session has ended or expired, the next run gets a new one. Every ServerError
+    names the server with its command, address or module, redacted.
+
+    `connect` returns a new connection, which is not open yet. `relisted` is called after the server has listed
+    different tools than before, and `announce` is entered around each start. `known` is whether the server has run
+    before on this machine, so that no launcher has to download it. `protocol` replaces the suite's `protocol` if an
+    earlier start found that another one works. `roots` are the folders that the server may use."""
 
     def __init__(
         self,
@@ -106,9 +107,9 @@ class McpServer:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools that runs offer, with prefixed names.
+        """The tools that are offered in runs, with prefixed names.
 
-        Until the next `begin_batch`, these are the tools of the first listing."""
+        During a batch, these stay the tools of the first listing."""
         return self._tools
 
     @property
@@ -128,14 +129,14 @@ class McpServer:
 
     @property
     def instructions(self) -> str:
-        """The server's instructions that runs send.
+        """The server's instructions that runs send to the model.
 
-        Until the next `begin_batch`, these are the instructions of the first session."""
+        During a batch, these stay the instructions of the first session."""
         return self._instructions
 
     @property
     def listed_instructions(self) -> str:
-        """The server's instructions in the present session; "" if there are none."""
+        """The server's instructions in the current session, "" if there are none."""
         return self._session.instructions
 
     def begin_batch(self) -> None:
@@ -146,17 +147,17 @@ class McpServer:
 
     @property
     def down_reason(self) -> str | None:
-        """The reason why the server cannot be called now; `None` while it can."""
+        """Why the server cannot be called now, `None` if it can."""
         return self._session.down_reason
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the server's standard error before it went down."""
+        """The end of the server's standard error before it ended or lost the connection."""
         return self._session.output
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the server speaks a protocol without sessions, in which it cannot distinguish clients."""
+        """Whether the server's protocol has no sessions, so that it cannot distinguish its clients."""
         return self._session.is_stateless
 
     @property
@@ -165,13 +166,13 @@ class McpServer:
 
     @property
     def renewal(self) -> asyncio.Task[None] | None:
-        """The task that is starting the server again; `None` if there is none."""
+        """The task that is starting the server again, `None` if there is none."""
         return self._renewal
 
     def pop_start_notices(self) -> list[StartNotice]:
-        """Return and remove the notices for the next run.
+        """Return the notices for the next run, and remove them.
 
-        They report starts, and whether the server lists different tools."""
+        They tell that the server was started, or that it lists different tools than before."""
         news, self._news = self._news, []
         if self._lists_others is not None:
             news.append(StartNotice(self._lists_others))
@@ -180,19 +181,19 @@ class McpServer:
     async def start(self) -> None:
         """Connect to the server and list its tools. Call this method once.
 
-        A server that does not understand the request for the newest protocol is started once more, with `initialize` as
-        the first message. Raises ServerError if the server cannot be reached, does not answer in time, or its listing
-        does not end."""
+        Some servers end when they get the request for the newest protocol. They are started once more with `initialize`
+        as the first message. Raises ServerError if the server cannot be reached, does not answer in time, or lists
+        tools without end."""
         with self._announced() as launched:
             await self._begin(self._session, launched)
         self._tools, self._instructions = self._session.listed, self._session.instructions
         self._is_up = True
 
     async def ready(self) -> None:
-        """Make sure that the server can be called, starting a new session if necessary.
+        """Return when the server can be called. If necessary, begin a new session.
 
-        Cancelling the caller does not interrupt the start. Raises ServerError if the server does not start again, or
-        has died too often."""
+        If the caller is cancelled, the start continues. Raises ServerError if the server does not start again, or has
+        died too often."""
         if self._renewal is None and self._is_up:
             # A run whose first call comes while the server goes down has no state there, so it gets the next session.
             await self._session.wait_until_down()
@@ -204,9 +205,9 @@ class McpServer:
         await asyncio.shield(self._renewal)
 
     def turn(self) -> AbstractAsyncContextManager[object]:
-        """Return a context for one call.
+        """Return a context manager for one call.
 
-        If the server may send requests during a call, the context waits for the end of other calls."""
+        If the server may send requests during a call, entering it waits until other calls have ended."""
         return self._turn if self._server.serializes_calls else nullcontext()
 
     async def call(
@@ -216,12 +217,12 @@ class McpServer:
         on_progress: OnProgress | None = None,
         ask: AskRun = answer_nothing,
     ) -> ToolAnswer:
-        """Call a tool once, for a caller that makes no further call. See `RunServer.call`."""
+        """Call a tool, for a caller that needs no session for further calls. See `RunServer.call`."""
         async with self.turn():
             return await RunServer(self).call(tool, arguments, on_progress, ask)
 
     async def wait_for_start(self, start: asyncio.Task[None]) -> None:
-        """Wait until the server has been downloaded, or until the task that starts it has ended."""
+        """Wait until a launcher has downloaded the server, or until the task `start` has ended."""
         waiting = {start}
         if self.downloads:
             waiting.add(asyncio.create_task(_until(self._launched)))
@@ -234,15 +235,15 @@ class McpServer:
     async def wait_for_change(self, seen: tuple[ToolDefinition, ...]) -> None:
         """Wait until the status of the server changes.
 
-        It changes when a running server goes down or lists different tools than `seen`, and when a server that is down
-        starts."""
+        The status changes when a running server goes down or lists different tools than `seen`, and when a server that
+        is down starts."""
         if self._session.down_reason is not None:
             await self._start.wait()
         else:
             await self._session.wait_for_change(seen)
 
     async def close(self) -> None:
-        """End the server and everything that it started, within the time limits. Harmless if repeated."""
+        """End the server and everything that it started, within the time limits. May be called repeatedly."""
         self._closed = True
         await asyncio.gather(*(session.close() for session in self._sessions))
         tasks = set(self._retirements)
@@ -254,13 +255,13 @@ class McpServer:
     async def session(self) -> Session:
         """Return the session for the first call of a run.
 
-        Raises the errors of `ready`."""
+        Raises ServerError like `ready`."""
         await self.ready()
         return self._session
 
     @contextmanager
     def _announced(self) -> Iterator[Callable[[], object]]:
-        """Report a start. Yields a function to call when the server has been downloaded."""
+        """Report that the server starts. Yields a function to call when a launcher has downloaded it."""
         self.began_s = time.monotonic()
         self._start.set()
         self._start = asyncio.Event()
@@ -317,7 +318,7 @@ class McpServer:
         await self._tell_relisted()
 
     async def _replace(self, launched: Callable[[], object]) -> None:
-        """Start a new session in place of the present one.
+        """Begin a new session in place of the current one.
 
         A server behind a URL gets some time to become reachable again."""
         clock = asyncio.get_running_loop().time
@@ -391,9 +392,9 @@ class McpServer:
 
 
 class RunServer:
-    """A server as one run uses it.
+    """A server for the calls of one run.
 
-    All calls of the run go over the same session, and therefore share its state."""
+    All calls of the run use the same session, and so share the server's state."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -401,7 +402,7 @@ class RunServer:
         """The session of the run's first call."""
 
     def turn(self) -> AbstractAsyncContextManager[object]:
-        """Return a context for one call; see `McpServer.turn`."""
+        """Return a context manager for one call, as `McpServer.turn` does."""
         return self._server.turn()
 
     async def call(

@@ -1,4 +1,4 @@
-"""Choose the mock that answers a tool call, and make the answer (docs/tools-and-mocks.md)."""
+"""Chooses the mock that answers a tool call, and makes the answer (docs/tools-and-mocks.md)."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 class MakeAnswer(Protocol):
     """Makes the answer to a call.
 
-    Progress notices of a server are passed to `on_progress`, and its requests to `ask`."""
+    If a server is called, its reports of progress go to `on_progress`, and its requests to `ask`."""
 
     async def __call__(self, on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """The source that will answer a call. `server` is set if a server executes the call.
+    """What will answer a call. `server` is the name of the server that executes the call, if one does.
 
-    Await `run` once, inside `turn`, which may wait for other calls of the server. `run` raises ToolsError for failures
-    that the model did not cause."""
+    Await `run` once, inside the context manager `turn`, which may wait for other calls of the server. `run` raises
+    ToolsError for a failure for which the model is not responsible."""
 
     source: ResultSource
     run: MakeAnswer
@@ -64,9 +64,10 @@ class PlannedAnswer:
 
 
 class Mocks:
-    """The mocks of one run, with the number of calls that each has answered.
+    """The mocks of one run, and how many calls each has answered.
 
-    Mocks of the case precede mocks of the suite. `sleep` waits a number of seconds. `row` is the case's row of data."""
+    Mocks of the case precede mocks of the suite. `sleep` waits a number of seconds. `row` is the row of data for the
+    case."""
 
     def __init__(
         self,
@@ -87,10 +88,10 @@ class Mocks:
         self._answered: dict[int, int] = defaultdict(int)
 
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
-        """Return the answer of the first mock whose tool and condition match; `None` if none does.
+        """Return the answer of the first mock whose tool and condition match, `None` if none does.
 
-        Each use of this method counts as one call of a mock with `results`. A judge is asked only if all other checks
-        of a condition hold. Raises ToolsError if a condition cannot be evaluated."""
+        Each use of this method counts as a call of the mock, which may give its `results` in turn. A judge is asked
+        only if all other checks of a condition pass. Raises ToolsError if a condition cannot be evaluated."""
         for index, (mock, source) in enumerate(self._mocks):
             if mock.tool == call.tool and self._has_answers_left(index) and await self._holds(mock, call, judge):
                 self._answered[index] += 1
@@ -98,7 +99,7 @@ class Mocks:
         return None
 
     def count_replayed(self, call: ToolCall, answer: ToolAnswer) -> None:
-        """Count a replayed call for the mock that answered it.
+        """Count a call whose recorded answer was replayed, for the mock that gave the answer.
 
         No judge is asked and no Python is called. Raises ToolsError if a condition cannot be evaluated."""
         # If a condition needs a judge or Python, the mock counts as the source if its answer is the same.
@@ -183,9 +184,9 @@ def _condition_error(mock: Mock, error: CheckError) -> ToolsError:
 async def condition_holds(
     when: Checks, arguments: Mapping[str, JsonValue], context: CheckContext, judge: AskJudge | None
 ) -> bool:
-    """Return whether the checks of a condition hold for a call's arguments.
+    """Return whether a call's arguments pass the checks of a condition.
 
-    A judge is asked only if all other checks hold. Raises CheckError if a check cannot be evaluated."""
+    A judge is asked only if all other checks pass. Raises CheckError if a check cannot be evaluated."""
     # A judged check without a judge or an argument is evaluated with the others, and reports what is missing.
     asked, others = {}, {}
     for name, check in when.items():
@@ -208,9 +209,9 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 
 
 async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, judge: AskJudge) -> bool:
-    """Return whether a check with judged parts holds.
+    """Return whether a check passes that contains checks for a judge.
 
-    A judge is asked only if the other parts do not decide."""
+    The judge is asked only if the other parts of the check do not decide."""
     # No judge is needed if the check fails even with perfect judgements, or holds even if all judgements are zero.
 
     async def holds(say: Judge) -> bool:
@@ -228,10 +229,10 @@ async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, j
 
 
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue], row: Row = NO_ROW) -> ToolAnswer:
-    """Convert a mock's result to an answer: a text stays unchanged, any other value becomes compact JSON.
+    """Convert a mock's result to an answer. Text stays text, and any other value becomes compact JSON.
 
     In every text, `{name}` is replaced by the argument of that name, and `{row.name}` by the column of the row. A text
-    that is only a column becomes the column's value."""
+    that is only a column becomes the column's value, which need not be text."""
     return ToolAnswer(_as_text(_filled(result, arguments, row)))
 
 

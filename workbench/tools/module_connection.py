@@ -1,7 +1,7 @@
-"""Run an MCP server from a Python module of the suite on a thread of this process.
+"""Runs an MCP server from a Python module of the suite, in a thread of this process.
 
-The thread has its own event loop, so a blocking tool delays only its own server. A tool that never returns is abandoned
-with its thread, a daemon that does not delay the end of the program."""
+The thread has its own event loop, so a blocking tool delays only its own server. If a tool never returns, the thread is
+abandoned. As a daemon, it does not keep the program from ending."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class ModuleConnection:
-    """A `Connection` to a server object in a module of the approved code.
+    """A `Connection` to a server that is an object in a module of the approved code.
 
-    Each connection loads the module again, like a command that starts as a new process."""
+    Each connection loads the module anew, as each start of a command makes a new process."""
 
     def __init__(self, module: str, name: str, code: HashedCode, limits: TimeLimits) -> None:
         self._module = module
@@ -200,21 +200,21 @@ class ModuleConnection:
 class _Serving:
     """A running server.
 
-    `loop` and `task` belong to its thread. `to_server` is the stream to the server, which belongs to the same loop."""
+    `loop` and `task` belong to the server's thread. Messages to the server go into `to_server`, on that loop."""
 
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]
     to_server: MemoryObjectSendStream[SessionMessage | Exception]
 
     def pass_on(self, message: SessionMessage) -> None:
-        """Pass a message to the server, on its loop. A message that the server no longer reads is dropped."""
+        """Pass a message to the server, on the server's loop. It is dropped if the server no longer reads."""
         import anyio
 
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             self.to_server.send_nowait(message)
 
     def soon(self, what: Callable[..., object], *arguments: object) -> None:
-        """Schedule a function on the server's loop. Nothing happens if the server has ended."""
+        """Call a function soon on the server's loop. Do nothing if the server has ended."""
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(what, *arguments)
 
@@ -251,9 +251,9 @@ def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any
 
 @contextmanager
 def _console_handlers_removed() -> Iterator[None]:
-    """Remove the handlers for the terminal that a module installs while it is loaded.
+    """Remove the log handlers that a module installs for the terminal while it is loaded.
 
-    The SDK and fastmcp install such handlers. Their log lines go to the program's log instead."""
+    The SDK and fastmcp install such handlers. Without them, their log lines go to the program's log."""
     from rich.logging import RichHandler
 
     root = logging.getLogger()

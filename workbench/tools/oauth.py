@@ -1,4 +1,4 @@
-"""Log in to servers over OAuth and renew their tokens, with the client provider of the MCP SDK."""
+"""Logs in to servers over OAuth and renews their tokens, with the OAuth client of the MCP SDK."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, 
 class LoginUser(Protocol):
     """The person who logs in.
 
-    `redirect` is the address to which the browser goes after the login."""
+    `redirect` is the address to which the authorization server sends the browser after the login."""
 
     redirect: str
 
@@ -93,7 +93,7 @@ class ServerLogin:
         silence_sdk_logging()
 
     async def token(self, refused: str | None = None) -> str:
-        """Return a valid token, which is renewed if necessary and is never the `refused` one.
+        """Return a valid token. If necessary, it is renewed. The token `refused` is never returned.
 
         Raises LoginError if there is none."""
         if (token := self._usable(refused)) is not None:
@@ -130,9 +130,9 @@ class ServerLogin:
             raise LoginError(f"cannot keep its login: {error}") from error
 
     def wants_login(self, why: str = "") -> LoginError:
-        """Return the error for a server without a valid login.
+        """Return the error for a server that has no valid login.
 
-        `why` is added to the message and begins with a space."""
+        `why` is added to the message. It is "" or begins with a space."""
         return LoginError(f"wants a login{why}: run '{self._command}'")
 
     def _usable(self, refused: str | None) -> str | None:
@@ -197,9 +197,9 @@ class ServerLogin:
 
 
 async def _finish_renewal(renewal: Coroutine[Any, Any, str]) -> str:
-    """Await the renewal of a token. If the caller is cancelled, give the renewal some time to end.
+    """Await the renewal of a token. If the caller is cancelled, the renewal gets some more time to end.
 
-    A refresh token works only once, so stopping a run before the answer would lose the login."""
+    A refresh token works only once. If the renewal were cancelled after the request, the login would be lost."""
     task = asyncio.create_task(renewal)
     try:
         return await asyncio.shield(task)
@@ -210,10 +210,10 @@ async def _finish_renewal(renewal: Coroutine[Any, Any, str]) -> str:
 
 
 class LoginAuth(httpx2.Auth):
-    """Sends a login's token with each request.
+    """Sends the token of a login with each request.
 
-    After a refusal, the request is sent once more with a new token. If this request is refused too, `on_refusal` is
-    called with the reason."""
+    If a request is refused, it is sent once more with a new token. If that is refused too, `on_refusal` is called with
+    the reason."""
 
     def __init__(self, login: ServerLogin, on_refusal: Callable[[httpx2.Response, str], object]) -> None:
         self._login = login
@@ -240,7 +240,7 @@ class LoginAuth(httpx2.Auth):
 
 
 def wanted_scope(response: httpx2.Response) -> str | None:
-    """Return the scope that a server requires and the token lacks; `None` if the refusal has another reason."""
+    """Return the scope that a server requires and the token lacks. Return `None` if the refusal has another reason."""
     if extract_field_from_www_auth(response, "error") != "insufficient_scope":
         return None
     return extract_scope_from_www_auth(response)
@@ -253,9 +253,7 @@ class _Provider(Protocol):
 
 
 class _NoStorage:
-    """A storage for the SDK that stores nothing.
-
-    Workbench stores logins itself, together with their expiry and metadata."""
+    """A token storage for the SDK that stores nothing, because Workbench stores logins itself."""
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -271,7 +269,7 @@ class _NoStorage:
 
 
 class _PersonProvider(OAuthClientProvider):
-    """Logs in by a person's answer, at the issuer in the settings if there is one."""
+    """Logs in a person. If the settings name an issuer, only that authorization server is used."""
 
     def __init__(self, settings: LoginSettings, person: LoginUser | None = None) -> None:
         redirects = [AnyUrl("http://127.0.0.1/callback" if person is None else person.redirect)]
@@ -319,7 +317,7 @@ class _PersonProvider(OAuthClientProvider):
 
 
 class _MachineProvider(ClientCredentialsOAuthProvider):
-    """Logs in by the id and the secret of a client, only at the issuer in the settings."""
+    """Logs in with the id and the secret of a client, at the issuer in the settings only."""
 
     def __init__(self, settings: LoginSettings) -> None:
         assert settings.client_id is not None and settings.client_secret is not None
@@ -345,7 +343,7 @@ class _MachineProvider(ClientCredentialsOAuthProvider):
 def _at_issuer(advertised: list[str], issuer: str | None) -> str:
     """Choose one of the authorization servers that the server advertises.
 
-    Raises OAuthFlowError if the suite names another one."""
+    Raises OAuthFlowError if the suite names an issuer that is not among them."""
     if issuer is None:
         return advertised[0]
     for each in advertised:
@@ -372,10 +370,9 @@ def _is_basic(request: httpx2.Request) -> bool:
 
 
 def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
-    """Move the client's id and secret of a token request into its form.
+    """Return a token request with the client's id and secret in its form instead of its header.
 
-    A client that was registered by hand may have to send both in the form or in a header. Only the authorization server
-    knows which of the two."""
+    For a client that was registered by hand, only the authorization server knows which of the two it accepts."""
     credentials = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
     client_id, _, secret = credentials.partition(":")
     form = dict(parse_qsl(request.content.decode()))
@@ -384,7 +381,7 @@ def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
 
 
 class _Requests:
-    """Sends the requests of one login flow, and explains failures."""
+    """Sends the requests of one login flow, and finds out why it failed."""
 
     def __init__(self, url: str, timeout_s: float, secrets: Secrets) -> None:
         self._url = url
@@ -427,7 +424,7 @@ class _Requests:
     async def drive(self, provider: _Provider, refusal: httpx2.Response | None = None) -> None:
         """Send the requests of a provider's login flow until it has tokens.
 
-        `refusal` is the server's refusal of a request, with which the flow begins. Without a refusal, the flow can only
+        The flow begins with `refusal`, a response by which the server refused a request. Without it, the flow can only
         refresh tokens."""
         request = httpx2.Request("POST", self._url)
         async with await _client() as client, aclosing(provider.async_auth_flow(request)) as flow:
@@ -543,7 +540,7 @@ _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
 async def _client() -> httpx2.AsyncClient:
-    """Return an HTTP client that ignores the environment's proxies for addresses of this machine."""
+    """Return an HTTP client. For addresses of this machine, it ignores the proxies in the environment."""
 
     def made() -> httpx2.AsyncClient:
         mounts = {f"all://{host}": None for host in _LOCAL_HOSTS}
@@ -556,7 +553,7 @@ async def _client() -> httpx2.AsyncClient:
 def _resume(provider: OAuthClientProvider, login: StoredLogin, settings: LoginSettings) -> None:
     """Prepare a provider to refresh the expired token of a stored login.
 
-    Raises ValidationError for a login that is not complete."""
+    Raises ValidationError if the stored login lacks necessary data."""
     context = provider.context
     context.current_tokens = OAuthToken.model_validate(login.tokens)
     context.token_expiry_time = 1.0

@@ -1,8 +1,8 @@
-"""Load the Python functions that a suite names as `module:function`, for mocks and checks.
+"""Loads the Python functions for mocks and checks, which a suite names as `module:function`.
 
-A module is loaded from the suite's folder if it is there, else it is imported as usual. The modules of each folder get
-their own package name. So two suites may each have a `mocks.py`, and modules of a folder can import each other with
-`from . import`."""
+A module is loaded from the suite's folder if it is there. Otherwise, it is imported as usual. The modules of each
+folder get their own package name. Two suites may therefore each have a `mocks.py`, and the modules of a folder can
+import each other with `from . import`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _package_numbers = count(1)
 class HashedModule:
     """A module that a suite uses: its file, the SHA-256 of its content, and whether it is in the suite's folder.
 
-    `file` is `None` for a module that has no file, because it is built into Python or does not exist."""
+    If a module is built into Python or does not exist, `file` is `None`."""
 
     file: Path | None
     sha256: str = ""
@@ -49,7 +49,7 @@ class HashedModule:
 
 @dataclass(frozen=True)
 class HashedCode:
-    """The modules that a suite names, and the modules beside them that they import, by their dotted names."""
+    """The modules that a suite names, and the modules in its folder that they import. The keys are dotted names."""
 
     folder: Path
     modules: Mapping[str, HashedModule]
@@ -68,10 +68,10 @@ class HashedCode:
 
 
 def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
-    """Find the files of modules and hash them, without importing anything.
+    """Find the files of modules and hash them. Nothing is imported.
 
-    A module outside the folder counts as installed. Modules that a file imports relatively (`from . import helper`) are
-    included."""
+    A module outside the folder counts as installed. If a file imports modules relatively (`from . import helper`), they
+    are included."""
     folder = folder.absolute()
     # Python caches the content of folders, which may be outdated: a file may have been written a moment ago.
     importlib.invalidate_caches()
@@ -104,9 +104,9 @@ def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
 
 
 def import_module(code: HashedCode, name: str) -> ModuleType:
-    """Import a module of the hashed code. A module of the suite's folder is imported again each time.
+    """Import a module of the approved code. A module of the suite's folder is imported anew each time.
 
-    Raises PythonReferenceError if a file has changed since it was hashed, and the errors of the module's own code."""
+    Raises PythonReferenceError if a file has changed since it was hashed, and any error of the module's own code."""
     found = code.modules.get(name)
     if found is None:
         raise PythonReferenceError(f"the module {name} is not among those that were approved")
@@ -130,7 +130,7 @@ def import_module(code: HashedCode, name: str) -> ModuleType:
 
 
 def forget_module(module: ModuleType) -> None:
-    """Remove a suite's module and the modules beside it from memory. Installed modules stay."""
+    """Remove a suite's module, and the modules beside it, from memory. Installed modules stay."""
     package = module.__name__.partition(".")[0]
     if _FINDER.packages.pop(package, None) is None:
         return
@@ -141,10 +141,10 @@ def forget_module(module: ModuleType) -> None:
 
 
 class _ApprovedFinder:
-    """A finder of Python's import system for the modules in the folders of suites.
+    """Lets Python's import system find the modules in the folders of suites.
 
-    It raises PythonReferenceError for a module whose file has changed since it was hashed. If the code builds the name
-    of a module at run time, the module was not hashed, and is imported unchecked."""
+    Raises PythonReferenceError if the file of a module has changed since it was hashed. A module whose name the code
+    builds at run time could not be hashed, and is imported unchecked."""
 
     def __init__(self) -> None:
         self.packages: dict[str, HashedCode] = {}
@@ -176,7 +176,7 @@ _FINDER = _ApprovedFinder()
 
 
 class _ApprovedLoader(SourceFileLoader):
-    """A loader that compiles exactly the bytes whose hash it has checked."""
+    """A module loader that compiles exactly those bytes whose hash it has checked."""
 
     # Python's own loader would use a compiled file next to the source, whose content the user has not approved.
 
@@ -222,7 +222,7 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
 
 
 def _installed(name: str) -> HashedModule:
-    """Return the installed module that Python would import by this name, without importing its parents."""
+    """Return the installed module that Python would import by this name. Its parent packages are not imported."""
     # `importlib.util.find_spec` would import the module's parents, and so run their code.
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None
@@ -267,9 +267,9 @@ def _hash(content: bytes | None) -> str:
 
 
 def _neighbours(source: bytes, package: str) -> Iterator[str]:
-    """Yield the modules that a file imports relatively.
+    """Yield the names of modules that a file imports relatively.
 
-    The imported names are included, because they may be modules too. `package` is the package of the file, "" for the
+    Imported names are included, because they may be modules as well. `package` is the package of the file, "" for the
     suite's folder."""
     # This import is lazy, because most suites have no code.
     import ast
@@ -303,7 +303,7 @@ _Result = TypeVar("_Result")
 
 
 class PythonFunctions:
-    """The functions in the approved code of one suite. Without `code`, none may be called.
+    """The Python functions that one suite may call. `code` is the approved code. If it is `None`, none may be called.
 
     Each module is loaded once. Any thread may use the object."""
 
@@ -317,7 +317,7 @@ class PythonFunctions:
         self._shared: tuple[PythonFunctions, frozenset[str]] | None = None
 
     def for_run(self, modules: Iterable[str]) -> PythonFunctions:
-        """Return functions for one run, which loads the given modules for itself. Other modules are shared.
+        """Return functions for one run. The run gets its own copies of the given modules, and shares all others.
 
         Call `forget` after the run."""
         own = PythonFunctions(self._code)
@@ -325,9 +325,9 @@ class PythonFunctions:
         return own
 
     def forget(self) -> None:
-        """Remove the modules that were loaded here from memory. Call no function afterwards.
+        """Remove the modules that this object loaded from memory. Call no function afterwards.
 
-        A module that a thread is still loading is removed when it is loaded."""
+        If a thread is still loading a module, it is removed afterwards."""
         with self._keeping:
             self._forgotten = True
             for module in self._loaded.values():
@@ -335,10 +335,10 @@ class PythonFunctions:
             self._loaded.clear()
 
     def function(self, reference: str) -> Callable[..., object]:
-        """Return a function, named as `module:function`.
+        """Import the module of `module:function`, which may be slow, and return the function.
 
-        Its module is imported, which may be slow. Raises UntrustedError if the suite is not trusted. Raises
-        PythonReferenceError if the function is missing or its module cannot be loaded."""
+        Raises UntrustedError if the suite is not trusted. Raises PythonReferenceError if the function is missing or its
+        module cannot be loaded."""
         module_name, _, name = reference.partition(":")
         function = self.value(module_name, name)
         if not callable(function):
@@ -348,7 +348,7 @@ class PythonFunctions:
         return function
 
     def value(self, module_name: str, name: str) -> object:
-        """Return the object with a name in a module; `None` if the module lacks the name.
+        """Return the object with a name in a module, `None` if the module does not have the name.
 
         Raises UntrustedError if the suite is not trusted. Raises PythonReferenceError if the module cannot be loaded,
         for example because its file has changed since it was approved."""
@@ -394,7 +394,7 @@ class PythonFunctions:
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
-    """Call a suite's function in a thread.
+    """Call a function of a suite in a thread, and return its result.
 
     Raises PythonReferenceError if the function tries to end the program, for example by SystemExit."""
 

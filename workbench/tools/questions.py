@@ -1,4 +1,4 @@
-"""Requests of servers during a call, and the replies to them."""
+"""The requests that servers send during a call, and the replies to them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from workbench.trajectory.events import AskedKind, JsonValue, ReplyAction, Reply
 
 @dataclass(frozen=True, slots=True)
 class ServerQuestion:
-    """A request of a server during a call: an elicitation or a sampling.
+    """A request that a server sends during a call: an elicitation or a sampling.
 
-    An elicitation has a `message` for the user, a sampling has messages. `request` holds the other parameters under
-    their names in the protocol. `undeclared` marks a request that the server should not have sent, because Workbench
-    declared that it does not answer such requests."""
+    `message` is the text of an elicitation for the user, or the messages of a sampling. `request` has the other
+    parameters under their names in the protocol. `undeclared` is whether the server should not have sent the request,
+    because Workbench had declared that it does not answer such requests."""
 
     kind: AskedKind
     server: str
@@ -26,13 +26,13 @@ class ServerQuestion:
 
     @property
     def schema(self) -> Mapping[str, JsonValue] | None:
-        """The schema of an elicitation's form; `None` for an elicitation of an address, and for a sampling."""
+        """The schema of the form in an elicitation. `None` for an elicitation with an address, and for a sampling."""
         schema = self.request.get("requestedSchema")
         return schema if isinstance(schema, dict) else None
 
 
 def question_of(asked: ServerAsked) -> ServerQuestion:
-    """Convert the recorded event of a server's request back to the request."""
+    """Convert the recorded event of a server's request back to a `ServerQuestion`."""
     return ServerQuestion(asked.kind, asked.server, asked.message, asked.request, asked.undeclared)
 
 
@@ -40,7 +40,7 @@ def question_of(asked: ServerAsked) -> ServerQuestion:
 class ServerReply:
     """The reply to a request of a server.
 
-    `problem` is set if the answer that applies cannot be sent, and says why."""
+    If a defined reply applies but cannot be sent, `problem` says why."""
 
     action: ReplyAction
     source: ReplySource
@@ -54,7 +54,7 @@ UNANSWERED = ServerReply("decline", "nobody")
 
 
 class AskRun(Protocol):
-    """Returns a run's reply to a server's request during one of the run's calls. Never raises."""
+    """A function that returns a run's reply to a request, sent by a server during a call of the run. Never raises."""
 
     async def __call__(self, question: ServerQuestion) -> ServerReply: ...
 
@@ -62,7 +62,7 @@ class AskRun(Protocol):
 def problem_of_reply(
     question: ServerQuestion, action: ReplyAction, content: Mapping[str, JsonValue] | None, text: str | None
 ) -> str | None:
-    """Return why a reply does not fit a request; `None` if it does."""
+    """Return why a reply does not fit a request, `None` if it fits."""
     if action != "accept":
         return None
     if question.kind == "sampling":

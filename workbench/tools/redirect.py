@@ -1,4 +1,4 @@
-"""Receives the answer of an authorization server: at a local address that the browser opens, or as a pasted address."""
+"""Receives the answer of an authorization server, at a local address in the browser or from a pasted address."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _PAGE = """<!doctype html><meta charset="utf-8"><title>Workbench</title><p>{text
 
 
 class LoginError(Exception):
-    """A login failed. The message says why; the server's name is put before it."""
+    """Raised if a login failed. The message says why, and the server's name is put before it."""
 
 
 class PortTakenError(Exception):
-    """Another program listens on the port."""
+    """Raised if another program listens on the port."""
 
 
 @dataclass(frozen=True)
 class RedirectAnswer:
-    """The answer of an authorization server in a redirect: a code, and its issuer (RFC 9207)."""
+    """The answer that an authorization server gives by a redirect: a code, and its issuer (RFC 9207)."""
 
     code: str
     state: str
@@ -36,10 +36,10 @@ class RedirectAnswer:
 
 
 class RedirectServer:
-    """Waits at a local address for the answer to one login, as a context manager.
+    """A context manager that waits at a local address for the answer to one login.
 
     Entering it raises PortTakenError if the port is in use. An answer with an unexpected `state` belongs to another
-    login, so it is refused and the wait continues."""
+    login. It is refused, and the wait continues."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -70,7 +70,7 @@ class RedirectServer:
             writer.close()
 
     async def answer_to(self, address: str) -> RedirectAnswer:
-        """Wait for the answer to a login that begins at the authorization address.
+        """Wait for the answer to a login. `address` is where the login begins, at the authorization server.
 
         Raises LoginError if the answer is an error."""
         self._state = _values_of(address).get("state")
@@ -78,9 +78,9 @@ class RedirectServer:
         return await self._answer
 
     def accept_address(self, address: str) -> str | None:
-        """Use the address of a redirect as the answer to the login.
+        """Take the answer to the login from an address that the user pasted.
 
-        Returns `None`, or the reason why the address is not an answer."""
+        Returns why the address is not an answer, `None` if it is."""
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:
             return "this is not the address to which the browser was sent: it has neither code= nor error="

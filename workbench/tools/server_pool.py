@@ -1,4 +1,4 @@
-"""The servers of suites: started on first use, shared by runs or started for each run, and closed together."""
+"""The servers of suites. They are started on first use, shared by runs or started for each run, and closed together."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ _CHANGED_INSTRUCTIONS = (
 class _Listed:
     """The tools of a server for one run.
 
-    If the server does not run, the tools are stored ones and `server` is `None`. Then `notices` have the reason, and
-    `outputs` the output of a failed server. If the server runs, `notices` report the issues of its list and its last
-    starts."""
+    If the server does not run, `server` is `None` and the tools are stored ones. `notices` then say why, and `outputs`
+    have the output of a server that failed. If the server runs, `notices` report violations in its list of tools and
+    its last starts."""
 
     tools: tuple[ToolDefinition, ...]
     instructions: str
@@ -78,12 +78,13 @@ class _Listed:
 class ServerPool:
     """The running servers of suites, until the pool is closed.
 
-    A server is identified by its suite file and its definition, and all runs share it, except with `state = "run"`
-    (`workbench.tools.fresh_servers`). A server is started if the grant of the suite covers it; a later grant does not
-    change a running server. `program` has the folders for logs and listings, and `now` returns the time. `starting`
-    wraps each start of a server and gets its description. `listed` is called after a server's tools were stored. It
-    gets the suite file, the server's name, and the change since the last listing, if any. Use the pool on one event
-    loop."""
+    A server is identified by its suite file and its definition. All runs share it, except with `state = "run"`
+    (`workbench.tools.fresh_servers`). A server is started only if the grant of the suite covers it. A later grant does
+    not change a running server. Use the pool on one event loop.
+
+    `program` has the folders for logs and listings, and `now` returns the time. `starting` is entered around each start
+    of a server, with a description of the start. `listed` is called after a server's tools were stored, with the suite
+    file, the server's name, and the change since the last listing, if any."""
 
     def __init__(
         self,
@@ -134,15 +135,15 @@ class ServerPool:
         clock: Clock | None = None,
         of_subject: bool = False,
     ) -> Toolbox:
-        """Return the tools of one run of a case. `changes` are those of a variant, which `case` already includes.
+        """Return the tools for one run of a case. `changes` are those of a variant, which `case` already includes.
 
-        `of_subject` means that the suite's subject makes the run; a subject may have further tools.
+        `of_subject` is whether the suite's subject (an agent of the user) makes the run. It may have tools of its own.
 
-        `instructions` are the servers' instructions in earlier runs of the batch, by the servers' names; they replace
-        the present ones. Dates in conditions of mocks and answers are relative to `clock`.
+        `instructions` are the servers' instructions in earlier runs of the batch, by the servers' names. They replace
+        the current ones. Dates in conditions of mocks and answers are relative to `clock`.
 
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
-        tools are used, and a notice reports that. Raises UntrustedError and ServerError if a server's tools are not
+        tools are used, and a notice says so. Raises UntrustedError and ServerError if a server's tools are not
         available, and the errors of `offered`."""
         leases = RunServers(self._places, self._background)
         try:
@@ -258,7 +259,7 @@ class ServerPool:
         return tuple(sent), notices
 
     async def running_server(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
-        """Return a running server of a suite. It is started if necessary, also after it died or lost its session.
+        """Return a running server of a suite. It is started if it never ran, died, or lost its session.
 
         Raises UntrustedError if the grant does not cover the server. Raises ServerError if the server does not start or
         has died too often. After `stop` or `begin_batch`, it may start again."""
@@ -311,10 +312,10 @@ class ServerPool:
         )
 
     async def wait_for_change(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait for a change of a server's status. `seen` are the tools in the status that the caller knows.
+        """Wait until the status of a server changes. `seen` are the tools in the status that the caller knows.
 
-        A starting server changes when it is downloaded, runs or has failed. A running server changes when it goes down
-        or lists different tools. A server that is down changes when it starts again."""
+        The status of a starting server changes when it is downloaded, runs or has failed, that of a running server when
+        it goes down or lists different tools, and that of a server that is down when it starts again."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return
@@ -327,7 +328,7 @@ class ServerPool:
             await started.server.wait_for_change(seen)
 
     async def stop(self, suite_file: Path, server: Server) -> None:
-        """Close a server in any state. The next run that needs the server starts it again."""
+        """Close a server in whatever state it is. The next run that needs the server starts it again."""
         key = _key(suite_file, server)
         if key in self._fresh:
             self._fresh[key].begin_batch()
@@ -338,7 +339,7 @@ class ServerPool:
     async def begin_batch(self) -> None:
         """Prepare the servers for the next batch.
 
-        Servers that died may start again, and the others offer the tools that they listed last."""
+        Servers that died may start again. All others offer the tools that they listed last."""
         # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.begin_batch()
@@ -350,7 +351,7 @@ class ServerPool:
         await asyncio.gather(*(started.server.close() for started in dead.values()))
 
     async def close(self) -> None:
-        """Close all servers at the same time, within their time limits. Harmless if repeated."""
+        """Close all servers at the same time, within their time limits. May be called repeatedly."""
         self._closed = True
         closing = [started.server.close() for started in self._servers.values()]
         closing += [fresh.close() for fresh in self._fresh.values()]
@@ -358,7 +359,7 @@ class ServerPool:
         await self._background.wait_closed()
 
     def drop_spares(self) -> None:
-        """End the servers that were started in advance and not used."""
+        """End the servers that were started for a next run and not used."""
         for fresh in self._fresh.values():
             fresh.drop_spare()
 
@@ -373,7 +374,7 @@ class ServerPool:
     ) -> _Listed:
         """Return the tools of a server.
 
-        With `leases`, they are the tools of a server that only one run uses."""
+        If `leases` is given, a server is started that only one run uses."""
         try:
             if grant is None:
                 raise UntrustedError(
@@ -424,7 +425,7 @@ class ServerPool:
         return _Listed(listing.tools, listing.instructions, None, (notice,), outputs)
 
     def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> StartingServer:
-        """Start a server for one run.
+        """Start a server that only one run uses. `first` is whether it is the first in its batch.
 
         The first server of a batch determines the tools of all later ones."""
         return self._begin(suite_file, definition, grant, quiet=not first)
@@ -498,7 +499,7 @@ class ServerPool:
 
 
 def _roots(server: Server, suite_file: Path) -> list[Path]:
-    """Return the folders that a server may use, with links resolved.
+    """Return the folders that a server may use. Symbolic links are resolved.
 
     Raises ServerError for a root that is not a folder inside the suite's folder."""
     inside, roots = resolved(suite_file.absolute().parent), []
@@ -520,7 +521,7 @@ def _modules_of_runs(mocks: Iterable[Mock]) -> Iterator[str]:
 
 
 def _withheld(suite: Suite, grant: Grant | None) -> list[Mapping[str, JsonValue] | None]:
-    """Return the tools of model providers that the suite's grant does not cover, in the form of requests."""
+    """Return the tools of model providers that the suite's grant does not cover, in the provider's format."""
     withheld = []
     for tool in suite.provider_tools:
         if grant is None or provider_tool_need(tool) not in grant.needs.provider_tools:

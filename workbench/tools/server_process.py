@@ -1,7 +1,7 @@
-"""Run a server as a process, with messages over its standard input and output and a log of its standard error.
+"""Runs a server as a process, with messages over its standard input and output and a log of its standard error.
 
-The SDK's own transport hides its process. Here the server is killed with everything that it started, however often the
-owning task is cancelled."""
+The SDK's own transport gives no access to its process. Here, the server is killed with everything that it started, even
+if the task that owns it is cancelled repeatedly."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ _MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
 
 
 def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
-    """Return the path of a server's log in a folder of logs."""
+    """Return the path of a server's log file. `folder` is the folder of all such logs."""
     return folder / f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
 
 
 class ServerLog:
     """The log of a server process: its redacted standard error, in a file that only its owner may read.
 
-    A file that becomes too large loses its oldest lines. The last lines are available even if the file cannot be
+    If the file becomes too large, its oldest lines are removed. The last lines are available even if the file cannot be
     written. `changed` is called after each change."""
 
     def __init__(
@@ -95,17 +95,16 @@ class ServerLog:
         self._write(f"== {title}, started {now():%Y-%m-%d %H:%M:%S}\n")
 
     def write_line(self, beginning: str, text: str, limit: int) -> None:
-        """Append a line that the server wrote.
+        """Append a line that the server wrote: `beginning`, and then `text`, cut to `limit` characters.
 
-        It begins with `beginning`, and its text is cut to `limit` characters. The lines of a private key are held back
-        until its end."""
+        The lines of a private key are held back until the key is complete, so that it can be redacted."""
         self._lines.setdefault((beginning, limit), _RedactedLines()).add(f"{text.rstrip()}\n", self._secrets.finder)
         self._append_lines()
 
     def write_note(self, text: str) -> None:
-        """Append a line about the server from Workbench itself.
+        """Append a line that Workbench writes about the server.
 
-        It does not count among the server's last lines."""
+        It is not among the server's `last_lines`."""
         begin = ""
         if self._last and not self._last.endswith("\n"):
             begin = "\n"
@@ -125,7 +124,7 @@ class ServerLog:
         return tuple(lines), of_all - len(lines)
 
     async def follow(self, stream: asyncio.StreamReader) -> None:
-        """Append everything from a stream until the stream ends or the call is cancelled."""
+        """Append everything that comes from a stream, until the stream ends or the caller is cancelled."""
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         pieces = RedactedPieces()
         try:
@@ -187,9 +186,7 @@ class ServerLog:
 
 
 class _RedactedLines:
-    """The lines of a text that is redacted as a whole.
-
-    A secret may span several lines."""
+    """Lines that are redacted together, because a secret may span several lines."""
 
     def __init__(self) -> None:
         self._pieces = RedactedPieces()
@@ -230,15 +227,15 @@ _STARTER = str(Path(__file__).with_name("watched_start.py"))
 
 
 class StdioTransport:
-    """The process of a server, started on entry and ended on exit; a transport for `mcp.Client`.
+    """The process of a server, as a context manager that is a transport for `mcp.Client`.
 
-    The server's process group ends with the server, and so do processes that it started outside the group. A watcher in
-    the group makes sure of that, even if this program is killed.
+    The process and everything that it started end with this object, including processes outside its process group. A
+    watcher in the group makes sure of that even if this program is killed.
 
-    On exit, its standard input is closed. A process that does not end within `polite_s` seconds gets SIGTERM, and after
-    another `terminate_s` SIGKILL. With `rollback_s`, a command that has sent no message yet gets SIGTERM at once, and
-    then `rollback_s` seconds. In this time npm rolls back a download; a killed npm leaves half a package that it never
-    completes. Entering raises OSError if the command cannot be started."""
+    On exit, the standard input is closed. If the process does not end within `polite_s` seconds, it gets SIGTERM, and
+    after another `terminate_s` seconds SIGKILL. If `rollback_s` is given, and the command has not sent a message yet,
+    it gets SIGTERM at once and then `rollback_s` seconds to roll back a download. If npm were killed during a download,
+    half a package would stay and never be completed. Entering raises OSError if the command cannot be started."""
 
     def __init__(
         self,
@@ -275,7 +272,7 @@ class StdioTransport:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process and of its group; `None` before the start."""
+        """The id of the process, which is also that of its group. `None` before the start."""
         if self._process is not None:
             return self._process.pid
         return None
@@ -284,7 +281,7 @@ class StdioTransport:
     def has_read(self) -> bool | None:
         """Whether the process has read everything that was sent to it.
 
-        False if nothing was sent; `None` if the answer is unknown."""
+        `False` if nothing was sent, `None` if the answer is unknown."""
         if self._process is None or not self._sent:
             return False
         if self._process.stdin is None or self._process.stdin.is_closing():
@@ -339,14 +336,14 @@ class StdioTransport:
     def kill(self) -> None:
         """Kill the process and everything that it started, at once.
 
-        Harmless before the start and after the end."""
+        May be called before the start and after the end."""
         if self._process is not None and not self._ended:
             signal_group(self._process, hard=True)
             self._end_left_behind(self._process)
 
     @property
     def rollback_s(self) -> float:
-        """The seconds in which a command may roll back a download; 0 once it has sent a message."""
+        """The seconds that a command gets to roll back a download. 0 once it has sent a message."""
         return self._rollback_s
 
     async def _end(self, process: asyncio.subprocess.Process, closed_by_server: bool) -> None:
@@ -454,9 +451,9 @@ async def started_process(
 ) -> tuple[asyncio.subprocess.Process, socket.socket | None]:
     """Start a command in its own process group, with pipes whose readers buffer up to `limit` bytes.
 
-    To end the group, close the returned socket: a watcher in the group waits for that, and for the end of this program.
-    `kill_left_behind` finds processes by the `mark` in their environment. Raises OSError if the command cannot be
-    started."""
+    A watcher in the group ends the group when the returned socket is closed or this program ends. On Windows, there is
+    no watcher, and the socket is `None`. `kill_left_behind` finds processes by the `mark` in their environment. Raises
+    OSError if the command cannot be started."""
     environment = {**environment, MARK: mark}
     if sys.platform != "win32":
         return await _started_with_watcher(command, folder, environment, limit)
@@ -475,7 +472,7 @@ async def started_process(
 async def _started_with_watcher(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: int
 ) -> tuple[asyncio.subprocess.Process, socket.socket]:
-    """Start a command through `watched_start`, so that its process group ends with this program."""
+    """Start a command by the script `watched_start`, so that its process group ends with this program."""
 
     words = packed([os.fsencode(word) for word in command])
     if any(not name or "=" in name for name in environment):
@@ -517,12 +514,12 @@ async def _started_with_watcher(
 
 
 def new_mark() -> str:
-    """Return a random mark that identifies the processes of one start of a command."""
+    """Return a random text that marks all processes of one start of a command."""
     return uuid.uuid4().hex
 
 
 def kill_left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
-    """Kill the processes that a killed command started outside its group.
+    """Kill the processes that a killed command had started outside its process group.
 
     Yields their ids and command lines."""
     for pid, command in end_marked(mark.encode(), process.pid):
@@ -532,7 +529,7 @@ def kill_left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator
 def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
     """Send SIGKILL (if `hard`) or SIGTERM to a process and everything in its group.
 
-    Harmless if the process has ended."""
+    Does nothing if the process has ended."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.kill() if hard else process.terminate()
@@ -542,7 +539,7 @@ def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
 
 
 def message_in(line: bytes) -> JSONRPCMessage | None:
-    """Parse the MCP message on a line; `None` if the line has none.
+    """Parse the MCP message on a line. Return `None` if the line has none.
 
     Bytes that are not UTF-8 and lone surrogates become �."""
     # Without that repair, a flaw in an answer would leave its call waiting until the time limit.
@@ -598,9 +595,9 @@ MAX_COMMAND_CHARS = 200
 
 
 class CommandConnection:
-    """A `Connection` over the standard input and output of a command, which runs in `folder`.
+    """A `Connection` over the standard input and output of a command. The command runs in `folder`.
 
-    `passed` are the shell's variables that every command receives (`workbench.config.passed_variables`)."""
+    `passed` are the variables of the shell that every command gets (`workbench.config.passed_variables`)."""
 
     def __init__(
         self,

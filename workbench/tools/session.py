@@ -57,16 +57,16 @@ _logger = logging.getLogger(__name__)
 
 
 class ExpiredError(ServerError):
-    """A call was not executed, because the server has forgotten the session."""
+    """Raised if a call was not executed because the server has forgotten the session."""
 
 
 class Session:
     """One connection to an MCP server of a suite, from its start to its end.
 
-    With `handshake`, the server is first asked for the newest protocol; otherwise `initialize` is the first message.
-    `launcher` is a program that may download the server before it starts it. Every ServerError names the server with
-    its command, address or module, redacted. `relisted` is called after it has listed different tools than before.
-    `roots` are the folders that the server may use."""
+    With `handshake`, the server is first asked for the newest protocol. Otherwise, `initialize` is the first message.
+    `launcher` is the program that may download the server before it starts it. `relisted` is called after the server
+    has listed different tools than before. `roots` are the folders that the server may use. Every ServerError names the
+    server with its command, address or module, redacted."""
 
     def __init__(
         self,
@@ -127,12 +127,12 @@ class Session:
 
     @property
     def down_reason(self) -> str | None:
-        """The reason why the server can no longer be called; `None` while it can."""
+        """Why the server can no longer be called, `None` while it can."""
         return self._down
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the server's standard error before it went down."""
+        """The end of the server's standard error before it ended or lost the connection."""
         return self._output
 
     @property
@@ -141,7 +141,7 @@ class Session:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the server speaks a protocol without sessions, in which it cannot distinguish clients."""
+        """Whether the server's protocol has no sessions, so that it cannot distinguish its clients."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         return self._client is not None and self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
@@ -153,9 +153,9 @@ class Session:
 
     @property
     def wants_initialize(self) -> bool:
-        """Whether a failed start may be due to the request for the newest protocol.
+        """Whether the start failed, perhaps because of the request for the newest protocol.
 
-        Such a server may start if `initialize` is the first message."""
+        If so, the server may start with `initialize` as the first message."""
         handshake, error = self._handshake, self._error
         if handshake is None or not handshake.asked or handshake.agreed or error is None:
             return False
@@ -169,7 +169,7 @@ class Session:
         """Connect to the server and list its tools. Call this method once.
 
         `launched` is called when a launcher such as npx has downloaded the server. Raises ServerError if the server
-        cannot be reached, does not answer in time, or its listing does not end."""
+        cannot be reached, does not answer in time, or lists tools without end."""
         try:
             await self._start(launched)
         except ServerError as error:
@@ -197,8 +197,8 @@ class Session:
         """Call a tool by its listed name, and return its answer, which may be a tool error.
 
         `ask` replies to requests of the server during the call. Raises ExpiredError if the server has forgotten the
-        session. Otherwise raises ServerError if the server is down, dies, or exceeds the time limit, which starts again
-        with each report of progress and each reply."""
+        session, and ServerError if it is down, dies, or exceeds the time limit. The limit starts again with each report
+        of progress and each reply."""
         if self.expired:
             raise self._forgotten()
         client = self._client
@@ -289,27 +289,27 @@ class Session:
         raise self._down_error()
 
     async def wait_for_change(self, seen: tuple[ToolDefinition, ...]) -> None:
-        """Wait until a started server is down, or has listed different tools than `seen`."""
+        """Wait until a started server goes down, or has listed different tools than `seen`."""
         owner = self._owner
         while owner is not None and not owner.done() and self._listed is seen and self._relisting is not None:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
     async def wait_until_down(self) -> None:
-        """Wait until a server that lost its connection counts as down.
+        """If the server has lost its connection, wait until `down_reason` is set.
 
         Returns at once while the server can be called."""
         if self._client is None and not self._connecting and self._down is None:
             await self._end()
 
     async def close_when_idle(self) -> None:
-        """Close the connection as soon as the calls in progress have ended."""
+        """Wait until the calls in progress have ended, then close the connection."""
         if self._under_way:
             self._idle.clear()
             await self._idle.wait()
         await self.close()
 
     async def close(self) -> None:
-        """End the server and everything that it started, within the time limits. Harmless if repeated."""
+        """End the server and everything that it started, within the time limits. May be called repeatedly."""
         if self._down is None:
             self._down = self._message("was closed")
         await self._end()
@@ -336,9 +336,9 @@ class Session:
         raise error
 
     async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
-        """Wait until a start has ended or has exceeded its time limit.
+        """Wait until a start has ended (`over`) or has exceeded its time limit. Return why it is late.
 
-        Returns a message only if the limit was exceeded."""
+        The text is meant for a start that has exceeded its limit."""
         limits = self._limits
         if self._launcher is not None:
             if not await self._is_launched(over):
@@ -350,7 +350,9 @@ class Session:
         return f"{late}; {_more_time('start_timeout_s', limits.start_s)}"
 
     async def _is_launched(self, over: set[asyncio.Future[Any]]) -> bool:
-        """Wait until a launcher has finished its work. Returns whether the server itself runs and reads messages."""
+        """Wait until a launcher has downloaded the server. Return `False` if that took too long.
+
+        The server has started when it reads messages."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._limits.download_s
         while clock() < deadline:
@@ -360,9 +362,7 @@ class Session:
         return False
 
     async def _own(self, listed: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
-        """Open, use and close the connection in one task.
-
-        The SDK requires a single task for this."""
+        """Open, use and close the connection. The SDK requires that a single task does all of this."""
         from mcp import Client
         from mcp_types import ToolListChangedNotification
 
@@ -408,9 +408,7 @@ class Session:
                 self._output = self._connection.output
 
     async def _follow(self, pages: ToolPages, changed: asyncio.Event) -> None:
-        """List the tools again whenever `changed` is set.
-
-        An announcement of the server sets `changed`."""
+        """List the tools again whenever `changed` is set, because the server has announced a change."""
         from mcp import MCPError
 
         while True:
@@ -464,9 +462,9 @@ class Session:
         )
 
     async def _check_result(self, name: str, result: CallToolResult) -> None:
-        """Validate the structured content of a result by the tool's output schema.
+        """Check the structured content of a result against the tool's output schema.
 
-        Raises RuntimeError if it does not fit."""
+        Raises RuntimeError if the content does not fit."""
         # This replaces the SDK's own validation, which would search for a pattern of the server without a time limit.
         schema = self._output_schemas.get(name)
         if schema is None:
@@ -483,7 +481,7 @@ class Session:
     async def _end(self) -> None:
         """End the task that owns the connection.
 
-        While it serves, the future `stop` is set. While it connects, the task is cancelled once."""
+        If the connection is open, the future `stop` ends the task. If it is not open yet, the task is cancelled."""
         owner, stop = self._owner, self._stop
         if owner is None or stop is None:
             return
@@ -503,7 +501,7 @@ class Session:
             self._owner.cancel()
 
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
-        """Return an answer with a text that files and requests can hold.
+        """Return an answer whose text can be written to files and sent in requests.
 
         Raises ServerError if the text exceeds the limit."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
@@ -553,7 +551,7 @@ def _more_time(key: str, seconds: float) -> str:
 
 
 async def _listen(client: Client, changed: asyncio.Event) -> None:
-    """Set `changed` whenever a server of the newest protocol announces changed tools."""
+    """Set `changed` whenever the server announces that its tools have changed. For servers of the newest protocol."""
     # Servers of older protocols send a notification, which the client's message handler gets.
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
@@ -587,7 +585,7 @@ def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def silence_sdk_logging() -> None:
-    """Stop the SDK and its HTTP client from writing log lines to the terminal."""
+    """Keep the SDK and its HTTP client from writing log lines to the terminal."""
     # The server's own log and the errors of this module already have everything of interest.
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)

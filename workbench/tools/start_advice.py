@@ -1,4 +1,4 @@
-"""Advice on a server that did not start: variables that it may lack, or an interrupted download."""
+"""Advice on why a server did not start: it may lack variables, or a download may have been interrupted."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _MISSING_FILE = late_pattern(r"can't open file|No such file or directory|Cannot 
 
 
 def start_advice(environment: Mapping[str, str], given: Collection[str], output: Sequence[str], name: str) -> str:
-    """Return advice on a server that did not start; "" if there is none.
+    """Return advice on a server that did not start, "" if there is none.
 
     `environment` are the variables of the shell and of `.env`. `given` are the names of the variables that the server
-    received. `output` is the end of its standard error. The advice has names of variables and no values."""
+    got. `output` is the end of its standard error. The advice contains names of variables, but no values."""
     if (cut_off := _CUT_OFF_DOWNLOAD.search("\n".join(output))) is not None:
         return f"an earlier download by npx was cut off: remove {cut_off['folder']}, and start it again"
     held_back = []
@@ -84,7 +84,7 @@ def _listed(shown: Sequence[str], names: Collection[str]) -> str:
 def _likely(
     held_back: Sequence[str], environment: Mapping[str, str], output: Sequence[str], server: str
 ) -> Iterator[str]:
-    """Yield the variables that a server may lack, the likeliest first. A variable may occur several times."""
+    """Yield the names of variables that a server may lack, the most likely first. A name may occur several times."""
     text = "\n".join(output)
     for name in held_back:
         if len(name) >= _MIN_NAMED_CHARS and re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text):

@@ -1,6 +1,7 @@
-"""List the tools of an MCP server page by page, and repair or report tools and pages that break the protocol.
+"""Lists the tools of an MCP server page by page. Tools and pages that violate the protocol are repaired or reported.
 
-The MCP SDK refuses a whole page for one invalid tool, so pages are repaired before it validates them."""
+If one tool is invalid, the MCP SDK refuses the whole page. Therefore pages are repaired before the SDK validates
+them."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ _MAX_NAMED = 3
 
 
 def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
-    """Return a notice about the issues in a server's list of tools.
+    """Return a notice about violations of the protocol in a server's list of tools.
 
     The notice is shown with the runs that use these tools."""
     named = "; ".join(f"{issue} ({issue.outcome})" for issue in issues[:_MAX_NAMED])
@@ -45,7 +46,7 @@ def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
 
 @dataclass(frozen=True)
 class ListedTools:
-    """The usable tools of a server, under its names and in its order, and the issues of its list."""
+    """The usable tools of a server, with the server's names and in its order, and the violations in its list."""
 
     tools: tuple[Tool, ...]
     issues: tuple[ListingIssue, ...]
@@ -54,8 +55,8 @@ class ListedTools:
 class ToolPages:
     """Reads all pages of a server's list of tools.
 
-    Create one for each client, right after the client has connected. `redact` removes secrets from the values that
-    issues quote."""
+    Create one object for each client, right after the client has connected. `redact` removes secrets from values that
+    are quoted in messages."""
 
     def __init__(self, client: Client, prefix: str, redact: Callable[[str], str]) -> None:
         self._client = client
@@ -141,9 +142,9 @@ class ToolPages:
         self._found.append(ListingIssue(of, clean_text(where), clean_text(message), outcome))
 
     def _repaired(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """Repair a page so that the SDK accepts its tools, and record the issues.
+        """Repair a page so that the SDK accepts its tools, and record what was wrong.
 
-        Raises ValueError for a page without a list of tools, or with a fault outside its tools."""
+        Raises ValueError for a page without a list of tools, or with a fault outside of its tools."""
         version = self._client.session.protocol_version or _SUPPOSED_VERSION
         tools = raw.get("tools")
         if not isinstance(tools, list):
@@ -182,9 +183,10 @@ class ToolPages:
             tool = repaired
 
     def _can_be_sent(self, tool: object, version: str) -> bool:
-        """Return whether the SDK accepts a valid tool.
+        """Return whether a tool can be called with this version of the protocol.
 
-        The SDK drops tools with invalid settings for arguments in headers."""
+        In newer versions, arguments may go into HTTP headers. The SDK drops a tool whose settings for that are
+        invalid."""
         from mcp.shared.inbound import find_invalid_x_mcp_header
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -197,7 +199,7 @@ class ToolPages:
 
 
 class _SchemaFault(NamedTuple):
-    """The first fault that the SDK finds in a page.
+    """The first fault that is found in a page.
 
     `path` is the place of the fault. `message` says what is wrong there."""
 
@@ -206,7 +208,7 @@ class _SchemaFault(NamedTuple):
 
 
 def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str]) -> _SchemaFault | None:
-    """Return the first fault of a page; `None` if there is none.
+    """Return the first fault of a page, `None` if there is none.
 
     The page is checked by the rules of the protocol's version, and then by the SDK's own model."""
     from mcp_types import ListToolsResult, methods
@@ -246,7 +248,7 @@ _EXPECTED = {
 
 
 def _without_fault(tool: object, field: tuple[str | int, ...]) -> dict[str, Any] | None:
-    """Return a tool without its faulty field. A faulty type of the arguments is corrected instead."""
+    """Return a tool without a faulty field, or with the type of its arguments corrected. `None` if neither helps."""
     if not isinstance(tool, dict) or not field:
         return None
     if field[0] in _REMOVABLE:

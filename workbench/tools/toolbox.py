@@ -1,4 +1,4 @@
-"""The tools of one run: their definitions for the model, and the sources of answers to calls."""
+"""The tools of one run: their definitions for the model, and what answers the model's calls."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[st
 
 
 def call_as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
-    """Return a call of a changed tool under the server's names for the tool and the arguments."""
+    """Return a call with the tool's and arguments' names that the server defines.
+
+    A variant may have offered the tool to the model under other names."""
     for change in changes:
         if call.tool == (change.name or change.tool):
             names = {new: old for old, new in change.arguments.items()}
@@ -98,12 +100,12 @@ _MAX_OFFERED = 40
 
 
 class Toolbox:
-    """The tools offered to the model in one run, and the sources of answers to its calls.
+    """The tools offered to the model in one run, and what answers its calls.
 
-    `servers` are the servers that execute tools, by the names of the tools. Without real execution, there are none.
-    `call_python` calls the functions of the suite's `python` checks. `notices` report servers whose tools come from a
-    stored listing, and `server_outputs` have these servers' outputs. `changes` map the tools of a variant to those of
-    the servers. `known` are all tools, offered or not."""
+    `servers` are the servers that execute tools, by the names of the tools. It is empty if nothing is executed for
+    real. `call_python` calls the functions of the suite's `python` checks. `notices` report servers whose tools come
+    from a stored listing, and `server_outputs` have the outputs of these servers. `changes` are the differences between
+    a variant's tools and the servers' tools. `known` are all tools, offered or not."""
 
     def __init__(
         self,
@@ -144,12 +146,12 @@ class Toolbox:
     async def plan(
         self, call: ToolCall, step_mock: JsonValue = None, *, judge: AskJudge | None = None
     ) -> PlannedAnswer:
-        """Choose the source that will answer a call. Use this method once for each call.
+        """Choose what will answer a call. Use this method once for each call.
 
-        The sources are, in this order, the step's mock, the case's mocks, the suite's mocks, the server, and the
-        default answer. Invalid arguments are always answered by a tool error. Unless the step's mock answers, a tool
-        error also answers calls of a provider's tool, which the provider should have run, and of a tool that is not
-        offered. `judge` evaluates judged conditions of mocks."""
+        In this order, the sources are: the step's mock, the case's mocks, the suite's mocks, the server, and the
+        default answer. Invalid arguments always get a tool error. Unless the step's mock answers, so do calls of a tool
+        that is not offered, and of a model provider's tool, which the provider should have executed. `judge` evaluates
+        the judged conditions of mocks."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         tool = self._offered.get(call.tool)
@@ -162,7 +164,7 @@ class Toolbox:
         return await self._planned(call, judge)
 
     async def plan_own(self, call: ToolCall, *, judge: AskJudge | None = None) -> PlannedAnswer:
-        """Choose the source that will answer a call of the suite itself. The tool need not be offered.
+        """Choose what will answer a call that the suite itself makes, such as in `setup`. The tool need not be offered.
 
         Raises ToolsError if there is no such tool."""
         if call.tool not in self._known:
@@ -189,7 +191,7 @@ class Toolbox:
         return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
     def count_replayed(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
-        """Count a replayed call for its mock. A mock with several results then continues after it.
+        """Count a call whose recorded answer was replayed. A mock with several results continues with the next one.
 
         No judge is asked and no function is called. Raises ToolsError if a mock's condition cannot be evaluated."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
@@ -202,9 +204,9 @@ def _not_run_by_provider(tool: str) -> PlannedAnswer:
 
 
 def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
-    """Return the tool error with which a real server would answer invalid arguments.
+    """Return the tool error with which a real server would refuse invalid arguments.
 
-    Returns `None` for valid arguments, and for a tool with an invalid schema."""
+    Returns `None` if the arguments are valid, or if the tool's schema is invalid."""
     try:
         found = argument_problems(call.arguments, tool.parameters)
     except BrokenSchemaError:
@@ -238,10 +240,11 @@ def _executed(call: ToolCall, server: RunServer, tool: ToolDefinition) -> Planne
 def offered(
     definitions: Sequence[ToolDefinition], suite: Suite, case: Case, *, of_subject: bool = False
 ) -> list[ToolDefinition]:
-    """Return the definitions that a case offers to the model.
+    """Return the tools that a case offers to the model.
 
-    Raises ToolsError for two tools of one name. Raises UnknownToolError if the case offers, expects, forbids or mocks
-    an unknown tool, or if the suite mocks one. With `of_subject`, an unknown tool may be a tool of the subject."""
+    Raises ToolsError if two tools have the same name. Raises UnknownToolError if the case offers, expects, forbids or
+    mocks an unknown tool, or if the suite mocks one. With `of_subject`, an unknown tool may be a tool of the
+    subject."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)

@@ -1,4 +1,4 @@
-"""Connect to a server by its URL, over streamable HTTP or the older SSE, and explain failures."""
+"""Connects to a server by its URL, over streamable HTTP or the older SSE, and explains failures."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ _NO_ANSWER = (
 
 
 class TooLongError(Exception):
-    """A server's answer exceeds the limit."""
+    """Raised if a server's answer exceeds the limit."""
 
 
 class UrlConnection:
     """A `Connection` over HTTP.
 
-    Redirects are followed only within the server's own origin, so no other host receives the headers. The proxies of
-    the environment are not used for addresses of this machine."""
+    Redirects are followed only within the server's own origin, so that no other host receives the headers. For
+    addresses of this machine, the proxies in the environment are ignored."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class UrlConnection:
         return await self._exits.__aexit__(kind, error, traceback)
 
     def kill(self) -> None:
-        """Do nothing, because the server has no process of this program."""
+        """Do nothing. The server is not a process of this program."""
 
     def why_not_started(self, error: BaseException | None) -> str:
         reason = first_line(error)
@@ -205,9 +205,10 @@ class UrlConnection:
         return None
 
     async def _authorization(self) -> LoginAuth | None:
-        """Return the object that sends a login's token with each request; `None` for a server without `auth`.
+        """Return the object that sends the token of a login with each request, `None` for a server without `auth`.
 
-        Raises ServerError if there is no valid login. Also raises MissingVariableError."""
+        Raises ServerError if there is no valid login, and MissingVariableError if a variable in the settings is not
+        set."""
         settings = login_settings(self._server, self._environment, self._secrets)
         if settings is None:
             return None
@@ -366,7 +367,7 @@ class _ObservedStream:
 
     @property
     def last_context(self) -> Any:
-        """The context of the last sent message, which the SDK reads from its streams."""
+        """The context of the message that was sent last. The SDK reads this attribute of its streams."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -406,7 +407,7 @@ class _ObservedStream:
 
 
 async def _reports_lost_session(response: httpx2.Response) -> bool:
-    """Return whether a server refused a message because it does not know the session."""
+    """Return whether a server refused a message because it does not know the session (any more)."""
     # The protocol's status for an unknown session is 404, but some servers use 404 for unknown methods. Other servers
     # answer with 400 or 410. Servers with one session at a time report after a restart that they are not initialized.
     if response.status_code not in (400, 404, 410):

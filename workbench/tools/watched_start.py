@@ -1,4 +1,4 @@
-"""Starts a command that does not outlive Workbench; `workbench.tools.server_process` runs this file as a script."""
+"""Starts a command that ends when Workbench does. `workbench.tools.server_process` runs this file as a script."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MAX_SEARCHES = 100
 
 
 def main() -> None:
-    """Read a command from standard input, and become that command.
+    """Read a command from standard input, and replace this process by the command.
 
-    Nothing after the command is read. The arguments are the numbers of two open files: the socket to Workbench, and a
-    pipe for the error number if the command cannot be started."""
+    The command gets everything that follows on standard input. The arguments are the numbers of two open files: the
+    socket to Workbench, and a pipe that gets the error number if the command cannot be started."""
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
     parent = os.getppid()
     workbench = _opened_process(parent)
@@ -58,7 +58,7 @@ def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, fai
 
 
 def _opened_process(number: int) -> int:
-    """Return a descriptor that becomes readable when a process ends; -1 if the system has no such descriptors."""
+    """Return a descriptor that becomes readable when a process ends, -1 on a system without such descriptors."""
     try:
         return os.pidfd_open(number)
     except (AttributeError, OSError):
@@ -86,10 +86,10 @@ def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
 
 
 def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
-    """Kill every process with a mark in its initial environment. Returns their ids and command lines.
+    """Kill every process whose environment had a mark at its start. Return their ids and command lines.
 
-    Processes of the killed group `group` are left out. On a system without /proc, no process is found. A process that
-    was started with another environment is never found."""
+    Processes in the process group `group` are left out, because it is killed as a whole. On a system without /proc, no
+    process is found. A process that was started with another environment is never found."""
     ended: dict[int, bytes] = {}
     if not mark:
         return []
@@ -102,7 +102,7 @@ def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
 
 
 def _kill_marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, bytes]:
-    """Kill the marked processes outside a group, except known ones. Returns their ids and command lines."""
+    """Kill marked processes, except those in `known` and in `group`. Return their ids and command lines."""
     found: dict[int, bytes] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 (as above)
@@ -136,7 +136,7 @@ def _kill(number: int, process: int) -> None:
 
 
 def _content_of_proc(file: str) -> bytes:
-    """Return the content of a file in /proc. Such files report no size."""
+    """Return the content of a file in /proc. Its size is not known beforehand."""
     opened = os.open(file, os.O_RDONLY)
     pieces = []
     try:
@@ -158,7 +158,7 @@ def _read_texts() -> list[bytes]:
 
 
 def _read(size: int) -> bytes:
-    """Read exactly `size` bytes of standard input. The bytes after them belong to the command."""
+    """Read exactly `size` bytes of standard input, because the bytes after them belong to the command."""
     read = b""
     while len(read) < size:
         piece = os.read(0, size - len(read))
