@@ -18,11 +18,11 @@ of the time of `--version`."""
 
 from __future__ import annotations
 
-# Not `signal`, which imports other modules: until Ctrl+C is handled, it prints the traceback of an import.
+# The module `signal` imports other modules. Ctrl+C during these imports would print a traceback, so `_signal` is used.
 import os
 from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
-# Stands for `typing.TYPE_CHECKING`: importing `typing` takes a tenth of `--version`.
+# A substitute for `typing.TYPE_CHECKING`, because importing `typing` takes a tenth of the time of `--version`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
@@ -74,7 +74,7 @@ class QuickDataclasses:
         import dataclasses
 
         self._standard = vars(dataclasses)["dataclass"]
-        # The type checkers know `dataclass` as the standard library's.
+        # `vars` hides this assignment from type checkers, which would report it.
         vars(dataclasses)["dataclass"] = self._dataclass
 
     def __exit__(self, *error: object) -> None:
@@ -91,14 +91,14 @@ def import_pydantic(dataclass: Callable[..., object]) -> None:
 
     import typing_extensions
 
-    # The search reads the metadata of every installed package, and imports `email` and `zipfile` for that. The variable
-    # PYDANTIC_DISABLE_PLUGINS would save only the reading. So an empty module replaces the module of the search.
+    # The search imports `email` and `zipfile`, and reads the metadata of every installed package. The variable
+    # PYDANTIC_DISABLE_PLUGINS would prevent only the reading, so an empty module replaces the module that searches.
     loader = ModuleType("pydantic.plugin._loader")
     vars(loader)["get_plugins"] = tuple
     sys.modules.setdefault(loader.__name__, loader)
     before = typing.TypedDict, typing_extensions.TypedDict
     try:
-        # These classes only describe core schemas to type checkers.
+        # The subclasses of `TypedDict` in pydantic_core serve only type checkers, so their annotations are not needed.
         vars(typing)["TypedDict"] = vars(typing_extensions)["TypedDict"] = _UncheckedDict
         import pydantic_core
     finally:
@@ -121,8 +121,8 @@ _options_of = ""
 
 def options_module(name: str) -> ModuleType:
     """Load the module of a command only to read its options, without the imports that `executes` guards."""
-    # These imports take most of the time of `--help`. The module does not stay in `sys.modules`: a later import must
-    # load all of it.
+    # The omitted imports would take most of the time of `--help`. The module is removed from `sys.modules`, so that a
+    # later import loads it with all imports.
     global _options_of
     import sys
     from importlib.util import find_spec, module_from_spec
@@ -165,7 +165,7 @@ else:
         def __getattr__(self, name):
             import re
 
-            # The method is stored in the instance: later uses bypass `__getattr__`.
+            # The method is stored in the instance, so that later uses do not call `__getattr__`.
             found = getattr(re.compile(*self._written), name)
             setattr(self, name, found)
             return found

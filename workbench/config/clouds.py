@@ -122,7 +122,7 @@ def checked_label(text: str) -> str:
     """Return `text` unchanged if it is a valid name of a region, a resource or a project.
 
     Raise ValueError for any other text, which could change the host or the path of an address."""
-    # The SDKs put these names into addresses as they are: a region `evil.example/#` would send the credentials there.
+    # The SDKs put these names into addresses unchanged. A region `evil.example/#` would send the credentials there.
     if not _LABEL.fullmatch(text):
         raise ValueError("may contain only the letters a to z, digits and '-', since it becomes part of the address")
     return text
@@ -180,7 +180,7 @@ def is_own_address(cloud: Cloud, url: str) -> bool:
     host = parts.hostname or ""
     if parts.scheme != "https":
         return False
-    # Checking the domain is not enough: every customer has hosts below amazonaws.com or azure.com.
+    # A check of the domain is not enough, because customers have hosts of their own below amazonaws.com or azure.com.
     if cloud == "azure":
         return _AZURE_HOST.fullmatch(host) is not None
     if cloud == "bedrock":
@@ -362,7 +362,7 @@ def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[
 
 
 def _aws_source(settings: CloudSettings, profile: str | None, given: Mapping[str, str]) -> Source:
-    # As in every SDK of AWS, a profile in the settings precedes keys in variables. These precede a profile in a
+    # The order is that of all AWS SDKs: a profile in the settings, then keys in variables, then a profile in a
     # variable.
     if settings.profile is None and all(name in given for name in _AWS_KEYS[:2]):
         return Source("AWS keys", f"the keys in {_AWS_KEYS[0]} and {_AWS_KEYS[1]}", _AWS_KEYS)
@@ -393,10 +393,9 @@ def _region_of(where: str, text: str) -> str:
 
 
 def _profile_region(profile: str) -> str | None:
-    import configparser  # on use: few models are at Bedrock
+    import configparser  # lazy import: few models are at Bedrock
 
-    # Only the process's own environment may name these files: a `.env` beside a suite could name a file that starts a
-    # program.
+    # The names of these files are not read from a `.env` beside a suite, because such a file can start a program.
     files = (
         (os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", f"profile {profile}"),
         (os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials", profile),

@@ -179,7 +179,7 @@ def history_option(file: Path) -> str:
     """Return the option ` --history FILE` for commands in the current folder, quoted for a shell.
 
     Return "" if commands there find this history without the option."""
-    # In a current folder that no longer exists, a command needs the option.
+    # If the current folder no longer exists, commands cannot search from it and need the option.
     try:
         found = history_file(user_folders(), Path(), home_folder(os.environ)).resolve() == file.resolve()
     except OSError:
@@ -210,7 +210,7 @@ def stored_folder(file: Path, folder: Path) -> str:
 
     The form is a relative path for the project that contains the history, and for folders in it. It is an absolute path
     for all others."""
-    # If a project is moved together with its history, its suites are still found.
+    # A relative path still leads to the suites after the project was moved together with its history.
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
         return str(folder)
@@ -244,7 +244,7 @@ def bundled(name: BundledName) -> Path:
     """Return the folder of the bundled themes or sample suites.
 
     Raises MissingResourceError if the installation lacks it."""
-    # A wheel contains the data inside the package; in an editable install and a checkout, it is beside the package.
+    # A wheel has the data inside the package. In a checkout or an editable install, it is beside the package.
     package = Path(__file__).parent.parent
     installed = package / "_bundled" / name
     if installed.is_dir():

@@ -19,7 +19,7 @@ def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, only_workbench: bool 
     logger = logging.getLogger()
     if only_workbench:
         logger = logging.getLogger("workbench")
-    # The log may move to another folder, and only one file must get the lines.
+    # If this is called again for another folder, only the new file must get the lines.
     for handler in tuple(logger.handlers):
         if isinstance(handler, _LogFile):
             logger.removeHandler(handler)
@@ -45,6 +45,6 @@ class _LogFile(logging.FileHandler):
         try:
             Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
             super().emit(record)
-        # The handler of `logging` does not catch the errors of opening its file.
+        # The base class does not catch errors of opening its file.
         except (OSError, ValueError):
             self.handleError(record)

@@ -183,8 +183,8 @@ class ModelBook:
         except ConfigError as error:
             place = CloudPlace(spec.base_url, key_variable=spec.api_key_env, problem=f"cannot be reached: {error}")
         place = replace(place, written_url=spec.base_url, written_key=spec.api_key_env)
-        # The user approves a project's models together with their addresses. Nobody approves the models of the user's
-        # settings or of the command line.
+        # Models of the project are approved together with their addresses. Models of the user's settings and of the
+        # command line need no approval, so their addresses are checked here.
         if cloud == "azure" and not place.problem and spec.origin in ("user", "command line"):
             environment = self._environment(folder)
             own = environment if self._own_variables is None else self._own_variables
@@ -310,7 +310,7 @@ def spec_from_text(name: str, origin: Origin) -> ModelSpec | None:
 
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
-    # Another address must not get the original address's key and headers, so they change with it.
+    # The key and the headers are meant for the original address and must not be sent to another address.
     if options.base_url is not None:
         base_url, query = checked_address(options.base_url)
         spec = replace(

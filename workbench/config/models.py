@@ -370,7 +370,7 @@ class Preset:
         """Return a name that describes a model at this endpoint, such as `openai:gpt-6-luna`.
 
         Returns `None` if such a name is not enough, so that the model needs an entry in a `workbench.toml`."""
-        # A full name has no place for the key's variable, so it suffices only if the usual variable is right.
+        # Such a name does not contain the variable of the key, so the usual variable must be the right one.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None
         if self.base_url == OWN_URLS.get(self.provider):

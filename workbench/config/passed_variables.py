@@ -74,7 +74,7 @@ def has_credentials(name: str, value: str) -> bool:
             return True
     if any(True for _ in forms_in(value)):
         return True
-    # Folders may have random names, such as caches in CI.
+    # A long random word is a token, except in paths, because folders such as CI caches have random names.
     return not _PATH.fullmatch(value) and any(map(_RANDOM.fullmatch, _WORDS.findall(value)))
 
 
@@ -94,7 +94,7 @@ def secret_parts(name: str, value: str) -> Iterator[str]:
         for address in addresses:
             yield from _parts_of_address(address, _host_and_query(address)[0])
     elif re.search("no_?proxy", name, re.IGNORECASE):
-        # A single-word host may occur in any text.
+        # A single host name may be an ordinary word, so it is not secret.
         several = len(re.split(r"[\s,;]+", value.strip(" ,;"))) > 1
         if several and not all(map(_reveals_nothing, re.split(r"[\s,;]+", value))):
             yield value

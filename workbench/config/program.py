@@ -38,7 +38,7 @@ class Environment:
             secrets.add_if_it_looks_secret(name, value)
 
     def __getstate__(self) -> dict[str, object]:
-        # Only worker processes get the pickle, with the present variables.
+        # Pickles are made only for worker processes. `os.environ` cannot be pickled, so it becomes a dictionary.
         return {**self.__dict__, "own": dict(self.own)}
 
     def of(self, folder: Path) -> Mapping[str, str]:
@@ -108,7 +108,7 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
 
 
 def _line_of(original: Original) -> int:
-    # The parser reports the line where it began to read and the text from there, with any preceding blank lines.
+    # The parser's text begins with the blank lines before the statement, and its line number is that of the first.
     return original.line + len(original.string) - len(original.string.lstrip("\r\n"))
 
 

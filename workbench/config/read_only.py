@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# There are two lines of defence. The app refuses actions that would write (`tui.kit.actions`), and a hook for Python's
-# audit events refuses every writing call that gets past the app, even by libraries. Nothing can remove the hook. SQLite
-# bypasses the hook, so the history itself opens its file for reading only.
+# The app refuses actions that would write (`tui.kit.actions`). In addition, a hook for Python's audit events refuses
+# all other writing calls, even those of libraries. Python has no way to remove such a hook. SQLite does not cause audit
+# events, so the history opens its file for reading only.
 
 READ_ONLY_REASON = "this is a read-only view: nothing is run, edited or written here"
 
@@ -56,7 +56,8 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     The process can still write into the folder `log`. It can also connect to sockets in the folders `sockets`, where
     other processes send their events."""
     global _is_read_only
-    # This import comes first: it opens a library, and the hook would later refuse that, for example to dateutil.
+    # Some libraries import `ctypes` late, for example dateutil. The hook would refuse that, because `ctypes` loads a
+    # shared library. So it is imported before the hook is set.
     import ctypes  # noqa: F401
 
     _is_read_only = True

@@ -82,7 +82,7 @@ def checked_command(words: Sequence[str]) -> tuple[str, ...]:
     if any("\0" in word for word in words):
         raise ValueError("contains a null character, which no argument of a program can hold: remove it")
     for word in words:
-        # Folders may have random names, such as temporary folders.
+        # A path is no secret, although folders such as temporary folders may have random names.
         value = word.partition("=")[2]
         if _PATH.fullmatch(value or word):
             continue

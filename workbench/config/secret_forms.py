@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from workbench.startup import late_pattern
 
-# Every event passes this search, so it first looks for a few characters: every form contains one of them. All patterns
-# also match inside JSON texts, which escape line ends, quotes and slashes.
+# Every event is searched, so the search must be fast. It first looks for a few characters, of which every form contains
+# one. All patterns also match inside JSON texts, where line ends, quotes and slashes are escaped.
 
 BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
 LOOK_BACK_CHARS = 6
@@ -61,7 +61,7 @@ _PREFIXES = tuple(chain.from_iterable(form.prefixes for form in _FORMS))
 
 def _head_before(sign: str) -> re.Pattern[str]:
     """Return a pattern that finds `sign` where it follows the part of a token's prefix before that sign."""
-    # A pattern that begins with a single character, and then looks at the character before it, is the fastest test.
+    # A pattern is fastest if it begins with a single literal character and then looks behind it.
     heads = dict.fromkeys(prefix.partition(sign)[0] for prefix in _PREFIXES if sign in prefix)
     before = "".join(head[-1] for head in heads)
     return late_pattern(f"{sign}(?<=[{before}]{sign})(?:{'|'.join(f'(?<={head}{sign})' for head in heads)})")
@@ -71,13 +71,13 @@ _HEADS = tuple(map(_head_before, "_-"))
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
 """The prefixes without punctuation."""
 
-# Few texts need these five patterns, and compiling them takes half a percent of a short command. So they are compiled
-# on first use.
+# These five patterns are texts and not compiled here, because few commands need them and compiling them takes half a
+# percent of a short command's time.
 _PEM = "-----BEGIN "
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{16})"
     r"(?:[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    r"|(?:(?:\s|\\+[nr])*[A-Za-z0-9+/=]{30,80})+)"  # one whose end is missing
+    r"|(?:(?:\s|\\+[nr])*[A-Za-z0-9+/=]{30,80})+)"  # a key whose end is missing
 )
 _OPEN_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,60}(?:-{0,5}\Z"
@@ -103,8 +103,8 @@ _PLACEHOLDER = late_pattern(
 """Matches a placeholder instead of the password in an address."""
 _BEFORE_WORD = late_pattern(BEFORE_WORD)
 _ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
-# The search of the held-back text is repeated for each piece, so that text is limited. A longer token that arrives in
-# pieces may pass unredacted.
+# The text that is held back is searched again with each new piece, so its length is limited. A longer token that
+# arrives in pieces may therefore be missed.
 _MAX_OPEN_CHARS = 4_096
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 

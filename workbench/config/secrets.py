@@ -17,10 +17,10 @@ from urllib.parse import quote, quote_plus, unquote
 from workbench.config.secret_forms import BEFORE_WORD, LOOK_BACK_CHARS, FormPlace, forms_in, open_form_from
 from workbench.startup import late_pattern
 
-# A value is secret by its use, its place or its look, in decreasing certainty. A used key or header is secret unless it
-# obviously is not. A value of a `.env` is secret unless it is ordinary. The environment contains all kinds of settings,
-# so its values are secret only if both name and look suggest that. Too much redaction would blank out words in every
-# report; too little would store a key.
+# Whether a value is secret depends on where it comes from. A value that is used as a key or a header is secret unless
+# it obviously is not. A value of a `.env` is secret unless it is ordinary. The environment contains all kinds of
+# settings, so a value from there is secret only if both its name and its form suggest it. If too many values were
+# secret, ordinary words in reports would be redacted. If too few were, a key would be stored.
 
 MIN_DECLARED_CHARS = 4
 """The shortest used value that is secret under a name that does not suggest a secret."""
@@ -186,8 +186,8 @@ def forms_of(value: str) -> set[str]:
     forms |= {repr(form)[1:-1] for form in forms}
     deeper = forms
     for level in range(JSON_LEVELS):
-        # Escapes of other languages' JSON (`\/`, `\u003c`) are tried only on the first level: their number grows
-        # exponentially with the levels.
+        # The escapes of PHP and Go (`\/`, `\u003c`) are tried only on the first level, because the number of forms
+        # grows exponentially with the levels.
         escape = _in_json if level else _in_any_json
         deeper = set().union(*map(escape, deeper))
         forms |= deeper
@@ -214,8 +214,8 @@ def _base64_forms(data: bytes) -> Iterator[str]:
     """Yield the characters by which a base64 text that contains these bytes can be recognised.
 
     Both the usual and the URL-safe alphabet are covered."""
-    # Base64 turns three bytes into four characters, so the same bytes have three forms, one for each offset in a group.
-    # Characters at the borders also depend on the neighbours and are left out.
+    # Base64 encodes groups of three bytes as four characters. The same bytes therefore have three forms, one for each
+    # offset in a group. Characters at both ends also depend on neighbouring bytes and are omitted.
     for before in range(3):
         text = base64.b64encode(bytes(before) + data).decode()
         whole = (before + len(data)) * 8 // 6
@@ -259,12 +259,12 @@ Place = tuple[int, int, str]
 """Start and end of a value in a text, and its replacement."""
 
 
-# The idea of redaction: one pattern contains every form of every secret (`forms_of`), the longest first, so one pass
-# finds all secrets. Most texts hold no secret. So every search begins with a fast test for a few plain strings (in JSON
-# also with escapes). Every secret contains at least one of these strings. Short values count only as whole words;
-# otherwise the password "test" would blank out half a report. A text that comes in pieces is redacted up to the first
-# possible beginning of an incomplete secret (`undecided_from`). Only the rest is held back, so streamed text appears
-# without delay.
+# One pattern contains every form of every secret (`forms_of`), the longest first, so one pass finds all secrets. Most
+# texts hold no secret, so a search begins with a fast test for a few plain strings, of which every secret contains one.
+# Short values are found only as whole words. Otherwise the password "test" would be redacted inside other words.
+#
+# Text that arrives in pieces is redacted up to the first place where an incomplete secret may begin (`undecided_from`).
+# Only the rest is held back until more text arrives, so streamed text appears almost without delay.
 class Finder:
     """A search for secret values, and for secrets that are recognised by their form.
 
@@ -334,7 +334,7 @@ class Finder:
         if not over:
             until = max(self.undecided_from(text), begin)
         places = self._places(text, begin)
-        # A value across the end of the decided part may be the beginning of a longer value.
+        # A value that extends beyond this part may be the beginning of a longer value.
         for first, end, _ in places:
             if first < until < end:
                 until = first
@@ -409,7 +409,7 @@ class RedactedPieces:
         for first, last, replacement in places:
             shown += (text[at:first], replacement)
             at = last
-        # A few decided characters stay: they determine whether a word begins after them.
+        # The last characters before the held text are kept, because they determine whether a word begins after them.
         self._held, self._before = text[until:], text[max(until - LOOK_BACK_CHARS, 0) : until]
         return "".join((*shown, text[at:until]))
 
@@ -461,7 +461,7 @@ def _is_word(value: str) -> bool:
 
 
 def _alternatives(values: Iterable[str]) -> str:
-    # Values with the same first two characters are grouped. So positions where no value begins are skipped quickly.
+    # Values are grouped by their first two characters, so that positions where no value begins are skipped quickly.
     rests: dict[str, list[str]] = {}
     for value in values:
         rests.setdefault(value[:2], []).append(re.escape(value[2:]))
@@ -652,7 +652,7 @@ class _ValueRedaction:
             redacted = value
             if _may_hold(value, self._finder):
                 redacted = self._walked(value)
-            # The cache holds the value with its result: otherwise another object could get the value's id.
+            # The cache also keeps the value alive. Otherwise another object could get its id.
             known = self._known[id(value)] = (value, redacted)
         return known[1]
 
@@ -719,7 +719,7 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
         names = list(kind.model_fields)
     else:
         return None
-    # Hints that are imported only for type checkers cannot be resolved at run time; then every field is searched.
+    # A type that is imported only for type checkers cannot be resolved at run time. All fields are then searched.
     try:
         hints = get_type_hints(kind)
     except NameError:
@@ -735,7 +735,7 @@ def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)
     if origin in (Union, UnionType):
-        # JsonValue is a union whose members include lists of itself.
+        # The limit on the members keeps this function from following the recursive union `JsonValue` for ever.
         inner = get_args(hint)
         return len(inner) < 4 and all(_is_our_own(each, ours=ours) for each in inner)
     if origin is Mapping:

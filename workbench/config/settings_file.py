@@ -230,7 +230,7 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
     except ValidationError as error:
         raise ConfigError(*(_problem(file, text, found) for found in error.errors())) from None
     except tomllib.TOMLDecodeError as error:
-        # tomllib's messages end with a place: "(at line 3, column 5)" or "(at end of document)".
+        # The messages of tomllib end with "(at line 3, column 5)" or "(at end of document)".
         message, _, place = str(error).rpartition(" (at ")
         line = text.count("\n") + 1
         if number := re.match(r"line (\d+)", place):
@@ -308,7 +308,7 @@ def _problem_text(found: ErrorDetails, place: tuple[str, ...]) -> str:
             return _unknown(place)
         case "value_error":
             return str(found["ctx"]["error"])
-    # A problem inside `params` or `price` gets the advice of that setting.
+    # A key inside `params` or `price` that has no advice gets the advice of `params` or `price`.
     setting = "models"
     if len(place) > 2:
         setting = place[2]

@@ -294,7 +294,7 @@ class _ServerTools:
         """Raise ToolError if a chosen case needs a judge, but the user permitted none."""
         if self._allowed.judge is not None:
             return
-        # A pattern selects among the cases of all suites, as in `evaluate`.
+        # As in `evaluate`, a pattern may match cases of any suite.
         known = [case for suite in suites for case in suite.cases]
         ids: set[str] = set()
         for word in cases:
@@ -363,7 +363,8 @@ class _Progress:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._over = 0
-        # The event loop holds tasks weakly: without a reference a notification could be collected before it is sent.
+        # The event loop has only weak references to tasks. Without these references, a task could be deleted before it
+        # sends its notification.
         self._notifying: set[asyncio.Task[None]] = set()
 
     def notify(self, done: CellDone) -> None:

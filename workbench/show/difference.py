@@ -51,7 +51,7 @@ class Difference:
         texts: list[str] = []
         for count, verb in counts:
             if count:
-                number = count_text(count) if texts else counted(count, "line")  # the first one names the unit
+                number = count_text(count) if texts else counted(count, "line")  # only the first number has a unit
                 texts.append(f"{number} {verb}")
         return ", ".join(texts) or "no difference"
 
@@ -104,7 +104,7 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
                     yield ("-", line)
                 for line in after[new_start:new_end]:
                     yield ("+", line)
-        # The context after the last group was not compared, so no group contains it.
+        # The lines after the last change were not compared, so no group contains them.
         if at == len(groups) - 1:
             for line in context:
                 yield (" ", line)

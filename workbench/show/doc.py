@@ -60,7 +60,7 @@ def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
     shown = ", ".join(known[:most])
     if len(known) > most:
         shown += f" +{len(known) - most}"
-    # Files for programs have all names.
+    # The raw value, for CSV, has all names.
     return Value((Span(shown, role),), ", ".join(known))
 
 

@@ -157,7 +157,7 @@ FORMS: tuple[Form, ...] = (
 LINES_MAX = 10_000
 """Maximum number of runs or changes in a text. The other forms have no such limit."""
 RUN_BY_RUN = "give --format records, JSON lines of one run each, or csv"
-# Forms that a program or a browser holds in memory as a whole.
+# Programs and browsers load a report in one of these forms as a whole, so the number of runs is limited.
 _ONE_DOCUMENT = ("json", "html")
 
 

@@ -113,7 +113,7 @@ class TomlColours:
     After a change, it parses only the lines from the changed line to the last visible line."""
 
     def __init__(self) -> None:
-        # The state in which each line begins: a multi-line string that is open, and the depth of brackets.
+        # For each line, the state at its start: the delimiter of an open multi-line string, and the depth of brackets.
         self._begins: list[tuple[str | None, int]] = [(None, 0)]
 
     def changed_from(self, line: int) -> None:
@@ -145,7 +145,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
         position = end + len(delimiter)
         spans.append(Span(text[:position], "string"))
         delimiter = None
-    # Within brackets, a line may begin with `[` and not be a table header.
+    # Within brackets, a `[` at the start of a line begins a list, not a table header.
     elif depth == 0 and (header := _HEADER.match(text)) is not None:
         blank, name, gap, comment = header.groups()
         return without_empty([Span(blank), Span(name, "heading"), Span(gap), Span(comment or "", "comment")]), None, 0
@@ -171,7 +171,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
 
 def toml_value(text: str) -> Line:
     """Return an inline list or table of TOML in colour."""
-    # At depth 1, `[` opens a list and not a header.
+    # Depth 1 makes `[` begin a list. At depth 0, it would begin a table header.
     return _toml_line(text, None, 1)[0]
 
 

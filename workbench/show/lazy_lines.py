@@ -78,8 +78,8 @@ class JsonLines(LazyLines):
         self._width = max(width - indent, _NARROWEST)
         self._written = visible(_pretty(value)).split("\n")
         self._starts = [0, *accumulate(map(self._height, self._written))]
-        # The cache holds the last line that was read. A long string is one line with many rows, which are drawn in
-        # order.
+        # The line that was read last, and the ends of its rows. A long string is one line with many rows, and these are
+        # read one after another.
         self._wrapped: tuple[int, list[int]] = (-1, [])
 
     def __len__(self) -> int:
@@ -227,8 +227,8 @@ class GrowingText:
         return self._rows
 
 
-# About the square root of 100,000, the length of a large list: the number of blocks then about equals the number of
-# items in a block.
+# The number of items in a block. In a list of 100,000 items, there are then about as many blocks as items in a block,
+# which makes the search of both fast.
 _BLOCK = 256
 
 
@@ -356,7 +356,7 @@ class LazyLayout:
         if item is None:
             return index
         at = index - self._heights.start_of(item)
-        # Items above the line turn out higher or lower than estimated, which moves the line.
+        # The exact heights of items above the line differ from the estimates, so the line moves.
         self._set_height(item)
         room = rows - at
         for other in range(item - 1, -1, -1):
@@ -441,11 +441,11 @@ def text_rows(
     """Return at most `limit` wrapped and indented rows of a text. If rows are omitted, a further row counts them."""
     rows = text.rows(width - indent)
     lead = Span(" " * indent)
-    # Two lines joined into one row show more of the text than the first line alone.
+    # If only one row is allowed, it shows the first two rows joined and cut.
     if limit == 1 and len(rows) > 1:
         return [(lead, Span(cut(rows[0] + " " + rows[1], width - indent), role))]
     lines = TextLines(rows, indent, role)
-    # A note in place of a single row saves nothing, unless the note also counts hidden text.
+    # A note that replaces a single row saves no space, so it must replace at least two rows or also count hidden text.
     at_least = 2
     if text.hidden:
         at_least = 1

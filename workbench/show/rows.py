@@ -87,7 +87,7 @@ class TableLayout(Generic[Row]):
                 laid.append((column, is_short, room))
         rooms = [room for _, _, room in laid]
         over = sum(rooms) + sum(column.gap for column, _, _ in laid[1:]) - width
-        # Taking one cell at a time shrinks wide columns to about the same width before any column becomes narrow.
+        # Taking one cell at a time makes wide columns equally wide before it makes narrow columns narrower.
         while over > 0:
             widest = None
             for at, (column, _, _) in enumerate(laid):
@@ -123,7 +123,7 @@ def matrix_rooms(
     The first column needs `names` cells, and may shrink to `least` cells. `lengths` are the widths of the other
     columns' cells, and `heads` the widths of their titles. If not all columns fit, the first column shrinks until two
     others fit. Then `more` cells stay free for the number of hidden columns."""
-    # A model's long name must not make its column much wider than the cells need, so heads count only up to a limit.
+    # A long name of a model must not make its column much wider than the cells need, so its width counts up to a limit.
     needed = []
     for length, head in zip(lengths, heads, strict=True):
         needed.append(max(length, min(head, MAX_HEAD_CELLS)))
@@ -159,7 +159,7 @@ def _names_room(widths: Sequence[int], width: int) -> int:
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
     """Return the widths of columns, widened by up to `spare` cells in all, so that more of long titles is visible."""
-    # Every head may take up to `at_most` cells. This limit is lowered until the widening fits into the spare cells.
+    # The limit for the width of titles is lowered until the widened columns fit.
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
         at_most -= max(over // len(heads), 1)

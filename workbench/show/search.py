@@ -115,7 +115,7 @@ def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
 def _word_match(word: str, text: str) -> FuzzyMatch | None:
     places = list(_places(word, text))
     if places:
-        # The position is subtracted, because a match nearer to the beginning of the title is better.
+        # A match nearer to the beginning of the title is better, so its position is subtracted from the score.
         for at in places:
             if _starts_word(text, at):
                 return FuzzyMatch(_WORD_START - at, frozenset(range(at, at + len(word))))
@@ -139,7 +139,8 @@ def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) ->
     Return the leftmost positions of these letters in `text`, or `None` if they do not match."""
     if done == len(word):
         return ()
-    # Many paths reach the same state. Without the results in `known`, the search would take exponential time.
+    # Different choices for earlier letters lead to the same `done` and `last`. Without the results in `known`, the
+    # search would take exponential time.
     if (done, last) not in known:
         known[done, last] = None
         start = 0

@@ -168,7 +168,7 @@ def _rows(text: str, width: int) -> Iterator[str]:
         if end >= len(text):
             yield text[start:]
             return
-        # A character wider than the row still gets a row. Otherwise the loop would never end.
+        # A character that is wider than the row gets a row of its own. Otherwise the loop would never end.
         end = max(end, start + 1)
         blank = text.rfind(" ", start, end + 1)
         if blank > start and text[start:blank].strip():

@@ -28,8 +28,8 @@ def inert(text: str) -> str:
 
 def inert_json(text: str) -> str:
     """Escape workflow commands in a JSON text. Its values do not change."""
-    # A line of JSON never begins with `::`, so only the old form matters. It can only be inside a string, where it is
-    # escaped.
+    # A line of JSON never begins with `::`, so only the old form `##[` matters. In JSON, it can occur only inside a
+    # string, where `[` may be escaped.
     return text.replace("##[", "##\\u005b")
 
 

@@ -15,8 +15,7 @@ from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
 from workbench.trajectory.media import Media
 
-# Fields that were added in later versions are written only if they have a value. So most lines look as earlier versions
-# wrote them.
+# Fields that later versions added are written only if they have a value, so most lines look as in earlier versions.
 _SPARSE: Mapping[str, bool] = {"sparse": True}
 """Marks a field of an event that is left out of the event's line if it is empty."""
 
@@ -48,7 +47,7 @@ ProviderTool = Literal["offered", "other"]
 """A tool that the model's provider runs itself: `offered` by the suite, or an `other` tool, which is only shown."""
 
 
-# `weakref_slot`, because `CachedByIdentity` keeps the compiled schema of a tool as long as the definition lives.
+# `weakref_slot` is for `CachedByIdentity`, which caches the compiled schema of a tool until the definition is deleted.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
     """A tool as models see it. `parameters` is its JSON Schema.

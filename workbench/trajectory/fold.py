@@ -210,7 +210,7 @@ class TrajectoryFold:
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
             case PromptProgress(round=number) | AnswerPaused(round=number):
-                # Prompt progress is not stored in the trajectory, but its round must be the current one.
+                # The trajectory does not store the progress. The call checks that it belongs to the current round.
                 self._round(number)
             case AgentStarted():
                 self._agent = what
@@ -238,7 +238,7 @@ class TrajectoryFold:
             case ExecutionStarted(call_id=call_id, server=server):
                 self._call(call_id).server = server
             case ExecutionProgress(call_id=call_id):
-                # Execution progress is not stored either, but its call must exist.
+                # The trajectory does not store the progress. The call checks that the tool call exists.
                 self._call(call_id)
             case CallEdited(call_id=call_id, arguments=arguments):
                 self._call(call_id).edited = arguments
@@ -268,7 +268,7 @@ class TrajectoryFold:
                     round_.superseded = tuple(replace(answer, replayed=True) for answer in round_.superseded)
             case ServerAsked():
                 self._asked += (what,)
-                # The suite's own calls are recorded only when they have been answered.
+                # A call that the suite makes is not known until it is answered.
                 if (asking := self._calls.get(what.call_id)) is not None:
                     asking.asked += (what,)
             case OwnCallAnswered():
@@ -306,7 +306,7 @@ class TrajectoryFold:
     def _time_outside_loop_ms(self, event: Event) -> float:
         """Return how much of the time since the last event was spent outside the agent loop, in milliseconds."""
         since_last_ms = event.time_ms - self._time_ms
-        # `Resumed` adds the time while held.
+        # The event `Resumed` adds the time of the pause.
         if self._is_held:
             return 0.0
         match event.payload:
@@ -315,20 +315,21 @@ class TrajectoryFold:
             case RequestStarted():
                 inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
             case StepStarted() | RunFinished(reason="step failed"):
-                # The time before the last event may belong to a judge that decided whether the previous step failed.
+                # The time since the last event may have been spent by a judge that decided whether the previous step
+                # failed.
                 inside_ms = 0.0
             case ServerAsked(call_id=call_id) if call_id in self._calls:
                 return 0.0
             case UserSaid() | UserRefused() | UserEnded() | UserRequestStarted():
-                # The time that the user needs is not the agent's time.
+                # The time that the simulated user takes is not part of the agent loop.
                 inside_ms = 0.0
             case ServerAsked() | OwnCallAnswered():
-                # The suite's own calls are not part of the agent's work.
+                # Calls that the suite makes are not part of the agent loop.
                 inside_ms = 0.0
             case ResultReceived(source="provider"):
-                return 0.0  # it arrives within an answer
+                return 0.0  # the result is a part of the model's answer
             case ResultReceived(latency_ms=latency_ms):
-                # The time before the tool began may belong to a judge that decided whether a mock applies.
+                # Before the tool began, a judge may have decided whether a mock applies. That time is not counted.
                 inside_ms = latency_ms
             case ResponseFinished(waited_ms=waited_ms):
                 return waited_ms

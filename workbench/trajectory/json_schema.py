@@ -71,7 +71,7 @@ def target_of(reference: str, root: Schema) -> JsonValue | Schema:
     for part in reference.split("/")[1:]:
         if not isinstance(found, Mapping):
             return None
-        # The escapes of JSON Pointer (RFC 6901), in this order: `~01` means `~1`.
+        # JSON Pointer (RFC 6901) escapes `/` as `~1` and `~` as `~0`. The order matters, because `~01` means `~1`.
         found = found.get(part.replace("~1", "/").replace("~0", "~"))
     return found
 
@@ -167,7 +167,7 @@ TEXT: Schema = {"type": "string"}
 """The schema of a value that is always text, such as the final answer."""
 
 _TYPE_ORDER = ("string", "number", "integer", "boolean", "array", "object", "null")
-# References may be recursive, so a schema below this depth counts as open.
+# References may be recursive. A schema below this depth counts as one without restrictions.
 _MAX_DEPTH = 12
 
 _MAX_SHOWN_VALUES = 6
@@ -253,7 +253,7 @@ def _value_word(value: object) -> str:
 
 
 def _words_of(types: frozenset[str]) -> list[str]:
-    # A number may be an integer, so "number or integer" would say the same twice.
+    # The type "number" includes integers, so "integer" is omitted beside it.
     if "number" in types:
         types = types - {"integer"}
     return [name for name in _TYPE_ORDER if name in types]
@@ -333,8 +333,8 @@ def parts_of(schema: object, root: Schema, depth: int = _MAX_DEPTH) -> Iterable[
 
 def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
     if isinstance(reference := schema.get("$ref"), str):
-        # `root` may be a part of a schema that was given the definitions of the whole (`with_definitions`). In such a
-        # part, `#` would wrongly mean the part.
+        # `root` may be a part of a schema with the definitions of the whole (`with_definitions`). There, `#` would
+        # refer to the part in place of the whole, so it is ignored.
         yield None if reference == "#" else target_of(reference, root)
     yield from chain.from_iterable(alternatives_of(schema, "allOf"))
 

@@ -91,7 +91,7 @@ def media_type_of(content: bytes) -> str | None:
         return "image/gif"
     if content.startswith(b"RIFF"):
         return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(content[8:12])
-    # Frames of MPEG audio begin with eleven bits that are set; layer III is `01` after the version.
+    # A frame of MPEG audio begins with eleven bits that are 1, two bits for the version, and `01` for layer III.
     if content.startswith(b"ID3") or (len(content) > 2 and content[0] == 0xFF and content[1] & 0xE6 == 0xE2):
         return "audio/mpeg"
     return None

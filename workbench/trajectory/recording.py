@@ -65,8 +65,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.fold import TrajectoryError, TrajectoryFold
 from workbench.trajectory.trajectory import Trajectory
 
-# Events as JSON lines. Reading a written line gives an equal event. The names belong to the format, so they stay when a
-# class is renamed.
+# Events as JSON lines. The names belong to the format of recordings and must not change when a class is renamed.
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -113,7 +112,7 @@ def _json_fields(cls: Any, _kind: type) -> list[JsonField]:
     for field in fields(cls):
         absent = ""
         if field.metadata.get("sparse", False):
-            # Empty lists are left out, but an empty object is stored because it differs from an absent one.
+            # Empty lists are omitted. An empty object is written, because it differs from `None`.
             absent = "not value and value != {}"
         stored.append(JsonField(stored_name(field), hints[field.name], f"source.{field.name}", absent))
     return stored
@@ -125,7 +124,7 @@ _WRITER = JsonWriter(_json_fields, is_dataclass, compact_json)
 class EventLineError(ValueError):
     """A line that is not an event of this version. The message gives the reason without quoting the line."""
 
-    # A line may hold secrets that were not redacted, and messages reach logs and reports.
+    # The message does not quote the line, because a line may hold secrets, and messages reach logs and reports.
 
 
 def event_to_line(event: Event) -> str:
@@ -134,8 +133,8 @@ def event_to_line(event: Event) -> str:
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     payload = event.payload
     cls = type(payload)
-    # The fields of every event, and the pieces of answers, are written without a general encoder, which would take five
-    # times as long.
+    # The fields that every event has, and the pieces of answers, are formatted directly. A general JSON encoder would
+    # take five times as long.
     line = f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},"ms":{event.time_ms!r}'
     if cls in _DELTAS:
         return f"{line},{_DELTAS[cls](payload)}}}"
@@ -210,7 +209,7 @@ _READERS: dict[str, Reader] = {}
 VERSION = 1
 """The version of the format that this program writes. Newer versions cannot be read."""
 
-# In this range, every time zone is defined, and adding a duration to a time does not exceed Python's range.
+# In this range of years, all time zones are defined, and a time plus a duration stays within Python's range.
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 
 SUFFIX = ".run.jsonl"
@@ -295,7 +294,7 @@ def read_recording(path: Path) -> Recording:
     with _opened(path) as file:
         content = file.read()
     reading = _RecordingReader(path)
-    # Without a line end, the last line may be incomplete.
+    # If no line end follows the last line, the line may be incomplete.
     *lines, rest = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
         reading.add_line(number, line)
@@ -318,7 +317,7 @@ def read_header(path: Path) -> Header:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.exists() and not path.is_file():
-            # The path in a foreign suite may name a device or a pipe, and reading it would never end.
+            # A suite by another author may name a device or a pipe, and reading that might never end.
             kind = "folder" if path.is_dir() else "special file"
             raise RecordingError(f"{path} cannot be read: it is a {kind}")
         with path.open("rb") as file:

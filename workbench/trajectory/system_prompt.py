@@ -8,7 +8,7 @@ from datetime import datetime
 from workbench.limits import MAX_INSTRUCTIONS_BYTES
 from workbench.trajectory.events import RunStarted, ServerInstructions
 
-# The form and the limit are those of Claude Code, so scores apply to users of Claude Code.
+# Claude Code uses this text and this limit, so scores also hold for models in Claude Code.
 _HEAD = """# MCP Server Instructions
 
 The following MCP servers have provided instructions for how to use their tools and resources:"""

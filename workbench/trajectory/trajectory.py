@@ -37,7 +37,7 @@ CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
 """The notice of a run with an answer cut off at the token limit."""
 
 
-# `weakref_slot`, because `CachedByIdentity` keeps the text of a call as long as the record lives.
+# `weakref_slot` is for `CachedByIdentity`, which caches the text of a call until the record is deleted.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
     """A tool call and its result. `complete` is false while the arguments are still arriving."""
@@ -238,7 +238,7 @@ class Round:
     @property
     def retries(self) -> int:
         """The number of retries of the request."""
-        # Every failure except a final one was followed by a retry.
+        # A retry followed each failure, except a failure that ended the run.
         if self.errors and self.stop_reason is None:
             return len(self.errors) - 1
         return len(self.errors)
@@ -361,8 +361,7 @@ class Trajectory:
     @property
     def final_answer(self) -> str:
         """The text of the answer that ended the run, or "" if something else ended it."""
-        # Even as the last answer of a chain, an answer counts only if it was neither cut off nor refused and has no
-        # calls.
+        # A chain may end after any answer, so the answer must also be complete, not refused, and without calls.
         if self.finish is None or self.finish.reason not in _ENDED_WITH_ANSWER or not self.rounds:
             return ""
         last = self.rounds[-1]

@@ -70,7 +70,7 @@ class Settings:
     def options(self) -> dict[str, Any]:
         """The settings as arguments of `workbench.evaluate`, without the models."""
         options: dict[str, Any] = {"concurrency": self.concurrency, "history": self.history}
-        # A missing option is left out, so the default of `evaluate` or of the suite applies.
+        # An option that was not given is omitted, so that the default of `evaluate` or of the suite applies.
         if self.repeats is not None:
             options["repeats"] = self.repeats
         if self.repeat_rule is not None:

@@ -212,7 +212,7 @@ def _scatter(measure: Measure, found: tuple[tuple[ParetoPoint, ...], tuple[str, 
     assert measure.per_run is not None
     axis = f"{measure.title} of a run, {measure.per_run.how}"
     drawn.append(_text((_SIDE + _END) / 2, _SIZE[1] - 8, axis, "tick", "middle"))
-    # The front is a staircase: between the costs of two points, the cheaper point is the best choice.
+    # The Pareto front is drawn as steps, because between the costs of two points the cheaper point is the best choice.
     steps = [place(each) for each in best]
     path = f"M{steps[0][0]} {steps[0][1]}" + "".join(f"H{x}V{y}" for x, y in steps[1:]) + f"H{_END}"
     drawn += [el("path", class_="front", d=path), *_marks(shown, set(best), place, text)]
@@ -231,14 +231,14 @@ def _marks(
 ) -> Iterator[Element]:
     """Yield the points of a chart and their labels. A label moves down until it overlaps no other label."""
     taken: list[tuple[float, float, float]] = []
-    # Names are placed from top to bottom. A name then moves into room that no higher point needs.
+    # Labels are placed from top to bottom, so a label only has to avoid the labels of higher points.
     for point in sorted(points, key=lambda each: (-each.score, each.amount)):
         x, y = place(point)
         name = shortened(one_line(point.name), _LABEL_MAX)
         wide = len(name) * _CELL
         anchor, text_x, begin = "start", x + 11, x + 11
         if begin + wide >= _SIZE[0]:
-            # The label does not fit at the right.
+            # A label that does not fit at the right of its point is placed at the left.
             anchor, text_x, begin = "end", x - 11, x - 11 - wide
         line = y + 4
         while _covers_another(line, begin, begin + wide, taken):
@@ -261,7 +261,7 @@ def _tick_text(tick: float, text: Callable[[float], str]) -> str:
 
 def _ticks(most: float) -> list[float]:
     """Return about five round numbers for an axis, from 0 to at least `most`."""
-    # Steps of 1, 2, 2.5 or 5 times a power of ten are read at a glance. The tolerances absorb binary fractions.
+    # Steps of 1, 2, 2.5 or 5 times a power of ten are easy to read. The tolerances absorb rounding errors.
     raw = most / 4
     power = 10.0 ** math.floor(math.log10(raw))
     step = 10 * power

@@ -60,7 +60,8 @@ def overview(shown: Overview) -> Iterator[Node]:
     comparison = shown.comparison
     same = comparison.on_same_cases
     yield _heading(shown)
-    # Two batches are two columns of the same model. Totals and charts against the score would say nothing.
+    # The page of changes shows two batches of one model. Totals over both batches and charts of models are useless
+    # there.
     if shown.kind == "changes":
         same = ()
     else:
@@ -125,7 +126,6 @@ def _totals(report: RunsReport) -> Element:
     bar: list[Element] = []
     texts: list[str] = []
     for status, count in report.totals.counts.items():
-        # Without this condition, a status without runs would be a part of the bar with no width.
         if count:
             texts.append(f"{count_text(count)} {status.counted}")
             bar.append(el("span", f"{status.sign} {count_text(count)}", class_=status.role, title=texts[-1]))
@@ -258,7 +258,7 @@ def _cause(group: CauseNumbers) -> Element:
 
 def _models(shown: Overview) -> Element:
     comparison = shown.comparison
-    # The section above compares each model with itself in the other batch.
+    # On the page of changes, the section on changes already has the tests between the batches.
     if shown.kind == "changes":
         comparison = replace(comparison, pairs=())
     title = "Models" if len(comparison.models) > 1 else "Model"

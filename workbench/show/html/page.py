@@ -63,7 +63,7 @@ def page_pieces(
     yield '<main class="page">\n'
     for each in flat(overview):
         yield from markup(each, redactor.redact)
-    # Only browsers without scripts show this: some viewers of build artifacts run none.
+    # This note is shown where scripts do not run, as in some viewers of build artifacts.
     note = el("p", "Cases and runs are shown by the script of this page, which does not run here.")
     for each in (el("div", id="cases-place"), el("noscript", note), el("footer", _KEYS, class_="quiet")):
         yield from markup(each, str)
@@ -89,7 +89,7 @@ def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> 
 
 def begin_page(title: str, style: str, script: str, version: str = __version__) -> Iterator[str]:
     """Yield the page up to its body. A content security policy permits only this style and this script."""
-    # Unlike a nonce, a hash needs no server. Markup that a model smuggles in could neither run nor load.
+    # Unlike a nonce, a hash needs no server. Even if a model's text became markup, it could not run or load anything.
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"

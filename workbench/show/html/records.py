@@ -85,7 +85,7 @@ def cases_of(
     """Yield the rows of the matrix of cases and models.
 
     `tags` are the tags of cases, by suite and case."""
-    # A cell without counted runs may still have forks. Forks have their own mark.
+    # A cell whose runs do not count, because they are forks, has a mark. An empty cell has none.
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = set()
     for run in results:
@@ -118,7 +118,7 @@ def _cells(
 
 
 def _cell(cell: Cell, words: CellWords, *, disagree: bool) -> PageCell:
-    # A case that just passed needs no reason, and one run has no distribution.
+    # A passed case needs no reason, and a single run needs no list of statuses.
     reason, statuses = gave_up_text(cell.gave_up, len(cell.runs)), tuple[Status, ...]()
     if cell.status != Status.PASSED:
         reason = cell.reason or reason

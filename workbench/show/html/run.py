@@ -142,7 +142,7 @@ def _tab(at: int, grade: Grade) -> Element:
 
 
 def _by_grade(views: Sequence[Sequence[Element]]) -> Iterator[Element]:
-    # Most grades agree on most calls. Without this, a run would be written five times.
+    # The five grades of a run agree on most calls, so equal views are written only once.
     distinct: list[Sequence[Element]] = []
     for view in views:
         if view not in distinct:

@@ -41,7 +41,8 @@ SuitePath = Annotated[
 
 
 def _open(schema: dict[str, JsonValue]) -> None:
-    # `extra="forbid"` only serves to find our own mistakes, but makes Pydantic write `additionalProperties: false`.
+    # `extra="forbid"` finds mistakes in this program. It also makes Pydantic write `additionalProperties: false`, which
+    # would forbid the keys of later versions.
     schema.pop("additionalProperties", None)
 
 
@@ -83,7 +84,7 @@ class EndedReport(ReportModel):
 class CountsReport(EndedReport):
     """Numbers of runs or cases by status."""
 
-    # `Status.total` is the name of each status's key, which `TotalsReport` reads from `StatusCounts`.
+    # The name is that of an attribute of `StatusCounts`, from which the value is read.
     errors: int
 
 

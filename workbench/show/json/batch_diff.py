@@ -115,7 +115,7 @@ class PairedReport(ReportModel):
     score_sentence: str = Field(description="the result of the test on scores in a sentence")
 
 
-# The keys predate the shared attributes of measures, and must not change within version 1.
+# Each key is read from an attribute of a measure. The keys must not change within version 1 of the report.
 _TESTED: Mapping[str, tuple[Measure, str]] = {
     "p_status": (PASS_RATE, "p"),
     "holm_status": (PASS_RATE, "adjusted"),
@@ -180,7 +180,7 @@ class _OfModel(ReportModel):
     model: str
 
 
-# The model's name is in a base class of its own, because the fields of the last base class come first.
+# Pydantic puts the fields of the last base class first. A separate base class therefore has the model's name.
 class BatchTestReport(PairedReport, _OfModel):
     """The paired tests of one model.
 

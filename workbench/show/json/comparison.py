@@ -140,7 +140,7 @@ class _Sides(ReportModel):
     second: str
 
 
-# The two sides are in a base class of their own, because the fields of the last base class come first.
+# Pydantic puts the fields of the last base class first. A separate base class therefore has the names of both models.
 class PairReport(PairedReport, _Sides):
     """The comparison of two models case by case.
 

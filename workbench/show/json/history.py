@@ -51,7 +51,7 @@ class StoredPart(EndedReport):
     model: str
     planned: int = Field(description="runs")
     cases: int = Field(description="number of the suite's cases that were planned")
-    # The history's column has this name; the totals of other reports have `errors`.
+    # The column of the history has this name. In other reports, the key is `errors`.
     error: int
     checked_calls: int = Field(0, description="number of calls whose arguments the tool's own schema could check")
     valid_calls: int = Field(0, description="number of these calls with valid arguments")

@@ -41,7 +41,7 @@ class Records(Generic[_Item]):
         for item in self.items:
             source = self.source_of(item)
             text = write(shape(source))
-            # Searching the text once is cheaper than walking the record, and most records hold no secret.
+            # One search of the text is cheaper than a search of each value, and most records hold no secret.
             if redactor.json_may_contain(text):
                 text = write(shape(redactor.redacted(self.model.model_validate(source))))
             yield text

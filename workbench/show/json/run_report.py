@@ -432,14 +432,13 @@ def _round(round_: Round) -> dict[str, Any]:
         "turn": round_.turn,
         "replayed": round_.replayed,
         "added": round_.added,
-        # An answer may contain superseded answers of the same form.
+        # Answers of this round that were regenerated, each in the same form as a round.
         "set_aside": tuple(map(_round, round_.superseded)),
     }
 
 
 def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
-    # A deviation names a call by the endpoint's id, which the report lacks. The name of the call's tool replaces the
-    # id.
+    # A deviation has the id of a call, which is not in the report. The name of the tool replaces it.
     tools = {record.call.id: record.tool for record in round_.calls}
     found = []
     for each in round_.deviations:

@@ -79,7 +79,7 @@ def _default(field: FieldInfo) -> Any:
 
 def _converting(metadata: Iterable[object]) -> Callable[[Any], Any] | None:
     for each in metadata:
-        # Every number is written within the range of JSON.
+        # `bounded` need not be called here, because all numbers are bounded when they are written.
         if isinstance(each, BeforeValidator | AfterValidator) and each.func is not bounded:
             convert: Callable[[Any], Any] = each.func  # type: ignore[assignment]
             return convert

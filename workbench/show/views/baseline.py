@@ -113,7 +113,7 @@ class AgainstBaseline:
     def _sentences(self) -> Mapping[CellKey, str]:
         found: dict[CellKey, str] = {}
         for change in (*self.deciding("broke"), *self.deciding("missing")):
-            # Confirmed cases come last, because their sentences replace the sentences on the kind of change.
+            # The sentences of confirmed cases are set below, because they replace the kind of change.
             found[change.suite, change.case_id, change.model] = change.kind
         if self.confirmed is not None:
             for case in self.confirmed.cases:

@@ -98,7 +98,7 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
     """Yield the totals of each suite with each model."""
-    # A batch may have a million runs. An array holds only their indices, and figures are read on demand.
+    # A batch may have a million runs, so an array holds only their indices. Figures are read when they are needed.
     parts: dict[tuple[SuiteRef, str], array[int]] = {}
     for index, run in enumerate(runs):
         if run.figures is not None:
@@ -141,7 +141,7 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
     if of_batch is not None:
         yield from with_early_stop(gates_of(None, Gate(min_pass_rate=of_batch.gate), _that_count(runs)), watched)
         return
-    # The fold takes one run at a time, so memory never holds all runs.
+    # A `GateFold` takes one run at a time, so memory never holds all runs.
     reached: dict[SuiteRef, GateFold] = {}
     for run in runs:
         if run.figures is not None and not run.is_fork:
@@ -163,13 +163,12 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
     """Yield a line for each run that did not pass or, with `every`, for each run.
 
     Without `width`, no line is cut. At most `LINES_MAX` runs have a line."""
-    # With a generator, the runs after the shown ones are only counted.
+    # A generator, because runs beyond the limit are only counted below.
     listed = (run for run in runs if every or _needs_a_look(run))
     shown = list(islice(listed, LINES_MAX))
     if not shown:
         yield "every run passed" if runs else "no run"
     yield from table_lines(runs_table(shown), width or sys.maxsize, paint)
-    # `listed` continues after the runs that are shown.
     if more := sum(1 for _ in listed):
         yield f"and {counted(more, 'other run')}: --format records has a line for each"
 

@@ -255,7 +255,7 @@ def _other_differences(before: BatchRow, after: BatchRow, same: SameSuites) -> I
         hashes[same.get(suite.key, suite.key)] = suite.hash
     changed = []
     for suite in after.suites:
-        # A suite that only one batch has is not reported as changed.
+        # A suite that the earlier batch lacks is not reported as changed.
         if hashes.get(suite.key, suite.hash) != suite.hash:
             changed.append(suite.path)
     if changed:
@@ -279,7 +279,7 @@ def test_lines(tests: Mapping[str, PairedComparison], before: str, after: str) -
             continue
         sentences = list(test.sentences(before, after))
         if not test.by(SCORE).differs:
-            # The sentence on pass rates already says the same.
+            # The sentence that the scores do not differ adds nothing to the sentence on pass rates.
             equal = test.score_sentence(before, after)
             sentences = [sentence for sentence in sentences if sentence != equal]
         for sentence in sentences:

@@ -116,7 +116,7 @@ def _batch(row: BatchFacts) -> Value:
     if batch.name:
         role = "strong"
     shown = words(called(batch), role)
-    # Files for programs have number and name in separate columns, so that the number stays a number.
+    # CSV has the number and the name in separate columns, so that the number stays a number.
     return Value(shown.spans, {"batch": batch.number, "name": batch.name})
 
 

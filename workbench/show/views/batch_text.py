@@ -69,12 +69,11 @@ def text_report(
 
     Forks are in the table, but count only if all runs are forks. The amount `little` omits passed runs. The amount
     `much` adds the issues of passed runs and the result of each grader."""
-    # With a generator, only the shown runs are searched for secrets.
+    # A generator, because runs beyond the limit are only counted, and need no search for secrets.
     listed = (result for result in results if _is_listed(result, amount))
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
         yield from run_lines(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
-        # The generator continues after the runs that are shown.
         if more := sum(1 for _ in listed):
             yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
         yield ""
@@ -229,7 +228,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
         yield paint(f"    {unread}", "muted")
     # An issue of a step is also an issue of the whole run. It must be shown only once.
     shown: set[tuple[object, ...]] = set()
-    # If all steps of a chain passed, they add nothing to its result.
+    # If all steps of a chain passed, the result of the chain says enough.
     if in_full or any(step.status != Status.PASSED for step in result.steps):
         for step, line in zip(result.steps, step_lines(result.steps, paint, ISSUE_WIDTH_MAX), strict=True):
             yield f"    {line}"
@@ -238,7 +237,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
                     yield _issue_line(issue, indent=6)
                 shown.update(map(_issue_key, step.issues))
     in_short = result.status == Status.PASSED and not in_full
-    # A passed run shows only its doubts: issues that its status does not reveal.
+    # In short, a passed run shows only issues that are worth a look although the run passed.
     if result.grade is not None:
         for issue in _run_issues(result, result.grade, shown):
             if not in_short or is_doubt(issue, result):

@@ -112,8 +112,8 @@ def case_lines(
             result += f": {one_line(cell.reason)}"
         elif gave_up := gave_up_text(cell.gave_up, len(cell.runs)):
             result += f": {gave_up}"
-        # The result gets the remaining width: the lead takes the number, the date (16 cells), the model and two gaps of
-        # 2; the sign takes 4 with its gaps.
+        # The rest of the line is for the result. The number, the date (16 cells), the model, two gaps of 2 cells, and
+        # the sign with its gaps (4 cells) come before it.
         room = width - number - 2 - 16 - 2 - model_width - 4
         yield f"{lead}  {sign} {shortened(result, room)}"
         older = batch

@@ -372,7 +372,7 @@ def rule_line(rules: Sequence[RepeatRule]) -> str:
     if not rules:
         return ""
     line = f"rule for repeats: {rules_text(rules)}"
-    # Under the rule "last", the rates ignore runs, and the reader must know that.
+    # By the rule "last", rates ignore all but the last run of a case. The reader must know that.
     if "last" not in rules:
         return line
     which = "of a case by the last run"
@@ -545,7 +545,6 @@ def _pass_at_k_rows(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
     # Without repeats, pass@1 equals the pass rate, which already has a row.
     if most < 2:
         return
-    # For k = 1, both are equal.
     yield "pass@1 = pass^1", [_share_of_k(each, 1, each.pass_at) for each in totals]
     shown = shown_ks(most)[1:]
     for k in shown:
@@ -557,7 +556,7 @@ def _pass_at_k_rows(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 def _share_of_k(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
     """Return a model's pass@k or pass^k.
 
-    If some cases have fewer than `k` graded runs, the number of others follows."""
+    If it does not cover all graded cases, the number of covered cases follows."""
     if k not in shares:
         return NOTHING
     share, cases = rate_text(shares[k]), totals.passing[k - 1].cases

@@ -198,7 +198,7 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
             names.append((name, count))
             needed = max(needed, cell_len(name) + len(count) + 5)
         for name, count in names:
-            # Counts are aligned in a column after the longest name, because the edge of a wide pane is far away.
+            # Counts stand after the longest name and not at the edge, which is far away in a wide pane.
             yield spread((Span("   "), Span(name, "tool")), (Span(count),), min(needed, width))
         if (more := len(group.subjects) - MAX_SUBJECTS) > 0:
             yield (Span(f"   and {count_text(more)} more", "muted"),)
@@ -214,7 +214,7 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
     for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
         shown = which
         if len(which) > 1:
-            # `which` is empty for the first of several runs if there is only one model.
+            # The first of several runs has an empty name if there is only one model.
             shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]]
         if len(which) > MAX_RUNS_OF_EXAMPLE:
             shown.append(ELLIPSIS)

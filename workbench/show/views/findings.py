@@ -66,7 +66,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
 
 
 def _problem_finding(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
-    # The message also names cases by id and not by index.
+    # The subject names a case by its id, because its index changes when another case is inserted before it.
     def named(match: re.Match[str]) -> str:
         index = int(match[1])
         try:

@@ -110,8 +110,8 @@ def _causes(case: Case, result: RunResult) -> Iterator[str]:
                 symptoms.append(f"{group.cause}: {symptom_text(each)}")
     yield from (*_section("Probable causes", symptoms), "")
     for group in groups:
-        # The subject is omitted. A model may have invented its name, and here the name would be outside the blocks of
-        # data.
+        # `None` omits the tool's name. A model may have invented the name as an instruction, and this line is not
+        # inside a block of data.
         advice_template = advice_text(group.numbers.advice_template, group.cause, None)
         yield f"- {group.cause}: {ADVICE[group.cause].meaning} {advice_template[:1].upper()}{advice_template[1:]}."
 

@@ -40,7 +40,7 @@ def issue_text(issue: Issue) -> str:
 def issue_note(issue: Issue) -> str:
     """Return an issue in words, without its call and argument, for places that show these already."""
     place = None
-    # A schema may refuse a value deep inside an argument, so the message gives the place.
+    # The refused value may be deep inside an argument, so its place is not visible and must be in the message.
     if issue.kind == "schema violation":
         place = issue.argument
     return _issue_line(issue, place, [_why(issue)])
@@ -138,7 +138,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
 
 def doubts(result: RunResult) -> list[str]:
     """Return the issues of a passed run that are worth a look, as text."""
-    # These facts come first, because unpacking a run is slow and a batch has many runs.
+    # These facts are checked before the grade, because reading a grade from the history is slow.
     is_clean = False not in result.valid_arguments and not (result.executions or result.user_outcome)
     if result.status != Status.PASSED or is_clean or result.grade is None:
         return []
@@ -186,7 +186,7 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
 
 def judgement_text(judgement: Judgement) -> str:
     """Return a judgement on one line: the judge, the criteria, the finding, and the rationale."""
-    # Criteria are joined, because suites often write them on several lines.
+    # Suites often write criteria on several lines, which are joined here.
     criteria = " ".join(judgement.criteria.split())
     verb, enough = "does not hold", "is not enough"
     if judgement.holds:

@@ -40,7 +40,7 @@ def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterat
         yield Paragraph(line_of(share))
     lines = [_survivor_line(result, with_suite=with_suite) for result in survivors]
     for result in mine:
-        # After an error it is unknown whether the case would have detected the mutant, so the mutant is no survivor.
+        # A run that ended in an error does not show whether the case detects the mutant. It is listed as an error.
         if result.unclear:
             lines.append(_error_line(result, with_suite=with_suite))
     if lines:

@@ -111,7 +111,7 @@ class Progress:
     def _over(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
         self._models[model].done += runs
         self.statuses[status] += runs
-        # A run of unknown cost is noted separately, because a sum without a mark would look complete.
+        # Unknown costs are recorded, because a sum without them would look like the whole cost.
         self.cost_usd += cost_usd or 0.0
         self.cost_unknown |= cost_usd is None
 
@@ -147,11 +147,11 @@ class Progress:
             left = model.planned - model.done
             if not left:
                 continue
-            # A model's first runs end at about the same time and say little about its speed.
+            # Runs that began together end at about the same time, so the first ones say little about the speed.
             if model.began_s is None or model.made < max(ENOUGH_RUNS, model.running):
                 return None
             spent = now_s - model.began_s
-            # A rate over a short time would let the estimate jump with each run.
+            # Over a short time, each finished run would change the estimate a lot.
             if spent < ENOUGH_S:
                 return None
             guesses.append(spent / model.made * left)

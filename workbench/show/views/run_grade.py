@@ -69,7 +69,7 @@ def missing_calls(
         if index < len(expected):
             place, tool = expected[index][0], expected[index][1].tool_text
         else:
-            # The case may have changed since the run; its issues still name the tool.
+            # If the case has changed since the run and lacks the call, the issues still name the tool.
             tool = "a call"
             for issue in own:
                 if issue.tool:
@@ -169,7 +169,7 @@ def put_grade(
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)
     placed = _after_replay(run, placed)
     if placed == before:
-        # The old objects are kept, because the user may have unfolded them or put the cursor on them.
+        # The items of the earlier grade are kept, because the user may have unfolded them or put the cursor on them.
         placed = before
     else:
         run.rebuild()
@@ -177,14 +177,14 @@ def put_grade(
     for _, item in placed:
         for issue in item.issues:
             shown.add(issue.expected_call)
-    # Issues that no call, missing call or step shows are shown at the end of the run.
+    # The end of the run shows the issues that are shown nowhere else: at no call, missing call or step.
     at_end: list[Issue] = []
     for issue in issues:
         if issue.call is not None:
             is_shown = _issue_key(issue) in shown_at_calls
         else:
             is_shown = steps.reports(issue) or (issue.expected_call is not None and issue.expected_call in shown)
-        # Headings show failed steps, and the outcome names them.
+        # Failed steps are already shown at their headings and in the outcome.
         if issue.kind != "failed step" and not is_shown:
             at_end.append(issue)
     outcome.issues = tuple(at_end)

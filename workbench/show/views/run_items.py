@@ -344,12 +344,12 @@ class RunItems:
         void = self.items[first:]
         if void:
             del self.items[first:]
-            # Of several cuts since the last report, the lowest counts.
+            # If there were several cuts since the last `take_cut`, the lowest is reported.
             self._cut = min(first, first if self._cut is None else self._cut)
             self._changed = {index for index in self._changed if index < first}
             self._calls = {call: index for call, index in self._calls.items() if index < first}
             for indices in (self.order, self.rounds, self.steps):
-                # The lists stay sorted: indices are appended, and shifted together.
+                # Indices are only appended, or shifted together, so the lists are sorted.
                 del indices[bisect_left(indices, first) :]
             if self.held is not None and self.held >= first:
                 self.held = None
@@ -426,7 +426,6 @@ class RunItems:
         """Return how many items from the start were never removed since the last call, or `None` for all.
 
         The items behind them were removed, and new items may be in their places."""
-        # Each cut is reported once. The next report covers only cuts after this call.
         cut, self._cut = self._cut, None
         return cut
 

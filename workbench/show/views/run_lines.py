@@ -121,7 +121,7 @@ def lines_of(item: Item, width: int, expanded: bool = False, ways: ActionNames =
     """Return the lines of an item, or no lines if it has nothing to show yet."""
     width = max(width, NARROWEST)
     lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
-    # Lines that are built on demand are cut when they are built. Cutting them here would build all of them.
+    # A `LazyLines` cuts its lines when they are read. Cutting them here would build all of them.
     if isinstance(lines, list):
         return [cut_line(line, width) for line in lines]
     return lines
@@ -157,7 +157,7 @@ class _Layout(NamedTuple):
             rows.append((Span(f"{GLYPHS.by_hand} added by hand", "accent"),))
         if not item.text.blank:
             role = _MESSAGE_ROLES.get(item.role, "text")
-            # The first span of each line is the indent, which the head replaces.
+            # The first span of a line is its indent, which is removed here.
             for line in self.rows(item.text, COLLAPSED_ROWS.get(item.role, 3), role, BODY):
                 rows.append(line[1:])
         for call in item.calls:
@@ -420,7 +420,7 @@ class _Layout(NamedTuple):
         rows = self.rows(text, _RESULT_ROWS, role, ARGUMENT_INDENT)
         if parsed is None:
             return rows
-        # Rows in another role belong to the note on further lines, which is not coloured as JSON.
+        # A last row in another role is a note that counts further rows. It is not coloured as JSON.
         shown = sum(row[-1].role == role for row in rows)
         painted = json_rows(text.rows(self.width - ARGUMENT_INDENT), shown)
         return [*indented(painted, ARGUMENT_INDENT), *rows[shown:]]
@@ -527,7 +527,7 @@ def _answer_progress(item: RoundItem) -> str:
         return f" {GLYPHS.dot} ".join(known)
     when = f"in {duration_text(item.retry.wait_ms)}"
     if item.retry_at is not None:
-        # A time of day stays correct without a redraw, unlike a countdown.
+        # Unlike a countdown, a time of day stays correct if the line is not drawn again.
         when = f"at {item.retry_at.astimezone():%H:%M:%S} ({when})"
     return f"{GLYPHS.retry} retry {item.retry.attempt} {when}"
 
@@ -602,7 +602,7 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
     sign = GLYPHS.held
     for row in rows:
         lines.append((Span(padded(f" {sign} {row}", width), "badge"),))
-        # Only the first row bears the sign of a held run.
+        # Only the first row has the sign for a pause.
         sign = " "
     return lines
 
@@ -699,7 +699,7 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):
-        # An edit belongs beside its value, so it need not be aligned with other notes.
+        # The user's edit stands directly after the value, so it is not aligned with the notes on other arguments.
         value_width = own_width
     if value_width + _width_of(shorter) <= room < value_width + _width_of(marks):
         marks = shorter

@@ -122,7 +122,7 @@ def _facts(result: RunResult) -> str:
     if trajectory.user_requests:
         asked = counted(trajectory.user_requests, "request")
         parts.append(f"user {duration_text(trajectory.user_latency_ms)}, {asked}")
-    # If only the model took time, a second figure would say nothing new.
+    # If all the time was the model's, the time of the whole loop would repeat the model's latency.
     if result.limited_ms not in (0, trajectory.model_latency_ms):
         parts.append(f"whole loop {duration_text(result.limited_ms)}")
     if trajectory.held_ms:

@@ -134,7 +134,7 @@ def _short_text(part: Part | None, at: int, how: PartState, width: int) -> list[
     if how != "differs" and part.kind == "result" and text[:1] in ("{", "["):
         shown = json_line(plain(shown))
     rows = wrap_line((*label, *shown), width, hang=INDENT)
-    # The blanks make the last row too long, so `cut_line` adds an ellipsis.
+    # The added blanks make the last row too long, so that `cut_line` puts an ellipsis at its end.
     if len(rows) > TEXT_ROWS:
         rows[TEXT_ROWS - 1 :] = [cut_line((*rows[TEXT_ROWS - 1], Span(" " * width)), width)]
     return rows
@@ -337,7 +337,7 @@ class SideBySideColumns(LazyLines):
 
     def line(self, index: int) -> Line:
         left, right, how = self._sides
-        # Only the first line of a difference has the sign.
+        # The sign for a difference is shown only on its first line.
         if index:
             how = "same"
         sign, role = _SIGNS[how]

@@ -139,7 +139,7 @@ class RunView:
     def delay_until(self, until: datetime) -> None:
         """Show, until the next event, that the next request waits because the endpoint asked another run to wait."""
         self._end_wait()
-        # A time of day stays correct without a redraw, unlike a countdown.
+        # Unlike a countdown, a time of day stays correct if the line is not drawn again.
         at = f"{until.astimezone():%H:%M:%S}"
         self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
 
@@ -153,7 +153,7 @@ class RunView:
             self._run.cut(len(self._run.items) - 1)
 
     def add(self, event: Event) -> None:
-        # A notice of waiting is replaced by the event that ends the wait.
+        # Any event means that the run no longer waits, so the notice of `delay_until` is removed.
         self._end_wait()
         run = self._run
         match event.payload:
@@ -162,7 +162,7 @@ class RunView:
             case StepStarted() as step:
                 self._begin_step(step)
             case RequestStarted(round=number):
-                # A request that repeats the number of an unanswered request is a retry.
+                # A request with the number of a round that has no answer yet is a retry.
                 if self._is_under_way(number):
                     self._restart_attempt(event.time_ms)
                 else:
@@ -177,7 +177,7 @@ class RunView:
                 if (asked := run.request()) is not None:
                     asked.retry = retry
                     end_ms = event.time_ms + retry.wait_ms
-                    # Without the beginning of the run, only the length of the wait is known.
+                    # The time of the retry is known only if it is known when the run began.
                     asked.retry_at = None
                     if self.began is not None:
                         asked.retry_at = self.began + timedelta(milliseconds=end_ms)
@@ -242,7 +242,7 @@ class RunView:
     def _apply_server_request(self, asked: ServerAsked) -> None:
         run = self._run
         run.finish_text()
-        # If the run was held before the reply to a request, the request is already shown.
+        # If the run was paused before the reply, the request is already shown.
         for index, item in enumerate(run.items):
             if isinstance(item, ServerRequestItem) and item.waits:
                 item.asked, item.waits = asked, False
@@ -336,7 +336,7 @@ class RunView:
         run, last = self._run, self._run.last
         opening: list[Item] = []
         if step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user":
-            # This first message of the conversation belongs to the step, so it moves below the step's heading.
+            # The first message of the conversation is the first step's message, so it moves below the step's heading.
             opening = run.cut(len(run.items) - 1)
         self._continues = step.user is None and step.step == self._step
         self._step = step.step
@@ -374,7 +374,7 @@ class RunView:
             calls = [index for index in self._run.order if index > self._run.round]
         # `calls` has the calls of the last replayed round.
         if fork.answered is not None and fork.answered < len(calls):
-            # In the fork, this result and all later results are new.
+            # The fork repeats this call and all later calls of the round, so they stand below the `ForkItem`.
             self._run.insert(calls[fork.answered], ForkItem(fork, self.origin))
             self._run.rebuild()
         else:
@@ -441,7 +441,7 @@ class RunView:
 
     def _end(self, finish: RunFinished) -> None:
         self._run.finish_text()
-        # No message followed these attempts, so they have notices of their own.
+        # Attempts are otherwise shown with the message that follows them. No message followed these.
         for refused in self._refused:
             self._run.append(NoticeItem(f"user, {refused_text(refused)}"))
         self._refused = ()
@@ -451,7 +451,7 @@ class RunView:
             if asked.errors and asked.errors[-1] == finish.error:
                 asked.errors.pop()
         go_on(self._run)
-        # A run may end during an execution. Without this, the execution would seem to run for ever.
+        # If the run ended during an execution, the execution must not seem to continue.
         for index, item in enumerate(self._run.items):
             if isinstance(item, ResultItem) and item.executing and item.result is None:
                 item.executing = False
@@ -602,7 +602,7 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
     call = run.items[at]
     if not isinstance(call, CallItem) or call.index is None:
         return RunPlace(number, step=step)
-    # `order` is sorted, so the calls since the request are counted without walking the run.
+    # `order` is sorted, so bisection counts the calls after the request without reading them.
     earlier = bisect_left(run.order, at) - bisect_left(run.order, asked)
     came = isinstance(item, ResultItem) and item.result is not None
     return RunPlace(number, call.call_id, call.index, earlier + came, came, step)

@@ -63,7 +63,7 @@ def what_is_missing(cases: Iterable[Case]) -> str | None:
     if not add:
         return None
     needed_text, has_text, add_text = map(" and ".join, (needs, has, add))
-    # The ids are listed because the author may have forgotten the expectation of such a case.
+    # The ids of other cases are listed, because the author may have forgotten their expectations.
     neither = after("; skipped, or neither of both: ", ", ".join(ids["other"]))
     return f"a submission needs {needed_text}, and there are {has_text}: add {add_text}{neither}"
 
@@ -125,7 +125,7 @@ def _kind(case: Case | None) -> Kind:
 
 def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
     case, result = shown.case, shown.result
-    # The deciding run's calls explain the verdict of the case.
+    # The table shows the calls of the run that decided the verdict of the case.
     run = result.decisive_run
     prompt, expected = "", tuple[str, ...]()
     if case is not None:

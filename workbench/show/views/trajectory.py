@@ -185,11 +185,12 @@ class StepLines:
                 self._suites, self._instructed = system or None, bool(instructions)
                 return [f"▲ {one_line(notice)}" for notice in notices]
             case RequestStarted(round=number):
-                # A retry voids the answer of the failed attempt.
+                # If this is a retry, the partial answer of the failed attempt is void.
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
-                # A retry and the first request of a step belong to the step. Any other request belongs to no step.
+                # A request belongs to a step if it is the step's first request or a retry. All others belong to no
+                # step.
                 of_none = number != self._round and self._step_due is False
                 self._round, self._step_due = number, self._step_due and False
                 if of_none:
@@ -234,7 +235,7 @@ class StepLines:
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
                 return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "muted")]
             case RequestFailed(error=error):
-                # The failure is shown with the retry, or with the end of the run.
+                # The failure is shown by the next event: the retry or the end of the run.
                 self._failure = error
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 retry = f"↻ retry {attempt} in {duration_text(wait_ms)}"
@@ -277,7 +278,7 @@ class StepLines:
         lines: list[str] = []
         if response.waited_ms:
             lines.append(f"· {waited_text(response.waited_ms)}")
-        # Without this, an answer without text and calls would leave no line.
+        # An answer without text and calls gets a line too.
         is_silent = self._silent and not "".join(self._text).strip()
         lines += self._words()
         if is_silent:
