@@ -98,8 +98,8 @@ def fewest_reruns(among: int) -> int:
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
     """Return whether the repeats of a case already show, without reruns, that the case broke.
 
-    This is a binomial test. `among` is the number of cases that could have broken. If a case passes at
-    `TYPICAL_PASS_RATE`, the probability of at least `failed` failures in `graded` repeats must be at most 0.025 /
+    This is a binomial test. `among` is the number of cases that could have broken. The case broke if, at
+    `TYPICAL_PASS_RATE`, the probability of at least `failed` failures in `graded` repeats is at most 0.025 /
     `among`."""
     tail = []
     for count in range(failed, graded + 1):

@@ -1,7 +1,7 @@
 """Early stopping: decides a batch from its finished runs, and names the remaining runs that are not needed.
 
-The plan has a random order, and results are counted in this order. The runs that end first are no random sample,
-because they are the quick ones. A decision therefore depends only on the results, and stays the same when a stored
+Results are counted in the random order of the plan, and not in the order in which runs end. The runs that end first are
+the quick ones, which are no random sample. A decision depends only on the results, so it stays the same when a stored
 batch is read again."""
 
 from __future__ import annotations

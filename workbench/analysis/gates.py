@@ -209,7 +209,7 @@ _CountingT = TypeVar("_CountingT", bound=_Counting)
 
 
 def _gradable(of_models: Mapping[str | None, _CountingT]) -> Mapping[str | None, _CountingT]:
-    """Return the models with at least one run that could be graded, or all models if there are none."""
+    """Return the models with at least one run that could be graded, or all models if no model has such a run."""
     gradable = {}
     for model, own in of_models.items():
         if own.counts:

@@ -37,7 +37,7 @@ from workbench.trajectory.trajectory import CallRecord
 class Summary:
     """The text and the numbers of a report.
 
-    `headline` is one line without the system's name, `details` are further lines, `numbers` is a JSON object."""
+    `headline` is one line without the system's name. `details` are further lines. `numbers` is a JSON object."""
 
     headline: str
     details: tuple[str, ...]

@@ -127,7 +127,7 @@ _MIN_COLUMNS = 3
 def weakest_models(columns: Mapping[str, Iterable[Cell]]) -> Weakest | None:
     """Return the models that fail most.
 
-    Return `None` for fewer than three models, or if no case was graded with all."""
+    Return `None` for fewer than three models, or if no case was graded with every model."""
     graded: dict[tuple[str, str], dict[str, Cell]] = {}
     for model, cells in columns.items():
         for cell in graded_cells(cells):

@@ -516,10 +516,12 @@ def e_value(one: int, other: int) -> float:
     """Return the evidence that two sides differ, from the numbers of pairs good on only one side.
 
     The e-value is a likelihood ratio for these n pairs. The numerator is their probability if each pair favours one
-    side with an unknown probability (with the prior Beta(1/2, 1/2)), the denominator their probability if both sides
-    are equally likely: B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. If the sides are equal, the e-value ever reaches
-    20 with a probability of at most 5%, no matter how often it is read (Ville 1939; Grünwald, de Heide and Koolen
-    2024). It is infinite if a float cannot hold it."""
+    side with an unknown probability (with the prior Beta(1/2, 1/2)). The denominator is their probability if both sides
+    are equally likely. The ratio is B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. It is infinite if a float cannot hold
+    it.
+
+    If the sides are equal, the e-value ever reaches 20 with a probability of at most 5%, no matter how often it is read
+    (Ville 1939; Grünwald, de Heide and Koolen 2024)."""
     of = one + other
     exponent = math.lgamma(one + 0.5) + math.lgamma(other + 0.5) - math.lgamma(of + 1) - math.log(math.pi)
     exponent += of * math.log(2)

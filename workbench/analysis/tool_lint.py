@@ -215,8 +215,8 @@ LintRule = Literal[
 class ToolName:
     """The name of a tool, and where the tool comes from.
 
-    `server` is `None` for a tool written in the suite. If `case` is set, the tool is written in the case with this id.
-    The name is empty for the list of a server as a whole, and for an unnamed tool in the list."""
+    `server` is `None` for a tool that the suite defines. If `case` is set, the case with this id defines the tool. The
+    name is empty for the list of a server as a whole, and for an unnamed tool in the list."""
 
     name: str
     server: str | None = None

@@ -262,7 +262,7 @@ class CheckBase(BaseModel):
 
     @property
     def forbids(self) -> bool:
-        """Whether the check holds exactly if no value is given."""
+        """Whether the check demands that no value is given."""
         return False
 
     @property
@@ -393,7 +393,7 @@ class CheckBase(BaseModel):
         Raises NeverHoldsError and UnknownSampleError."""
 
     def known_samples(self) -> tuple[JsonValue, ...]:
-        """Return the samples of the check, or none if no sample can be constructed.
+        """Return the samples of the check, or an empty tuple if no sample can be constructed.
 
         Raises NeverHoldsError."""
         try:
@@ -506,7 +506,7 @@ class CheckBase(BaseModel):
     def has_shape(cls, expected: object) -> bool:
         """Return whether an expected value has the shape that this kind of check expects.
 
-        Of a kind that was added to the format later, a table without this shape remains a plain value."""
+        If the kind was added to the format later, a table without this shape is still read as a plain value."""
         return True
 
     @classmethod
@@ -537,7 +537,7 @@ class CheckBase(BaseModel):
     @classmethod
     @abstractmethod
     def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
-        """Return the written check that replaces a check of another kind in the form."""
+        """Return a check of this kind, in its TOML form, that replaces a check of another kind in the form."""
 
     @classmethod
     def faults(cls, expected: object) -> Iterator[tuple[str, str]]:

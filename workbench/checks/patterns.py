@@ -388,7 +388,7 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
 
 
 def regex_syntax(pattern: str) -> str:
-    """Return a pattern of Python's `re` with the same meaning for `regex`.
+    """Translate a pattern of Python's `re` to the syntax of the package `regex`.
 
     For example, `regex` would read `{e}` as a fuzzy match, and `[[:alpha:]]` as a class of characters."""
     tokens = _TOKENS_OF_VERBOSE if _VERBOSE.search(pattern) else _TOKENS

@@ -468,9 +468,9 @@ class Near(CheckBase):
     def closeness(self, actual: float) -> float:
         """Return how close a number is to `near`, at most 1.
 
-        With `value_range = [low, high]`, this is 1 - |e - a| with both numbers scaled to the range, as in Arcade's
-        numeric critic. It is negative for a distant number. With `tolerance`, this is 1 within the tolerance, and falls
-        linearly to 0 at twice the tolerance. Integers are compared exactly.
+        With `value_range = [low, high]`, this is 1 - |near - actual| with both numbers scaled to the range, as in
+        Arcade's numeric critic. It is negative for a distant number. With `tolerance`, this is 1 within the tolerance,
+        and falls linearly to 0 at twice the tolerance. Integers are compared exactly.
 
         Raises ValueError or OverflowError if the closeness is not a finite number."""
         if self.value_range is not None:

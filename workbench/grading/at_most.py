@@ -39,10 +39,10 @@ _FIGURES: Mapping[str, _Figure] = {
 
 
 def budget_issues(case: Case, trajectory: Trajectory, cost_usd: float | None) -> Iterator[Issue]:
-    """Yield a deciding issue for each figure of a run that exceeds the `at_most` of its case.
+    """Yield an issue that fails the run, for each figure of the run that exceeds the `at_most` of its case.
 
-    `cost_usd` is the cost of the run, or `None` if it is unknown. Raises GradingError if a limited figure is unknown.
-    """
+    `cost_usd` is the cost of the run, or `None` if it is unknown. Raises GradingError if a limited figure is
+    unknown."""
     if case.at_most is None:
         return
     for name, most in case.at_most:

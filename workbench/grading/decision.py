@@ -108,8 +108,8 @@ def judge_expected_arguments(
     arguments do not matter and the credit is 1. If no arguments are expected, the credit is 1 for a call without
     arguments and 0 for any other.
 
-    The scores of the verdicts add up to the credit before clamping. If no arguments are expected, they add up to minus
-    the credit that the arguments cost."""
+    The scores of the verdicts add up to the credit before clamping. If no arguments are expected, they add up to the
+    lost credit, as a negative number."""
     if checks is None:
         return 1.0, ()
     verdicts = judge_arguments(

@@ -85,7 +85,7 @@ class LazyResult(RunResult):
 
     @property
     def facts(self) -> RunFacts | None:
-        """The facts that the history stores apart from the run, or `None` if it has none."""
+        """The facts that the history stores apart from the run, or `None` if there are none."""
         return None
 
     @property
@@ -131,7 +131,7 @@ class PackedResult(LazyResult):
         return len(self._data)
 
     def with_status(self, status: Status) -> RunResult:
-        """Return the result with another status, packed too."""
+        """Return the result with another status, still packed."""
         changed = replace(self.whole, status=status)
         return _made(changed, _Facts(*_facts_of(changed)), self._data, self._in_common)
 

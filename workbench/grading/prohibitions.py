@@ -52,7 +52,7 @@ def _follows(calls: Sequence[CallRecord], call: int, first: int, other: Expected
 
 
 def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing]) -> Iterator[Issue]:
-    """Yield a deciding issue for each call that repeats a successful call more often than expected.
+    """Yield an issue that fails the run, for each call that repeats a successful call more often than expected.
 
     Equal calls may succeed as often as `pairings` match them to expected calls, and at least once. A call repeated
     after an error is another attempt, not a duplicate."""

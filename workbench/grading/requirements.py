@@ -216,8 +216,8 @@ class _Surplus:
     def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
         """Return how well a call meets an expected call, from 1 to `_NEAREST`, and whether it fits.
 
-        The number grows with the mean score of the checks, and a failed check counts half. Among equal scores, fewer
-        unlisted arguments are nearer."""
+        The number grows with the mean score of the checks, and a failed check counts half. If scores are equal, the
+        call with fewer unlisted arguments has the larger number."""
         if record.is_broken:
             return 1, False
         arguments = self._registry.filled(record.tool, record.arguments)
@@ -380,7 +380,7 @@ def _seen_call(record: CallRecord) -> JsonValue:
 
 
 def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield a deciding issue for each argument whose numbers have another Python type than its schema declares.
+    """Yield an issue that fails the run, for each argument whose numbers do not have the Python type of its schema.
 
     Examples are 5.0 for an integer, and 5 in a list of fractions. A single 5 is accepted as a fraction. The type of an
     expected value is accepted as well as the declared type."""
@@ -436,13 +436,14 @@ def requirement_issues(
     invalid_arguments: InvalidArguments = "fail",
     extra_calls: ExtraCallRule | None = None,
 ) -> tuple[Issue, ...]:
-    """Return the issues of a run that do not come from its score. Issues with `decides` make its status failed.
+    """Return the issues of a run that do not come from its score. Issues with `decides` fail the run.
 
     `pairings` are those of the grader and show which calls meet expectations. `equal` is the grader's rule of equality
     for plain values in prohibitions. `scored` names the keys of a case that are part of the grader's score. A violation
-    of `response_contains` or `forbidden_args` is then an issue that does not decide, and the grader itself reports
-    calls that violate `disallowed` or `extra_calls`. `common_issues` are the issues that are the same under every
-    grader, if they are already computed. `extra_calls` is the rule about extra calls, by default the rule of the case.
+    of `response_contains` or `forbidden_args` is then an issue that does not fail the run, and the grader itself
+    reports calls that violate `disallowed` or `extra_calls`. `common_issues` are the issues that are the same under
+    every grader, if they are already computed. `extra_calls` is the rule about extra calls, by default the rule of the
+    case.
 
     Raises CheckError if a check cannot be evaluated."""
     if common_issues is None:

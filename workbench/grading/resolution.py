@@ -120,8 +120,8 @@ def resolved_case(
 ) -> ResolvedCase:
     """Resolve a case's expected calls against a run, comparing tool names and values by the rules of a grader.
 
-    Raises CheckError if a check cannot be evaluated. Raises GradingError under `arcade_compatible`, which supports none
-    of these expectations."""
+    Raises CheckError if a check cannot be evaluated. Raises GradingError under `arcade_compatible`, because Arcade has
+    no expectations that must be resolved."""
     if by == "critics" and grading.critics.arcade_compatible:
         raise GradingError(
             "grading.critics.arcade_compatible: Arcade has no `any_of`, `optional`, `times`, `result`, `is_error` or "
@@ -331,7 +331,7 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
 
 
 class _Resolution:
-    """The choice of calls for the ordered and the unordered list of one case, with the indices of the written calls."""
+    """Chooses the calls of a run that meet the ordered and the unordered list of a case."""
 
     def __init__(self, case: Case, calls: _Calls) -> None:
         self._case = case

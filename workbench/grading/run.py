@@ -352,7 +352,7 @@ def _graded(
 def failed_turns(
     name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> Iterator[Issue]:
-    """Yield an issue for each turn of a conversation that a grader fails by the turn's own expectations.
+    """Yield an issue for each turn of a conversation that fails the turn's own expectations under a grader.
 
     A turn is graded as a separate case. Turns whose message was never sent are not graded. Raises the errors of
     `grade_run`, with a message that names the turn."""
@@ -458,9 +458,9 @@ def fault_of_call(
 ) -> str | None:
     """Describe the fault of a call in a few words. Return `None` if the call has no fault.
 
-    `call` is an index in `Trajectory.calls`. A fault is an argument that does not hold, a deciding issue about the
-    call, or a step of a chain that fails because of the call. The run may still be going on. Raises the errors of
-    `grade_run`."""
+    `call` is an index in `Trajectory.calls`. A fault is an argument that does not hold, an issue about the call that
+    fails the run, or a step of a chain that fails because of the call. The run may still be going on. Raises the errors
+    of `grade_run`."""
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
     grade = grade_whole(settings.grading.by, case, settings, trajectory, context)
@@ -505,15 +505,15 @@ def grade_run(
 ) -> tuple[tuple[Grade, ...], Status]:
     """Grade a run with all graders. The run must have ended without a fault of the infrastructure.
 
-    Returns the grades, first that of the deciding grader, and the status of the run. Each grade's issues include the
-    requirements besides the score, and the steps of a chain that fail under that grader. Issues that decide make the
-    status failed regardless of the score. If the grader does not apply to a case, the case passes or fails only by its
+    Returns the grades, the deciding grader's first, and the status of the run. Each grade's issues include the
+    requirements besides the score, and the steps of a chain that fail under that grader. An issue with `decides` fails
+    the run regardless of the score. If the grader does not apply to a case, the case passes or fails only by its
     requirements. A grader that does not decide and cannot grade the case has the verdict `error`. A run of a case that
     expects nothing yet has no grades and the status `not graded`.
 
     Raises CheckError if a check cannot be evaluated and GradingError if the case cannot be graded as written. Either
-    error ends the run with status `error`. Raises JudgementNeededError, for any grader, if a judge must be asked first.
-    """
+    error ends the run with status `error`. Raises JudgementNeededError, for any grader, if a judge must be asked
+    first."""
     return grade_run_and_steps(suite, case, trajectory, context=context)[:2]
 
 

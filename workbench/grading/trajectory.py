@@ -77,8 +77,8 @@ def grade_trajectory(
 class _Reading:
     """The comparison of one case's expectations with the calls of one run.
 
-    Expected calls have their indices in `Case.expected_calls()`. The verdict on a pair is computed when it is first
-    needed, and cached."""
+    An expected call is identified by its index in `Case.expected_calls()`. The verdict on a pair is computed when it is
+    first needed, and cached."""
 
     def __init__(self, case: Case, trajectory: Trajectory, rule: ExtraCallRule, context: CheckContext) -> None:
         calls = trajectory.calls

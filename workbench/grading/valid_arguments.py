@@ -63,7 +63,7 @@ def refusal_of(record: CallRecord) -> str | None:
 
 
 def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield an issue that does not decide if the last answer was cut off or refused."""
+    """Yield an issue if the last answer was cut off or refused. The issue does not fail the run."""
     how = _how_it_ended(trajectory)
     if how == "truncated":
         yield Issue("cut off", trajectory.rounds[-1].cut_off)
@@ -206,7 +206,7 @@ def argument_issues(
 
 
 def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> Iterator[Issue]:
-    """Yield an issue that does not decide for each call that was answered by an error.
+    """Yield an issue for each call that was answered by an error. The issues do not fail the run.
 
     Calls with the indices `reported` are left out because they have a more specific issue."""
     for index, record in enumerate(trajectory.calls):

@@ -77,7 +77,7 @@ class CaseRows:
     labels: tuple[str, ...] = ()
 
     def as_written(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Yield findings about the expanded cases as findings about the cases in the file.
+        """Convert findings about the expanded cases to findings about the cases in the file.
 
         A finding that concerns all rows of a case is yielded once."""
         if not self.templates:

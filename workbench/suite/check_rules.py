@@ -153,7 +153,7 @@ def _expected_rules(
 def _given_part_rules(
     part: object, place: Place, outer: type[CheckBase], of_answer: bool, in_fields: bool
 ) -> Iterator[Finding]:
-    """Find problems in a nested check whose value is always present, because it is the whole value or an element."""
+    """Find problems in a check that is nested in another check, where its value cannot be absent."""
     if not isinstance(part, dict):
         return
     yield from check_rules(part, place, of_answer=of_answer, in_fields=in_fields)

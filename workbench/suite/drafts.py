@@ -149,7 +149,7 @@ class Drafts:
         return resolved(path.parent) / path.name
 
     def places(self, root: Path) -> tuple[Path, ...]:
-        """Return the paths that contain the drafts of a file or folder, with symbolic links resolved.
+        """Return the resolved paths of a file or folder. Its drafts have these paths or paths below them.
 
         A folder that is a link has two such paths: the link itself and its target."""
         known = self.draft_path(root)
@@ -351,7 +351,7 @@ def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
 
 
 def _write(journal: _Journal, line: dict[str, object]) -> None:
-    """Write one line. If that fails, write nothing."""
+    """Write one line completely or not at all."""
     # One call writes the whole line, so a killed program does not leave half a line.
     content = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
     try:

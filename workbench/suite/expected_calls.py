@@ -128,7 +128,7 @@ class ExpectedCall(Frozen):
         return self.tool == ANY_TOOL
 
     def may_be_call_of(self, tool: str) -> bool:
-        """Return whether a call of `tool` may be the expected one."""
+        """Return whether a call of `tool` may be the expected call."""
         return any(each.is_any or same_tool(each.tool, tool) for each in self.alternatives)
 
     @property

@@ -104,8 +104,8 @@ _LOCK_AGAIN_S = 0.005
 def locked(file: Path, timeout_s: float) -> Iterator[None]:
     """Hold an exclusive lock on a file that exists only for locking. Only one thread of one program can hold it.
 
-    Blocks. The system releases the lock when the program ends in any way. Raises LockedError if another holder keeps
-    the lock for longer than `timeout_s` seconds, and OSError."""
+    The call waits for the lock. The system releases the lock when the program ends in any way. Raises LockedError if
+    another holder keeps the lock for longer than `timeout_s` seconds, and OSError."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         # The system does not report released locks, so locking is retried after a short wait.
@@ -139,7 +139,9 @@ def _lock(descriptor: int) -> bool:
 
 
 def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
-    """Return why nothing could be written in a folder, with advice. `way_out` is the general advice."""
+    """Return why nothing could be written in a folder, with advice.
+
+    `way_out` is the advice for a reason that has no advice of its own."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"the disk is full; make room, or {way_out}"

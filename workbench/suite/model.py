@@ -110,7 +110,7 @@ class Subject(Frozen):
 
     @property
     def started_command(self) -> tuple[str, ...] | None:
-        """The command that runs start, or `None` for a Python function."""
+        """The command that each run starts, or `None` for a Python function."""
         if self.agent is not None and self.acp is None:
             return KNOWN_AGENTS[self.agent].command
         return self.acp or self.command
@@ -454,7 +454,7 @@ class Case(Frozen):
 
     @property
     def versions(self) -> tuple[Case, ...]:
-        """The case as written and in each of its variants."""
+        """The case itself, and the case as it is in each of its variants."""
         return (self, *(self.in_variant(own.name) for own in self.variants))
 
     @property
@@ -502,7 +502,9 @@ class Case(Frozen):
                     yield (*at, "result"), alternative.result
 
     def written_checks(self) -> Iterator[Check]:
-        """Yield every check of the case, including nested ones: on arguments, results and the answer."""
+        """Yield every check of the case: the checks of arguments, results and the answer.
+
+        Checks that are nested in these checks are included."""
         for _, call in self.written_calls():
             for check in (call.args or {}).values():
                 yield from with_parts(check)

@@ -73,7 +73,8 @@ class Search:
     def files_below(self, root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
         """Yield the files below a folder whose names have one of the endings.
 
-        Hidden folders, links to folders and installed packages below `root` are skipped. `root` itself never is."""
+        Hidden folders, links to folders and installed packages below `root` are skipped. `root` itself is always
+        searched."""
         top = os.fspath(root)
         for parent, folders, files in os.walk(top):
             if self.is_stopped:

@@ -98,7 +98,7 @@ def is_score(of: str) -> bool:
     """Return whether the name of a measure means a score.
 
     If a suite has a lower limit for a score, that limit decides the exit code, and the statuses of single cases do not.
-    For any other measure, both count."""
+    A limit for any other measure counts in addition to the statuses."""
     return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
 
 

@@ -35,7 +35,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class CriticsOptions:
-    """Resolved options of the `critics` grader."""
+    """Options of the `critics` grader, with defaults filled in."""
 
     tool_selection_weight: float = 1.0
     fail_on_tool_selection: bool = True
@@ -47,7 +47,7 @@ class CriticsOptions:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyOptions:
-    """Resolved options of the `accuracy` grader."""
+    """Options of the `accuracy` grader, with defaults filled in."""
 
     mode: str = "exact"
     name_only: float = 0.5
@@ -58,7 +58,7 @@ class AccuracyOptions:
 
 @dataclass(frozen=True, slots=True)
 class DimensionsOptions:
-    """Resolved options of the `dimensions` grader."""
+    """Options of the `dimensions` grader, with defaults filled in."""
 
     latency: Literal["wall", "model"] = "wall"
     repeated_calls: Literal["as expected", "as published"] = "as expected"
@@ -66,7 +66,7 @@ class DimensionsOptions:
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """Resolved options of grading: the deciding grader, its thresholds (0..1), and the options of every grader."""
+    """Grading options with defaults filled in: the deciding grader, thresholds (0..1), and options of all graders."""
 
     by: GraderName = "critics"
     fail_threshold: float = 0.8
@@ -123,7 +123,7 @@ class CaseSettings:
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
     """Return the settings of a case, merged with those of its suite.
 
-    The same two arguments return the same object as long as the arguments live."""
+    The result is cached as long as both arguments exist, so the same arguments return the same object."""
     return _settings_under(suite)(case)
 
 

@@ -186,7 +186,7 @@ def load_suite(path: Path) -> SuiteFile:
 
 
 def with_images(file: SuiteFile) -> SuiteFile:
-    """Return a suite file with the problems of the images of its cases."""
+    """Return a suite file to which the problems of its cases' images are added."""
     if file.suite is None or not any(case.images for case in file.suite.cases):
         return file
     from workbench.suite.case_images import image_findings  # on use: few suites have images

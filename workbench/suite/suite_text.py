@@ -43,8 +43,8 @@ class SuiteText:
     the content outside the cases. Do not change its tables in place.
 
     `in_blocks` is false if cases are written in brackets or with other tables among them. Then `blocks` is empty, and
-    each change edits the whole text. `kept_formatting` is false after a change that had to rewrite more than it
-    changed: show the difference before saving."""
+    each change edits the whole text. `kept_formatting` is false if a change had to rewrite more than it changed. The
+    user should then see the difference before saving."""
 
     between: tuple[str, ...]
     blocks: tuple[str, ...]
@@ -143,9 +143,9 @@ class SuiteText:
     def with_new_case_text(self, index: int, text: str) -> SuiteText:
         """Insert a case from the user's text, or a case copied from a suite with its comments.
 
-        The text is inserted right after the previous case. As the first case, it is inserted right before the next one.
-        Raises IndexError for an index above the number of cases, and SpliceError if the text is not one block of TOML.
-        """
+        The text is inserted right after the previous case. A new first case is inserted right before the next case.
+        Raises IndexError for an index above the number of cases, and SpliceError if the text is not one block of
+        TOML."""
         if not 0 <= index <= len(self.cases):
             raise IndexError(f"there is no place {index} among {len(self.cases)} cases")
         block, case = _one_block(text)

@@ -60,7 +60,7 @@ def edit_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
 
 
 def has_comment(text: str, key: str) -> bool:
-    """Return whether a comment may follow a value or be inside the value.
+    """Return whether a comment may follow the value of a key or be inside the value.
 
     Raises tomlkit's errors, as `edit_pairs` does."""
     item = tomlkit.parse(text).item(key)

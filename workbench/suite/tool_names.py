@@ -28,7 +28,7 @@ class KnownNames:
     def has(self, name: str, *, loosely: bool = False) -> bool:
         """Return whether a tool of this name exists or may exist.
 
-        If `loosely`, names are compared as `comparable_name`s."""
+        If `loosely`, letter case is ignored, and `-`, `_` and `.` are alike."""
         if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
             return True
         return loosely and comparable_name(name) in map(comparable_name, self.names)

@@ -255,8 +255,8 @@ class SuiteNeeds:
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
         """Return one line for each thing that the suite may do if the user trusts it.
 
-        Each model in `asked`, which holds the models of the coming run, has its own line. The others share one line.
-        The texts come from the suite: show them as data."""
+        `asked` holds the models of the coming run. Each of them has its own line, and all other models share one line.
+        The texts come from the suite, so show them as data."""
         lines = []
         for command in self.commands:
             where = "" if command.folder or command.agent else f" (in {self.folder})"
@@ -381,7 +381,7 @@ def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServ
 
 
 def _with_servers(needs: SuiteNeeds, suite: Suite, servers: Sequence[Server]) -> SuiteNeeds:
-    """Return needs with the given servers in place of the suite's servers. The files of its code stay unchanged."""
+    """Return needs with the given servers in place of the suite's servers. `files` stays unchanged."""
     found = needs_trust(suite.model_copy(update={"servers": tuple(servers)}), needs.folder / "suite.toml")
     passed = needs.passed if found.commands else ()
     return replace(

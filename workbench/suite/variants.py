@@ -66,7 +66,7 @@ def model_of(target: str) -> str:
 
 
 def variant_name_of(target: str) -> str | None:
-    """Return the variant's name in the name of a target such as `offline × terse`, or `None` if it has no variant."""
+    """Return the name of the variant in a target such as `offline × terse`, or `None` if the target has no variant."""
     return target.partition(SEPARATOR)[2] or None
 
 

@@ -78,7 +78,7 @@ class Coverage:
     def shares(self) -> tuple[tuple[str, CoverageShare], ...]:
         """The coverage of tools, parameters and enum values, each with its name.
 
-        A kind that no tool has is left out."""
+        A kind is left out if no tool has it, such as enum values."""
         named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
         return tuple(entry for entry in named if entry[1].total)
 
