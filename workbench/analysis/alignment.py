@@ -82,7 +82,7 @@ def call_key(call: CallRecord) -> Hashable:
 
 def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
     """Return a JSON value as a flat tuple. Two tuples are equal if the values are `json_equal`."""
-    # A stack in place of recursion: arguments of a broken model nest deeper than Python's recursion limit.
+    # A stack replaces recursion, because the arguments of a broken model can nest deeper than Python's recursion limit.
     row: list[Hashable] = []
     pending: list[JsonValue | Mapping[str, JsonValue]] = [value]
     while pending:

@@ -161,7 +161,7 @@ class _Pairs:
             looks, level, e_value_now = None, SIGNIFICANCE_LEVEL, None
             if self._until.looks:
                 looks = len(looks_after(len(pair.units), self._until.looks))
-                # Without a unit, there is no look and no level.
+                # If no unit was planned, there are no looks, and the level is that of a single test.
                 level = self._level(max(pair.look, 1), looks) if looks else SIGNIFICANCE_LEVEL
             if self._until.rule == "e-value":
                 e_value_now = pair.greatest

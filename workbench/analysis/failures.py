@@ -314,7 +314,8 @@ def _counting_issues(evidence: _Evidence) -> Iterator[Issue]:
         # An unexpected argument that costs nothing does not explain a failure.
         if are_others_free and issue.kind == "unexpected argument":
             continue
-        # A schema violation that does not decide is only noted, or a later call corrected it.
+        # A schema violation that does not fail the run explains no failure. It is only noted, or a later call corrected
+        # it.
         if issue.kind == "schema violation" and not issue.decides:
             continue
         yield issue
@@ -467,7 +468,7 @@ def _without_given_up(evidence: _Evidence, expected: Sequence[ExpectedCall], fou
     elif answer.rstrip().endswith(("?", "？")):
         advice = ASKED_BACK_ADVICE
     lacking, rest = _with_cause(found, "missing call"), _without_cause(found, "missing call")
-    # Without an answer, its content is missing for the same reason as the calls.
+    # If there is no answer, the expected content is missing for the same reason as the calls.
     if not answer:
         rest = _without_cause(rest, "content")
     if lacking:

@@ -615,7 +615,7 @@ class _Bets:
     def __init__(self, rate: float, stakes: Sequence[float]) -> None:
         self._rate = rate
         self._stakes = stakes
-        # The logarithm of each bet's wealth. A product of hundreds of factors would overflow.
+        # This is the logarithm of each bet's wealth, because a product of hundreds of factors would overflow.
         self._logs = [0.0] * len(stakes)
 
     def add(self, share: float, size: float) -> None:

@@ -57,7 +57,7 @@ def validator_of(schema: Mapping[str, Any]) -> Draft202012Validator:
         # Python warns about patterns whose meaning may change.
         warnings.simplefilter("ignore", FutureWarning)
         cls.check_schema(schema)
-    # An empty registry: no reference is fetched from the network.
+    # With an empty registry, no reference is fetched from the network.
     return cls(schema, registry=Registry())
 
 
@@ -514,8 +514,8 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
             return
     schema = error.schema
     if rule == "additionalProperties" and isinstance(value, Mapping) and isinstance(schema, Mapping):
-        # If `additionalProperties` is a schema, it refuses the values of these properties. The errors have the paths of
-        # the values, so no name is looked for.
+        # If `additionalProperties` is a schema and not `false`, the path of an error already leads to the refused
+        # value. No name is then taken from the message.
         known = schema.get("properties", {}) if error.validator_value is False else value
         others = [name for name in value if name not in known]
         extra = [name for name in others if repr(name) in error.message]
@@ -542,7 +542,7 @@ def _broken_schema(schema: Mapping[str, JsonValue] | None = None) -> Iterator[No
     except RecursionError as error:
         raise BrokenSchemaError("it is nested too deeply") from error
     except (AttributeError, TypeError, ValueError) as error:
-        # jsonschema fails in these ways if a reference points to something other than a schema.
+        # jsonschema raises these errors if a reference points to something other than a schema.
         dangling = dangling_references(schema or {})
         if not dangling:
             raise

@@ -101,7 +101,7 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
     matters, but the order of an object's keys does not."""
     if isinstance(left, str):
         return left == right
-    # A stack in place of recursion: arguments of a broken model nest deeper than Python's recursion limit.
+    # A stack replaces recursion, because the arguments of a broken model can nest deeper than Python's recursion limit.
     pending: list[tuple[JsonValue, JsonValue]] = [(left, right)]
     while pending:
         a, b = pending.pop()

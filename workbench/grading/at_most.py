@@ -18,7 +18,7 @@ class _Figure(NamedTuple):
 
 
 def _tokens(trajectory: Trajectory) -> int | None:
-    # The sum would be too small if an answer without a token count is left out.
+    # The sum would be too small if an answer without a token count were left out.
     if any(answer.usage is None and answer.stop_reason is not None for answer in trajectory.asked):
         return None
     usage = trajectory.usage

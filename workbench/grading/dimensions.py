@@ -108,7 +108,7 @@ def grade_dimensions(
         "parameters": math.fsum([line.credit for line in pairings]) / len(expected),
         "content": content,
     }
-    # A plain sum in this order, as published, because the last digit may decide how the score is rounded.
+    # The dimensions are added in this order, as published, because the last digit may decide how the score is rounded.
     score = sum([SHARES[name] * amount for name, amount in amounts.items()])
     passed = score >= PASS_SCORE - ROUNDING_SLACK and not missing
     worst_first = sorted(amounts.items(), key=lambda each: each[1])

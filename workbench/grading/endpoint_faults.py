@@ -165,7 +165,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
     marked = []
     for body in bodies:
         marked.extend(reader.marked(body))
-    # A list instead of a set because arguments are dictionaries, which are not hashable.
+    # This is a list and not a set, because the arguments of calls are dictionaries, which are not hashable.
     found: list[TextCall] = []
     for call in marked or reader.whole(answer):
         if call not in found:

@@ -111,8 +111,8 @@ def _each_has_its_best(
     most: Callable[[int], float],
 ) -> bool:
     """Return whether every line of the shorter side (rows or columns) has its largest gain. `False` if unknown."""
-    # A pairing is best if every line of the shorter side has its maximum. The converse does not hold: if two rows want
-    # the same column, a best pairing is reported as unknown.
+    # A pairing is best if every line of the shorter side has its maximum. If two rows want the same column, one of them
+    # does not have it, and even a best pairing is reported as unknown.
     by_row = len(rows) <= len(columns)
     if len(pairs) < min(len(rows), len(columns)):
         return False
@@ -218,7 +218,8 @@ def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] 
 # the path hands its column to the previous row.
 def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     rows, columns = len(gains), len(gains[0])
-    # Larger than any reduced cost. `math.inf` would not do because the gains of `critics` may be too large for a float.
+    # This is larger than any reduced cost. `math.inf` does not fit, because the gains of `critics` may be too large for
+    # a float.
     unreached = 1 + 4 * rows * (1 + max(max(map(abs, row)) for row in gains))
     # Index 0 means "none" on both sides: row 0 holds every free column, and column 0 holds the row that is being added.
     row_potential = [0] * (rows + 1)
@@ -329,7 +330,7 @@ class IncrementalMatching:
         self._fits = fits
         self._among = among
         self._free: dict[Bucket, list[int]] = {}
-        # The unsettled members, with or without a call.
+        # The members that a search may still reach, with or without a call.
         self._reachable: dict[Bucket, list[int]] = {}
         for member in members:
             bucket = among.bucket(member)

@@ -91,7 +91,7 @@ class CaseResult:
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
         """The credit statistics of each argument, or nothing for fewer than two graded runs."""
-        # A property, because it unpacks the grades of every run.
+        # This is a property and not a field, because it unpacks the grades of every run.
         graded = [run for run in self.graded if run.grader is not None]
         if len(graded) < 2:
             return ()

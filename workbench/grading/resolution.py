@@ -150,7 +150,7 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
     return frozenset(found)
 
 
-# How well a call fits an expected call. A grader's rules compare tool and arguments; then the result is checked.
+# How well a call fits an expected call. A grader's rules compare tool and arguments, and then the result is checked.
 
 
 class _Fit(NamedTuple):

@@ -329,7 +329,7 @@ def _graded(
     if reached is None:
         return _never_reached(step, trajectory, expected_call)
     limitless = replace(settings, limits=_NO_LIMITS)
-    # A step is graded as a separate case, except under `decision`: it has rules for chains, so a step is a chain of one
+    # A step is graded as a separate case. Only `decision` has rules for chains, so it grades a step as a chain of one
     # step.
     alone_of = _chains_of_one if by == "decision" else _cases_of_steps
     alone = alone_of(case)[step - 1]
@@ -674,7 +674,7 @@ class _Graded:
     common_issues: tuple[Issue, ...]
 
     def by(self, name: GraderName) -> tuple[Grade, tuple[StepGrade, ...]]:
-        # The steps come first, so the error of a step names the step.
+        # The steps are graded first, so that an error in a step has a message that names the step.
         of_run = self.case, self.settings, self.trajectory, self.context
         steps = grade_steps(name, *of_run) if self.case.steps else ()
         grade = grade_whole(name, *of_run, self.common_issues)

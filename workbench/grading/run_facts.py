@@ -120,7 +120,7 @@ def _report_facts(result: RunResult) -> ReportFacts:
         why = reason_of(result.grade)
     broken = any(issue.kind == "broken arguments" for issue in result.issues)
     return ReportFacts(
-        # A run that never started has no name of its case in its events.
+        # The events of a run that never started do not contain the name of its case.
         case_name=result.case_id if trajectory.start is None else trajectory.start.case_name,
         verdict=result.verdict,
         error=result.error,

@@ -180,7 +180,7 @@ def with_forbidden(call: ExpectedCall) -> ExpectedCall:
         (absent if check.forbids else others)[name] = check
     if not absent:
         return call
-    # Empty `args` would mean a call without any arguments.
+    # Empty `args` would mean a call without any arguments. `None` leaves all other arguments free.
     leaves_others_free = not others and not call.only_args
     args = None if leaves_others_free else others
     reasons = {name: check.because for name, check in absent.items() if check.because is not None}

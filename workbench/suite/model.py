@@ -439,7 +439,8 @@ class Case(Frozen):
     @property
     def row(self) -> dict[str, JsonValue]:
         """The columns of the row that the case was made for, or an empty dictionary for a case without `each`."""
-        # `suite.case_rows` has made a separate case for each row of a file.
+        # `suite.case_rows` has replaced a case that has `each` by one case for each row, whose `each` is a list of only
+        # this row.
         if self.each is None or isinstance(self.each, str):
             return {}
         return self.each[0]

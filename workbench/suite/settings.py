@@ -253,7 +253,7 @@ def _grading_of(*layers: BaseModel) -> Grading:
     grading = Grading(**merged)
     if not grading.is_compatible:
         return grading
-    # Published systems ignore the schemas of tools, and their last run decides.
+    # In a published system, invalid arguments are only noted, and the last of repeated runs decides.
     unlike = {key: value for key, value in _COMPATIBLE.items() if key not in merged}
     return replace(grading, **unlike)
 

@@ -119,8 +119,8 @@ class SuiteText:
         try:
             block = edit_toml(written, {"cases": [self.cases[index]]}, {"cases": [case]}, self._line_end)
         except (CannotEditError, ValueError):
-            # The values can be written, because `fresh` holds them. Only the formatting is lost, and the comments above
-            # the case stay.
+            # `fresh` already holds the values, so they can be written. Only the formatting is lost, and the comments
+            # above the case stay.
             block, keeps = self._as_written_here(_comments_above(written) + fresh), False
         return self._with_block(index, block, case, keeps)
 

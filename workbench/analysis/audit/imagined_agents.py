@@ -682,7 +682,7 @@ def _split(agent: ExactAgent) -> Iterator[MutatedAgent]:
 
 
 def _against_conditions(agent: ExactAgent) -> Iterator[MutatedAgent]:
-    # A case with steps forbids no calls.
+    # A case with steps forbids no calls, so only the calls of the first round matter.
     calls = agent.calls[0]
     for number, prohibition in enumerate(agent.case.disallowed):
         for key, other in prohibition.conditions:
