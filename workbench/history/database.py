@@ -156,15 +156,15 @@ CREATE TABLE plans (            -- of batches that are shards, or merged from so
 );
 """
 
-# Indexes for finding a page of batches, a suite's results over time, and a suite by name.
+# Indexes with which queries find a page of batches, a suite's results over time, and a suite by name.
 _LISTING = """
 CREATE INDEX batches_of_kinds ON batches (kind);
 CREATE INDEX parts_of_suites ON parts (suite, model, batch);
 CREATE INDEX suites_of_paths ON suites (path, name);
 """
 
-# JSON {tool: [valid, checked, unknown]}: the number of calls with valid arguments. NULL if nothing is known of any
-# call. A part stores the sum over its runs, so that a list of batches reads no runs.
+# `arguments` is JSON {tool: [valid, checked, unknown]} with numbers of calls. It is NULL if no call was counted.
+# `parts` stores the sums over runs, so that a list of batches need not read the runs.
 _ARGUMENTS = """
 ALTER TABLE runs ADD COLUMN arguments TEXT;
 ALTER TABLE regrades ADD COLUMN arguments TEXT;
@@ -172,26 +172,26 @@ ALTER TABLE parts ADD COLUMN valid_calls INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE parts ADD COLUMN checked_calls INTEGER NOT NULL DEFAULT 0
 """
 
-# JSON [kind, ...] of the endpoint's deviations that were repaired in a run; NULL if there are none.
+# `repaired` is JSON [kind, ...] of the endpoint's deviations that were repaired in a run. It is NULL if there are none.
 _REPAIRED = "ALTER TABLE runs ADD COLUMN repaired TEXT"
 
 # Runs that ended at nearly the same time are compressed together. `block` is the row in `shared` with their texts,
-# which were compressed with `sample`. `nth` is the place of this run's text, from 0. `events` and `outcome` are then
-# empty. Runs of earlier versions are compressed one by one, and have NULL here.
+# which were compressed with `sample`. `nth` is the index of this run's text, from 0. `events` and `outcome` are then
+# empty. Runs of earlier versions were compressed one by one; both columns are NULL for them.
 _BLOCKS = "ALTER TABLE details ADD COLUMN block INTEGER;\nALTER TABLE details ADD COLUMN nth INTEGER"
 
-# Name and version of the agent that made a run; NULL for models and in runs of earlier versions.
+# `agent` is the name and version of the agent that made a run. It is NULL for models and in runs of earlier versions.
 _AGENTS = "ALTER TABLE runs ADD COLUMN agent TEXT"
 
-# JSON with the tokens and the cost of the model that played the user. NULL without such a model, and in runs of earlier
-# versions.
+# `player` is JSON with the tokens and the cost of the model that played the user. It is NULL if no model played the
+# user, and in runs of earlier versions.
 _PLAYERS = "ALTER TABLE runs ADD COLUMN player TEXT"
 
-# The row in `shared` with the facts of a block's runs; NULL in runs of earlier versions.
+# `facts` is the row in `shared` with the facts of a block's runs. It is NULL in runs of earlier versions.
 _FACTS = "ALTER TABLE details ADD COLUMN facts INTEGER"
 
-# 'error' in a run that the user of its conversation invalidated, 'gave up' if the user gave up; otherwise NULL, as in
-# runs of earlier versions. A part stores the numbers of both.
+# `user_outcome` is 'error' if the user of a conversation invalidated the run, and 'gave up' if the user gave up.
+# Otherwise it is NULL, as in runs of earlier versions. `parts` stores the numbers of both.
 _USER_OUTCOMES = """
 ALTER TABLE runs ADD COLUMN user_outcome TEXT;
 ALTER TABLE regrades ADD COLUMN user_outcome TEXT;
@@ -285,7 +285,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
         if connection is None:
             _refuse_foreign_files(file)
             raise DamagedError(_damaged(file))
-        # A file without tables is being created by another program.
+        # If the file has no tables yet, another program is creating it.
         if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             connection.close()
             return None
@@ -300,7 +300,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # SQLite may have rolled it back itself, for example when the disk is full
+        if connection.in_transaction:  # SQLite may have rolled back by itself, for example when the disk is full
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
         raise
@@ -327,7 +327,7 @@ def as_history_errors(file: Path) -> Iterator[None]:
             raise DamagedError(text) from error
         raise HistoryError(text) from error
     except UnicodeDecodeError as error:
-        # Some messages of SQLite quote bytes of a damaged schema that are not text.
+        # SQLite's message may quote bytes of a damaged schema, which Python cannot decode.
         raise DamagedError(_damaged(file, error)) from error
     except OSError as error:
         raise HistoryError(_system_error_text(file, error)) from error
@@ -398,7 +398,7 @@ def _connected(file: Path, how: str) -> sqlite3.Connection:
     # Without an isolation level, Python begins no transactions of its own. Connections are closed explicitly, because
     # `with connection` would only end a transaction and leave the file open.
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=timeout_s, isolation_level=None)
-    # The schema of a foreign file may call functions; SQLite does not run them.
+    # The schema of a file from a stranger may call functions. This setting keeps SQLite from running them.
     connection.execute("PRAGMA trusted_schema = OFF")
     # SQLite ignores foreign keys unless each connection enables them.
     connection.execute("PRAGMA foreign_keys = ON")
@@ -435,7 +435,8 @@ def _refuse_other_files(file: Path) -> None:
     _refuse_folders(file)
     if not _is_there(file):
         return
-    # Operational errors, such as locks, are ignored here. Opening the file for writing waits or reports them.
+    # Operational errors, such as locks, are ignored here. Opening the file for writing will wait for locks and report
+    # other errors.
     with suppress(sqlite3.OperationalError):
         connection = _opened_if_sound(file, _READ_ONLY_MODE, ())
         if connection is not None:
@@ -480,7 +481,7 @@ def _opened_if_sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Con
         elif connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             raise OtherFileError(f"{file} is a different database, not a history")
         else:
-            sound = True  # empty: nothing was written yet
+            sound = True  # the database is still empty
         connection.execute("COMMIT")
         return connection if sound else None
     except sqlite3.DatabaseError as error:
@@ -496,8 +497,8 @@ def _opened_if_sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Con
 
 def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
     try:
-        # Readers open the file for writing if they may. The last program that closes the file merges SQLite's
-        # write-ahead log into it. An older schema is migrated.
+        # Readers open the file for writing if they may: the last program that closes the file must merge SQLite's
+        # write-ahead log into it, and an older schema must be migrated.
         how = "mode=ro" if is_read_only() else "mode=rw"
         return _retry_while_locked(lambda: _opened_if_sound(file, how, _SMALL_TABLES))
     except sqlite3.OperationalError as error:
@@ -556,7 +557,7 @@ def _migrated(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
             # With a write-ahead log, programs can read while another program writes.
             _retry_while_locked(lambda: connection.execute("PRAGMA journal_mode = WAL"))
             _retry_while_locked(lambda: _migrate(connection, file))
-        connection.execute("PRAGMA synchronous = FULL")  # what is committed survives a power failure
+        connection.execute("PRAGMA synchronous = FULL")  # commits survive a power failure
         return connection
     except BaseException:
         connection.close()

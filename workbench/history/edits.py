@@ -65,7 +65,7 @@ def name_batch(file: Path, number: int, name: str | None, report: ReportProblem)
             raise HistoryError(f"there is no batch {number} in {file}")
 
 
-# The settings of a damaged batch may be anything. They stay unchanged, and the batch is named nevertheless.
+# The settings of a damaged batch may be any text. They stay unchanged, but the batch still gets the name.
 _NAMED_AFTER = f"""UPDATE batches
     SET settings = json_patch(settings, json_object('{NAMED_AFTER}', ?))
     WHERE id = ? AND name IS NOT ? AND CASE WHEN json_valid(settings) THEN json_type(settings) = 'object' END"""
@@ -87,8 +87,8 @@ def add_grading(
     have changed since the runs. Raises HistoryError, also if the batch is running."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, report)) as connection:
         claims.callback(claim(file, batch).release)
-        # The row of the regrade is written last, and its grades are hidden until then. Foreign keys would require the
-        # row first, so they are off.
+        # The row of the regrade is written last, so that readers do not see its grades before they are complete.
+        # Foreign keys would require the row first, so they are off.
         connection.execute("PRAGMA foreign_keys = OFF")
         _clear_unfinished(connection, batch)
         grading: int | None = None
@@ -127,7 +127,7 @@ def _regrade_row(run: int, figures: RunSummary, result: RunResult) -> tuple[obje
     return run, *verdict, grading_text(figures.grading), outcome, *of_answers
 
 
-# The id must also differ from the ids in grades whose regrade was never completed, because its program was killed.
+# The id must also differ from the id of a regrade that was never completed because its program was killed.
 _NEXT_GRADING = (
     "SELECT max(coalesce((SELECT max(id) FROM gradings), 0), coalesce((SELECT max(grading) FROM regrades), 0)) + 1"
 )

@@ -88,8 +88,8 @@ _WEIGHT = """
 SELECT count(*), coalesce(sum(coalesce(length(events) + length(outcome), 0)
     + coalesce((SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
 FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND place BETWEEN ? AND ?"""
-# Reading the size of every run would read a whole large batch. So a sample is read: runs in a few ranges, spread evenly
-# over the plan.
+# Reading the sizes of all runs would read the whole batch from the disk. So only a sample is read: runs in a few
+# ranges, spread evenly over the plan.
 _WEIGHED, _STRETCHES = 1_000, 20
 """The sample of a batch: the number of runs, and the number of ranges that contain them."""
 _ROW_BYTES = 160
@@ -141,7 +141,8 @@ class StoredBatches(RowReader):
         if suites is not None:
             wanted.append(_HAS_ONE)
             values = (compact_json(list(suites)),)
-        # A page continues after the last number. OFFSET would shift if a batch is removed between two pages.
+        # Each page begins after the last batch of the previous page. With OFFSET, a batch would be skipped if another
+        # batch is removed between two pages.
         before = _NUMBERS
         page = None
         while page is None or len(page) == MAX_BATCHES_PER_STEP:
@@ -170,7 +171,7 @@ class StoredBatches(RowReader):
         """
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", (which,))
-        # SQLite's integers have 63 bits. A number of 18 digits is the longest that always fits.
+        # SQLite's integers have 63 bits. Every number of at most 18 digits fits.
         if not found and number.isdecimal() and len(number) < 19:
             found = self._batches("WHERE id = ?", (int(number),))
         if not found:
@@ -248,14 +249,14 @@ class StoredBatches(RowReader):
         Forks, shards and damaged batches are left out. `suite` is a `SuiteRef.key`. Close the generator if you do not
         read it to its end."""
         with self._at_one_moment(), as_history_errors(self.file):
-            # The ids are part of the statement instead of parameters. With a single id, SQLite then sees that the order
-            # of the index suffices, and does not sort.
+            # The ids are written into the statement and are not parameters. If there is only one id, SQLite then uses
+            # the order of the index and need not sort.
             versions = ", ".join(map(str, self._versions(suite)))
             which = f"WHERE suite IN ({versions}) AND model = ? AND batch <= ? ORDER BY batch DESC"
             for kind, settings, *row in self._cursor(f"{_OVER_TIME} {which}", (model, up_to)):
                 with suppress(*DAMAGE):
                     read: Mapping[str, Any] = {}
-                    # Searching the text first avoids parsing the settings of most batches.
+                    # Most settings contain neither key, so their JSON need not be parsed.
                     if '"until"' in settings or '"shard"' in settings:
                         read = columns.json_object(settings)
                     if kind == "runs" and "shard" not in read:
@@ -347,7 +348,7 @@ _REGRADED = (
     .replace("runs.user_outcome", "iif(regrades.run, regrades.user_outcome, runs.user_outcome)")
 )
 
-# A batch disappears before its runs do, because the runs are deleted in small steps.
+# Runs of removed batches may still exist, because they are deleted in small steps.
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """SQL that is true for runs whose batch was not removed."""
 
@@ -356,9 +357,7 @@ _COUNTS = (
     f"status IN ({_COUNTED}) AND NOT is_fork "
     "AND EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch AND kind IS NOT 'reruns')"
 )
-# A case may have thousands of runs. The index of cases orders them by id, so one step finds the last run. No run of the
-# same batch has a smaller id than the batch's first run. CROSS JOIN and INDEXED BY keep SQLite from choosing another
-# order, in which it would read every run of the case.
+
 _FACTS_OF = (
     "SELECT run, run_id, facts, nth, block, details.sample FROM details JOIN runs ON runs.id = details.run"
     " WHERE run IN (SELECT value FROM json_each(?))"
@@ -367,6 +366,9 @@ _FACTS_OF = (
 _MAX_BLOCKS_OF_FACTS = 64
 """The number of blocks of facts in memory. Neighbours in the plan are mostly neighbours in a block too."""
 
+# A case may have thousands of runs. The index of cases orders them by id, so one step finds the last run. No run of the
+# same batch has a smaller id than the batch's first run. CROSS JOIN and INDEXED BY keep SQLite from choosing another
+# order, in which it would read every run of the case.
 _LAST = f"""
 WITH asked AS (SELECT key AS suite, value FROM json_each(?)),
 last AS MATERIALIZED (
@@ -443,7 +445,7 @@ class History(StoredBatches):
         while len(rows) == PAGE:
             rows = self.runs_from(batch, rows[-1].place + 1, PAGE, grading)
             yield from rows
-            # A short page is the end of the plan, unless the batch is being removed.
+            # A short page is the end of the plan, unless another program is removing the batch.
             if len(rows) < PAGE and not self._stored("SELECT 1 FROM batches WHERE id = ?", (batch,)):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 
@@ -726,7 +728,8 @@ class History(StoredBatches):
             for run in ids:
                 run_id, block, nth = found.get(run, (None, None, None))
                 facts = None
-                # The id of a damaged run may be anything. The run itself is then read, which reports the damage.
+                # A damaged run may have values of any type. Without facts, the caller reads the run itself, which
+                # reports the damage.
                 if type(run_id) is str and block is not None and type(nth) is int and 0 <= nth < len(blocks[block]):
                     facts = blocks[block][nth]
                 yield run_id or "", facts
@@ -741,7 +744,7 @@ class History(StoredBatches):
         return True
 
     def _facts_in(self, block: int) -> list[RunFacts | None]:
-        # The facts repeat a part of the run. If they are damaged, the run itself is read.
+        # The facts repeat a part of the run. If they are damaged, the caller reads the run itself.
         try:
             return facts_in_block(unpacked_bytes(self._packed_text(block)))
         except DAMAGE:

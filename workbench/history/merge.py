@@ -101,7 +101,7 @@ def plan_differences(one: StoredShard, other: StoredShard) -> list[str]:
             for name in {**here, **there}:
                 if here.get(name) != there.get(name):
                     found.append(f"{kind[:-1]} {name}")
-    # Changed suites have changed cases, so reporting both would report one difference twice.
+    # Changed suites usually have changed cases, so reporting both would report one difference twice.
     if not paths and (outline.shapes, outline.blocks) != (another.shapes, another.blocks):
         found.append("cases, repeats, variants or graders")
     if any(settings.get(key) != others.get(key) for key in ("execute", "execute_all")):
@@ -126,7 +126,7 @@ def reading(file: Path) -> Iterator[sqlite3.Connection]:
     if connection is None:
         raise HistoryError(f"{file} no longer has any batch")
     with closing(connection):
-        # Without a transaction, each statement would see what other programs wrote since the previous one.
+        # Without a transaction, each statement would see what other programs have written since the previous statement.
         connection.execute("BEGIN")
         yield connection
 
@@ -206,7 +206,7 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, report: Repor
         connection.execute(_TO_MAKE)
         for shard in shards:
             if shard.ref is None and shard.file.resolve() == target.resolve():
-                continue  # the batch itself
+                continue  # the merged batch itself
             with reading(shard.file) as source:
                 try:
                     merged.add(_ShardMerge(connection, target, source, shard, here).merge())
@@ -225,13 +225,13 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, report: Repor
 
 # How merging works: each shard stores the outline of its whole plan. The outline lists the suites by hash, and the
 # cases, models and repeats in order. The `uid` of a shard is a hash of the outline, the plan's id, and the settings
-# that influence runs. It is equal on every machine, and identifies the shards of one plan. The first shard creates the
-# merged batch with every planned run and no results. Then each shard fills in its own runs. A run is found by its place
-# in the plan, and its suite, case, model and repeat must match the outline at that place. So the order of shards does
-# not matter, and merging a shard twice changes nothing. A result fills a run without a result or a stopped run. A
+# that influence runs. All shards of one plan have the same `uid` on every machine. The first shard creates the merged
+# batch with every planned run and no results. Then the results of each shard are copied. A run is found by its position
+# in the plan, and its suite, case, model and repeat must match the outline at that position. So the order of shards
+# does not matter, and merging a shard twice changes nothing. A result fills a run without a result or a stopped run. A
 # finished run keeps its result, and a different second result is reported. Figures and compressed events are copied
-# without decompression. One transaction covers a whole shard. A claim on the batch keeps other programs from resuming
-# it in the meantime.
+# without decompression. Each shard is merged in one transaction. A claim on the merged batch keeps other programs from
+# resuming it in the meantime.
 class _ShardMerge:
     def __init__(
         self,
@@ -335,7 +335,7 @@ class _ShardMerge:
             merged = MergedShards.of_batch(there)
             if merged is None:
                 continue  # a shard of the same plan in the target, not the merged batch
-            # The `uid` comes from a file, so an equal `uid` does not prove an equal plan.
+            # The `uid` comes from a file that may be damaged or forged, so an equal `uid` does not prove an equal plan.
             if unpacked(has_outline) != outline:
                 raise ValueError(f"its plan differs from that of batch {number}")
             there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *shards}))).settings
@@ -363,7 +363,8 @@ class _ShardMerge:
                 "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
                 (number, suites[suite], columns.stored(model), planned, cases[suite, model]),
             )
-        # The run id is a placeholder that is unique in the batch. The id of the result replaces it later.
+        # The run id is a placeholder that is unique in the batch. The id that the run has in its events replaces it
+        # later.
         self._target.executemany(
             "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by,"
             " is_fork, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -428,7 +429,8 @@ class _ShardMerge:
         if there["status"] == found["status"]:
             return
         *texts, tools, sample, block, facts = details
-        # This precedes the first write: if a text is missing, the run is damaged and must be left out completely.
+        # Read the shared texts before the first write. If one is missing, the run is damaged and must be left out
+        # completely.
         shared = [self._shared_id(number, id_) for id_ in (tools, sample, block, facts)]
         figures = [found[name] for name in _FIGURES]
         self._target.execute(f"UPDATE runs SET {_ASSIGNMENTS} WHERE id = ?", (*figures, known[0]))
@@ -491,7 +493,7 @@ class _ShardMerge:
                 " WHERE grading = ?",
                 id_,
             )
-            # Grades belong to one result. They are left out if the merged batch has another result of the run.
+            # A grade belongs to one result. It is left out if the merged batch has a different result of the run.
             self._target.executemany(
                 f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts})"
                 f" SELECT ?, id, {', '.join('?' * len((*_VERDICT, 'outcome')))} FROM runs"

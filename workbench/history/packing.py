@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _LEVEL = 6
 _NEW_LINE = "\n"
 _BEGINNING = 1 << 12
-# Only options that differ from these values are stored. So these values must stay even if the defaults of suites
-# change.
+# Only options that differ from these values are stored. So these values must never change, even if the defaults of
+# suites change.
 _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 """The grading options of the first version, which apply where a stored run has no value."""
 
@@ -115,7 +115,8 @@ def packed_outcome(result: RunResult) -> bytes:
 
 
 # Pydantic's parser takes a third of the time of `parsed_json`. But it reads numbers such as 1e999 as infinite, and
-# refuses lone surrogates and deep nesting. To find such numbers quickly, replace every digit by 0 and search the text.
+# refuses lone surrogates and deep nesting. To find such numbers quickly, every digit is replaced by 0, so that simple
+# searches for zeros suffice.
 _DIGITS = bytes.maketrans(b"123456789E+", b"000000000e0")
 _EXPONENT, _MANY_DIGITS = b"e000", b"0" * 300
 _LARGE = late_pattern(r"[:,\[]\s*-?\d+(\.\d+)?[eE]\+?\d{3}|\d{300}")
@@ -162,7 +163,7 @@ def events_in(text: str, tools: str | None = None) -> list[Event]:
     return events
 
 
-# The runs of a batch offer the same tools.
+# The runs of a batch have the same tools, so a small cache suffices.
 @lru_cache(maxsize=4)
 def _tools_in(text: str) -> tuple[ToolDefinition, ...]:
     tools: tuple[ToolDefinition, ...] = reader_of(tuple[ToolDefinition, ...])(_parsed(text))
@@ -180,7 +181,8 @@ def unpacked_blocks(data: bytes) -> Blocks:
     return tuple(blocks)
 
 
-# The runs of a batch have few different options, and comparing options takes as long as writing a run's events.
+# This is cached, because the runs of a batch have few different options, and comparing options takes as long as writing
+# a run's events.
 @lru_cache(maxsize=256)
 def grading_text(grading: Grading) -> str | None:
     """Return the grading options that differ from the first version's options, as JSON; `None` if all are equal."""
@@ -193,7 +195,8 @@ def grading_text(grading: Grading) -> str | None:
     return compact_json(differing)
 
 
-# The runs of a batch have few different options, and parsing them would take two thirds of the time of a row.
+# This is cached, because the runs of a batch have few different options, and parsing them would take two thirds of the
+# time for reading a row.
 @lru_cache(maxsize=256)
 def grading_from(text: str | None) -> Grading:
     """Read grading options that `grading_text` has written.
@@ -209,7 +212,7 @@ def grading_from(text: str | None) -> Grading:
 
 @cache
 def _gradings() -> TypeAdapter[Grading]:
-    # This import is lazy, because most runs have the default options, which need no pydantic.
+    # Imported here, because most runs have the default options, which need no pydantic.
     from pydantic import TypeAdapter
 
     return TypeAdapter(Grading)
@@ -217,8 +220,8 @@ def _gradings() -> TypeAdapter[Grading]:
 
 # The runs of a batch resemble one another: they offer the same tools and begin with the same prompts. So the history
 # stores the tools once per batch. Runs that end at nearly the same time are compressed together, in blocks. The
-# beginning of the first run is the sample of all later blocks. zlib replaces what they share with the sample by
-# references.
+# beginning of the first run is the sample (zlib dictionary) of all later blocks. zlib stores only references to text
+# that also occurs in the sample.
 
 RUNS_IN_BLOCK = 64
 """The maximum number of runs in a block."""
@@ -226,7 +229,7 @@ RUNS_IN_BLOCK = 64
 _BLOCK_BYTES = 1 << 19
 """The size in bytes of uncompressed text at which a block is complete. The limit keeps reading one run fast."""
 
-# JSON escapes both characters within its strings.
+# These separators cannot occur in the JSON texts, because JSON escapes both characters.
 _BETWEEN_RUNS = "\x1e"
 _BEFORE_OUTCOME = "\x1f"
 
@@ -392,7 +395,7 @@ class RunPacker:
         Raises TypeError, ValueError or RecursionError for a value that cannot be stored."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return False
-        if isinstance(run.result, LazyResult):  # its fields take several times as long to read
+        if isinstance(run.result, LazyResult):  # reading its fields takes several times as long
             run = replace(run, result=run.result.whole)
         search = self._redaction.search(run)
         if search is not None:
@@ -468,8 +471,8 @@ class RunPacker:
         started = events[0].payload
         if not isinstance(started, RunStarted) or not started.tools:
             return events, None
-        # Tool definitions are not hashable, so a cheap key finds a candidate for comparison. Runs from another process
-        # have equal tools, but not the same objects.
+        # Tool definitions are not hashable, so a short key finds a candidate, which is then compared by value. Runs
+        # from another process have equal tools, but not the same objects.
         key = (started.suite_hash, tuple([tool.name for tool in started.tools]))
         known = self._tools.get(key)
         if known is None or known[0] != started.tools:
@@ -574,7 +577,7 @@ def arguments_text(figures: RunSummary) -> str | None:
 def _whole(number: int | None) -> int | None:
     if number is None:
         return None
-    # A provider's count may be absurd, but an SQLite integer has only 64 bits.
+    # A provider may report any number, but an SQLite integer has only 64 bits.
     return max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
 
 

@@ -92,7 +92,7 @@ def settings_of_answers(settings: Mapping[str, JsonValue]) -> dict[str, JsonValu
         asked[kind] = _reached(settings.get(kind))
     for key in ("execute", "execute_all"):
         asked[key] = settings.get(key)
-    # Earlier batches lack these keys. Default values are dropped so that the `uid` of earlier shards stays the same.
+    # Batches of earlier versions lack these keys. Without these tests, the `uid` of their shards would change.
     if "repeat_rule" in settings:
         asked["repeat_rule"] = settings["repeat_rule"]
     if "images" in settings:
@@ -320,7 +320,7 @@ class SuiteRef:
         return _file_of(self.project, self.path)
 
 
-# A report asks for the file of each run, but runs have few suites.
+# This is cached, because a report asks for the file of each run, but runs have few suites.
 @lru_cache(maxsize=64)
 def _file_of(project: str, path: str) -> Path:
     return Path(project) / path
@@ -402,7 +402,7 @@ class BatchRow:
         return self._number(CONFIRMS)
 
     def _number(self, setting: str) -> int | None:
-        # `True` is an `int` for isinstance, but not the number of a batch.
+        # isinstance would accept `True`, which is not the number of a batch.
         number = self.settings.get(setting)
         if type(number) is int:
             return number
@@ -642,12 +642,12 @@ class Outline:
             blocks = []
             for suite, shape, cases in content["blocks"]:
                 blocks.append((suite, shape, _text_pairs(cases)))
-                # A missing shape raises LookupError when the runs are counted.
+                # `outline.planned` below raises LookupError if there is no shape with this index.
                 if not (type(suite) is type(shape) is int and 0 <= suite < len(suites) and shape >= 0):
                     raise ValueError("its plan names a suite that it does not contain")
             outline = cls(suites, shapes, tuple(blocks))
-            # The number is limited, because a few bytes can describe any number of repeats, and a merge writes one row
-            # per run.
+            # The number of runs is limited, because a few bytes can describe any number of repeats, and a merge writes
+            # one row per run.
             if outline.planned > MAX_PLANNED_RUNS:
                 raise ValueError("its plan has too many runs")
         except (TypeError, LookupError) as error:

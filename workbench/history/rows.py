@@ -209,7 +209,7 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         " VALUES (?, x'', x'', ?, ?, ?, ?, ?)",
         (run_row, *[_shared(connection, batch, text) for text in run.shared], run.nth),
     )
-    # Each result updates the status counts of a part, so a list of batches reads no runs.
+    # Each result updates the status counts in `parts`, so that a list of batches need not read the runs.
     ended = run.status.column
     counted = f"{ended} = {ended} + 1"
     if before == Status.STOPPED:
@@ -404,8 +404,8 @@ class RowReader:
     def _versions(self, key: str) -> list[int]:
         """Return the row ids of all stored versions of a suite. `key` is a `SuiteRef.key`."""
         found: list[tuple[Any, ...]] = []
-        # Projects are stored relative to the history if possible, but `key` is absolute. So the stored projects, which
-        # are few, are resolved instead of all suites.
+        # Projects are stored relative to the history if possible, but `key` is absolute. There are few projects, so
+        # each is resolved and its suites are searched.
         for (written,) in self._stored(values_in("suites", "project"), ()):
             try:
                 project = folder_of_stored(self.file, columns.path(written))
@@ -416,7 +416,7 @@ class RowReader:
         self._cache_suites(found)
         ids = []
         for id_, *_ in found:
-            # The cache has no damaged suites.
+            # Damaged suites are not in the cache, and are left out.
             if id_ in self._suites and self._suites[id_].key == key:
                 ids.append(id_)
         return ids

@@ -10,7 +10,7 @@ from workbench.grading.lazy_sequences import CodedColumn, LazySequence
 from workbench.grading.run_summary import RunSummary, UserFigures
 from workbench.history.records import RunRow
 
-# Arrays cannot hold `None`. These values represent it; no time, score or count equals them.
+# Arrays cannot hold `None`. These values, which are no time, score or count, stand for it.
 _NO_NUMBER = float("nan")
 _NO_COUNT = -(1 << 63)
 
@@ -117,7 +117,7 @@ class _Figures(LazySequence[RunSummary]):
     def __init__(self, runs: RunTable, finished: int) -> None:
         self._runs = runs
         self._finished = finished
-        # In a complete batch every run has figures. A range holds their indices in constant memory.
+        # If all runs are finished, a range is enough, and it needs no memory for each index.
         self._over: Sequence[int] = range(len(runs))
         if finished < len(runs):
             self._over = array("L", runs.finished_indices())

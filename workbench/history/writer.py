@@ -138,7 +138,7 @@ class OpenHistory:
         try:
             self._write(entries)
         except DamagedError:
-            # Opening a suspect file checks it completely. If it is damaged, it is renamed.
+            # The file may be damaged. With `_suspect`, opening it checks it completely, and renames a damaged file.
             self.close()
             self._suspect = True
             self._write(entries)
@@ -202,8 +202,9 @@ class OpenHistory:
             with transaction(connection):
                 number = start_batch(connection, plan)
                 plan_runs(connection, number, plan, 0, MAX_PLANNED_PER_STEP)
-                # The claim precedes the commit, because a visible batch without a claim looks interrupted. A claim of
-                # this number by another program concerns an earlier history file of the same name.
+                # The claim precedes the commit, because other programs would take a batch without a claim for
+                # interrupted. If the number is already claimed, the claim belongs to an earlier history file of the
+                # same name.
                 handle.claim = claim_if_free(self._file, number)
         except BaseException:
             handle.release()
@@ -344,8 +345,8 @@ class HistoryWriter:
 
         `handle` has the number of the batch and the positions of the further runs in the plan. `redaction` redacts
         these runs. Raises HistoryError if a program is running the batch, or if the history cannot be written."""
-        # Resuming waits for this write, because the missing runs serve only the history. If the write failed later,
-        # they would be paid for in vain. In other cases, a failed write only loses the record of a run.
+        # Wait until this entry is written, because the user resumes a batch only to complete it in the history. If
+        # writing failed later, the runs would be paid for in vain.
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()
@@ -370,7 +371,7 @@ class HistoryWriter:
         waiting would not help. A run that is not stored yet is lost if the program is killed. The future cannot be
         cancelled."""
         settled: Future[None] = Future()
-        settled.set_running_or_notify_cancel()  # a running future refuses to be cancelled
+        settled.set_running_or_notify_cancel()  # a running future cannot be cancelled
         if self._failed_at is not None or self._closing_at is not None:
             settled.set_result(None)
         self._runs_given[handle] += 1
@@ -417,8 +418,7 @@ class HistoryWriter:
             if goes_on and (self._failed_at is None or may_retry or self._beginning):
                 self._write_waiting(file)
             self._release_waiting()
-        # A write that failed after the program began to quit is not retried. It would probably fail again and take
-        # time.
+        # A write that failed after the program began to quit is not retried, because it would probably fail again.
         if self._failed_at is None or self._closing_at is None or self._failed_at < self._closing_at:
             self._write_waiting(file)
         self._report_missing_runs()
@@ -486,7 +486,7 @@ class HistoryWriter:
                 self._report_once(f"{error}; what is not stored yet is tried again")
                 return
             except Exception as error:
-                # One of these runs can never be stored. The others are stored if each is written alone.
+                # One of these runs can never be stored. Write each run separately, so that the others are stored.
                 if len(entries) > 1:
                     self._alone = len(entries)
                     continue

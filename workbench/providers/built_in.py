@@ -53,7 +53,7 @@ class BuiltInModels:
     `pace_ms` is the pause in milliseconds between two pieces of an answer of the offline model. With `own_pace`,
     recordings are replayed at their recorded speed."""
 
-    # The models are imported on first use: rapidfuzz, or the reader of recordings, would slow every start.
+    # The models are imported on first use, because rapidfuzz and the reader of recordings would slow every start.
 
     def __init__(self, *, pace_ms: float = 0, own_pace: bool = False) -> None:
         self._pace_ms = pace_ms
@@ -104,7 +104,7 @@ def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
     """Split the name of a `replay:` model into the path of its recordings and the name of the recorded model.
 
     The name of the recorded model follows `#`; it is `None` if there is no `#`."""
-    from workbench.providers.model import ModelError  # the app's first screen needs the names alone
+    from workbench.providers.model import ModelError  # imported here: the app's first screen needs only the names
 
     path = name.removeprefix(REPLAY)
     if path == name:
@@ -114,8 +114,8 @@ def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
             f"{REPLAY} is not followed by a recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL"
         )
     try:
-        # Files, folders and models may have a `#` in their names: an existing path is taken as a whole, otherwise the
-        # longest part that is a folder.
+        # Files, folders and models may have a `#` in their names. If the whole text is an existing path, it names no
+        # model. Otherwise the longest beginning that is a folder is the path.
         if not (folder / path).exists():
             at = path.rfind(MODEL_SEPARATOR)
             while at >= 0:

@@ -37,7 +37,7 @@ from workbench.trajectory.external_run import ExternalResult, ExternalRound, Ext
 
 _logger = logging.getLogger(__name__)
 
-# Python writes no integer with more digits as text.
+# Python refuses to convert an integer with more digits to text.
 _MAX_DIGITS = sys.get_int_max_str_digits() or sys.int_info.default_max_str_digits
 _INTEGER_LIMIT = 10**_MAX_DIGITS
 
@@ -147,7 +147,7 @@ class CallerLoop:
 
     Create the object on that loop. Agents see the context variables that were set when the object was created."""
 
-    # Agents use clients that belong to the caller's loop, while the engine has a loop on another thread.
+    # Agents must run on this loop, because their clients belong to it. The engine has its own loop on another thread.
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -168,7 +168,7 @@ class CallerLoop:
             finally:
                 self._running.discard(task)
 
-        # Each run gets a copy, because a context can be entered only once at a time.
+        # Each call gets a copy of the context, because a context cannot be entered twice at the same time.
         context = self._context.copy()
         return await asyncio.wrap_future(context.run(asyncio.run_coroutine_threadsafe, tracked(), self._loop))
 
@@ -227,7 +227,8 @@ class FunctionModel:
         if is_async(self._function):
             reply = self._function(request)
         else:
-            # On the caller's loop, the function would block all other runs and the caller's own tasks.
+            # The function runs in a thread. On the caller's loop, it would block all other runs and the caller's own
+            # tasks.
             context = copy_context()
             reply = await in_thread(lambda: context.run(self._function, request), name=f"agent {self.name}")
         if inspect.isawaitable(reply):
@@ -308,7 +309,7 @@ def _answer_in_run(made: object) -> AgentAnswer:
         case list() | tuple():
             return AgentAnswer(calls=made)
         case _:
-            # Any other value is treated as a call. The refusal there lists the accepted types.
+            # Any other value is passed on as a call, so that `plain_call` refuses it and lists the accepted types.
             return AgentAnswer(calls=[made])  # type: ignore[list-item]
 
 

@@ -147,7 +147,7 @@ def _counted(before: int, more: int, limit: Limit) -> int:
 
 def _values_in(value: JsonValue, most: int) -> int:
     """Count the values nested in a value, at any depth. Counting stops when there are more than `most`."""
-    # A stack replaces recursion, because the model decides how deep the JSON is nested, and Python's call stack is
+    # This is a loop with a stack, because the model decides how deeply the JSON is nested, and Python's recursion is
     # limited.
     count, waiting = 0, [value]
     while waiting and count <= most:

@@ -35,7 +35,8 @@ class Agent:
     name: str = ""
 
     def __post_init__(self) -> None:
-        # `object.__setattr__`, because the class is frozen. A callable object has only the name of its class.
+        # The class is frozen, so the attribute is set with `object.__setattr__`. A callable object is named after its
+        # class.
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
 
@@ -100,7 +101,7 @@ _FRAMEWORKS = (
 
 
 def _framework_refusal(value: object, name: str) -> str | None:
-    # A framework may decorate a user's function, whose class is still Python's own.
+    # Base classes are searched too, because a user may have derived the class from a framework's class.
     for base in type(value).__mro__:
         package = base.__module__.partition(".")[0]
         adapter = _ADAPTERS.get((package, base.__name__)) or _ADAPTERS.get((base.__module__, base.__name__))
@@ -124,7 +125,7 @@ def _accepts_request(function: Callable[..., object]) -> bool:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return True  # functions in C may have none
+        return True  # functions written in C may have no signature
     try:
         signature.bind(None)
     except TypeError:

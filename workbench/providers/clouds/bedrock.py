@@ -72,7 +72,8 @@ def _anthropic_by_signature(spec: ModelSpec, credentials: RenewableCredentials[A
     assert spec.cloud is not None
     client: anthropic.AsyncAnthropicBedrock | anthropic.AsyncAnthropicBedrockMantle
     if spec.cloud.endpoint == "runtime":
-        # Without this key, the constructor would read AWS_BEARER_TOKEN_BEDROCK, and refuse it beside other credentials.
+        # Without a key, the constructor would read AWS_BEARER_TOKEN_BEDROCK, and raise an error if there are other
+        # credentials too.
         client = anthropic.AsyncAnthropicBedrock(api_key=_UNUSED, **_of_anthropic(spec))
         client.api_key = None
     else:
@@ -149,7 +150,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
             access_key, secret_key, token = (given.get(name) for name in source.variables)
             return AwsKeys(access_key or "", secret_key or "", token or None)
         try:
-            # Each time, a new session is made, because the files of profiles may have changed.
+            # A new session reads the files of profiles again, because they may have changed.
             found = Session(profile=source.profile).get_credentials()
             frozen = found.get_frozen_credentials() if found is not None else None
         except (BotoCoreError, ClientError) as error:
@@ -176,7 +177,8 @@ def _secrets_in(keys: AwsKeys) -> Mapping[str, str]:
 def _why(error: Exception, profile: str | None) -> str:
     of_profile = f" --profile {profile}" if profile else ""
     whose = f"AWS profile {profile}" if profile else "the AWS default credentials"
-    # Failures are distinguished by the names of their classes, because newer versions of the library have more classes.
+    # Failures are distinguished by the names of their classes, because older versions of the library lack some of these
+    # classes.
     kind = type(error).__name__
     if kind == "ProfileNotFound":
         return f"there is no AWS profile {profile}: correct profile or AWS_PROFILE, or run 'aws configure{of_profile}'"

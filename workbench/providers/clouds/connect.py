@@ -30,7 +30,7 @@ async def signer_of(
     added to every request. Raises ModelError if the credentials cannot be used."""
     if spec.problem is not None or spec.place is None:
         raise ModelError(spec.problem or f"the address of {spec.name} is unknown")
-    # An import takes up to two seconds and must not delay other runs.
+    # The import takes up to two seconds. It runs in a thread, so that it does not delay other runs.
     sdk_name, error_name = "openai", "OpenAIError"
     if spec.api == "messages":
         sdk_name, error_name = "anthropic", "AnthropicError"

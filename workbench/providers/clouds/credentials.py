@@ -84,7 +84,7 @@ class RenewableCredentials(Generic[_Value]):
             if self._failure is None:
                 assert self._value is not None
                 return self._value
-            # Credentials that cannot be renewed stay in use until they expire.
+            # If renewing failed, the old credentials are used until they expire.
             if (value := self._valid_for(0.0)) is not None:
                 return value
             failed = self._failure[1]

@@ -93,14 +93,14 @@ def capturing_client() -> httpx2.AsyncClient:
             return httpx2.Response(204, request=request)
 
     client = httpx2.AsyncClient(transport=Capture(), trust_env=False, follow_redirects=False)
-    # This header would be signed, but the connection here sends another value.
+    # This header would be signed, but the connection that sends the request sets another value.
     del client.headers["connection"]
     return client
 
 
 def silence_sdks() -> None:
     """Stop the libraries of the clouds from logging requests and printing warnings."""
-    # Variables such as OPENAI_LOG turn on logs of whole requests when an SDK is imported.
+    # Environment variables such as OPENAI_LOG turn on logs of whole requests when an SDK is imported.
     for name in _NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module=r"google\.auth")
@@ -119,7 +119,7 @@ class Signer:
         self._made: SignedRequest | None = None
         self._errors: tuple[type[Exception], ...] = (*sdk.errors, ValueError, TypeError, RuntimeError)
         # The variables OPENAI_CUSTOM_HEADERS, ANTHROPIC_CUSTOM_HEADERS, OPENAI_ORG_ID and OPENAI_PROJECT_ID would add
-        # headers, even other credentials. No argument of the SDKs turns that off.
+        # headers, even other credentials. No argument of the SDKs prevents this.
         sdk.client._custom_headers = self._headers
         for of_openai in ("organization", "project"):
             if hasattr(sdk.client, of_openai):
@@ -129,8 +129,8 @@ class Signer:
         """Let the SDK find the model's address, by preparing `sample_request`.
 
         Raises ModelError if the credentials or the address cannot be used."""
-        # The SDKs derive the cloud's path from a small document with model and stream. Real bodies are JSON already,
-        # and are signed as bytes.
+        # The SDKs derive the cloud's path from the fields `model` and `stream`, so this request has a small document.
+        # Real bodies are JSON text already, and are signed as bytes.
         document = {"model": model, "stream": True, "max_tokens": 1, "messages": []}
         self._made = await self._make(self._sdk.path, query, body=document)
 

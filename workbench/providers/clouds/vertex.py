@@ -125,7 +125,7 @@ def _from_file(path: str) -> tuple[Any, str]:
 
     try:
         content = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
-        # Files of other kinds tell the library to send local files to an address, or to start a program.
+        # A file of another type can make the library send local files to an address, or start a program.
         match as_dict(content).get("type"):
             case "service_account":
                 found = service_account.Credentials.from_service_account_info(content, scopes=_SCOPES)

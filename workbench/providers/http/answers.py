@@ -47,7 +47,7 @@ class SseParser:
 
         Raises AnswerTooLargeError for an event that is too large."""
         if self._after_cr and chunk:
-            chunk = chunk.removeprefix(b"\n")  # the second half of a line end that was cut in two
+            chunk = chunk.removeprefix(b"\n")  # the second half of a line end that arrived in two chunks
             self._after_cr = False
         if b"\r" in chunk:
             self._after_cr = chunk.endswith(b"\r")
@@ -62,7 +62,7 @@ class SseParser:
         while place <= last:
             line = lines[place]
             place += 1
-            # Nearly every event is one line of data and a blank line.
+            # This is a fast path: nearly every event is one line of data and a blank line.
             is_whole = line.startswith(b"data: ") and place <= last and not lines[place]
             if is_whole and len(line) < MAX_MESSAGE_BYTES and not self._data and not self._event:
                 self._at_start = False
@@ -78,7 +78,7 @@ class SseParser:
 
     def close(self) -> list[SseEvent]:
         """Return the last event if the stream ended without the blank line after it; otherwise nothing."""
-        # The standard drops an event without a blank line after it, but some servers omit the last blank line.
+        # By the standard, an event without a blank line after it is dropped. But some servers omit the last blank line.
         events: list[SseEvent] = []
         self._add_line(b"".join(self._line_pieces), events)
         self._line_pieces = []
@@ -99,7 +99,7 @@ class SseParser:
             self._add(line[6:] if line.startswith(b"data: ") else line[5:])
         elif line.startswith(b"event:"):
             self._event = line[6:].removeprefix(b" ").decode("utf-8", "replace")
-        # Some servers write an error as bare JSON into the middle of a stream.
+        # Some servers report an error as a line of JSON in the middle of a stream, without `data:`.
         elif line == b"data" or line.startswith(b"{"):
             self._add(line.removeprefix(b"data"))
 
@@ -173,8 +173,8 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEv
     """Convert server-sent events that arrived together to model events, and yield these as one list.
 
     If the reader raises an error, the events before the error are yielded first."""
-    # Neighbouring pieces of a text are joined: each event costs time in the listeners, and these pieces are shown at
-    # the same moment anyway.
+    # Neighbouring pieces of a text are joined to one event, because each event takes time in the listeners, and these
+    # pieces are shown at the same moment anyway.
     joined: list[ModelEvent] = []
     try:
         for event in events:
@@ -208,7 +208,7 @@ async def _beginning(content: Content, content_type: str) -> tuple[BodyKind | No
     The kind is `None` if the body ended before its kind was clear."""
     head, received = b"", 0
     while chunk := await content.readany():
-        head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
+        head = (head + chunk).lstrip()  # some servers send blanks while a model thinks
         kind = body_kind(head, content_type)
         if kind is not None:
             return kind, head

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 MAX_PIECE_BYTES = 1024 * 1024
 """The most bytes that are decompressed at a time, because some kilobytes can expand to gigabytes."""
 
-_ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip's or zlib's
-_CM_DEFLATE = 8  # in the first byte of zlib's
-_GZIP = 0x1F  # the first byte of gzip's
+_ANY_HEADER = 32 + zlib.MAX_WBITS  # accepts a header of gzip or zlib
+_CM_DEFLATE = 8  # the method in the first byte of a zlib header
+_GZIP = 0x1F  # the first byte of a gzip header
 
 
 class Content(Protocol):
@@ -72,13 +72,13 @@ class _Decompressed:
                 return piece
 
     def _decompressed(self, data: bytes) -> bytes:
-        if self._decompressor is None or self._decompressor.eof:  # a body may have several members
+        if self._decompressor is None or self._decompressor.eof:  # a body may consist of several gzip members
             self._is_plain = data[0] & 0x0F != _CM_DEFLATE and data[0] != _GZIP  # some servers omit zlib's header
             self._decompressor = zlib.decompressobj(-zlib.MAX_WBITS if self._is_plain else _ANY_HEADER)
         try:
             piece = self._decompressor.decompress(data, MAX_PIECE_BYTES)
         except zlib.error as error:
-            # The next attempt may arrive undamaged, but a wrong `content-encoding` is a setting of the server.
+            # A damaged body may arrive undamaged in the next attempt. A wrong `content-encoding` would be wrong again.
             declared = not self._is_plain and "header check" not in str(error)
             problem = "is damaged" if declared else "is not compressed as declared"
             sentence = f"sends a body that {problem}: check the server or its proxy"

@@ -89,7 +89,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
     except client.errors as error:
         if _status_of(error) not in _NO_LISTING_STATUSES:
             return CheckResult(False, str(errors.of_exception(error, path=path)))
-        # Some servers list no models. That is an error only with a sign of a wrong base URL or model.
+        # Some servers list no models. This is an error only if the base URL or the model also seems to be wrong.
         missing = str(errors.of_exception(error, path=path))
         if _status_of(error) == 404 and (base_url_hint(spec) or "has no model" in missing):
             return CheckResult(False, missing, answers=True)
@@ -100,7 +100,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
         return CheckResult(False, str(errors.error(_NOT_AN_API)))
     if spec.model in names:
         return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
-    try:  # listings omit aliases of models
+    try:  # the list may omit aliases of models
         await client.get(f"{path}/{quote(spec.model, safe='')}", _silence(spec))
     except client.errors:
         shown = errors.quoted(", ".join(names[:_LISTED_NAMES]))
@@ -115,8 +115,8 @@ async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) 
     """Check whether a cloud answers at the address of a model.
 
     The credentials need no check, because the client was made with them."""
-    # Clouds list models that the caller may not use, and list no deployments. Only a request that costs tokens shows
-    # whether the model can be used.
+    # The lists of clouds are of no use: they include models that the caller may not use, and lack deployments. Only a
+    # request that costs tokens shows whether the model can be used.
     place = shown_url(spec.base_url)
     try:
         await client.get("", _silence(spec))

@@ -95,8 +95,8 @@ class Client:
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
-    session: aiohttp.ClientSession = field(repr=False)  # sends the headers, with the key
-    proxy: str | None = field(repr=False)  # a password may be in it
+    session: aiohttp.ClientSession = field(repr=False)  # it has the headers, including the key
+    proxy: str | None = field(repr=False)  # it may contain a password
     access: RequestAccess = RequestAccess()
     key_header: str = "authorization"
     has_responded: bool = False
@@ -152,8 +152,8 @@ class Client:
         Raises the errors of `post`, and TimeoutError."""
         import yarl
 
-        # The request uses a separate connection, because a server that fails at an unknown address may break the
-        # connection for the next request.
+        # The request uses a separate connection. If a server does not know the address, the connection might be
+        # unusable for the next request.
 
         async with (
             asyncio.timeout(SIDE_REQUEST_TIMEOUT_S),
@@ -177,7 +177,7 @@ class Client:
             headers = _with_key(self.key_header, key)
         response = await self._response(method, path, read_timeout_s, body, headers)
         if command is not None and key is not None:
-            # Printed keys expire, so a refused request is repeated once with a new key.
+            # The key that a command printed may have expired, so a refused request is repeated once with a new key.
             if response.status == 401 and (renewed := await _renewed(command, key, response)) is not None:
                 headers = _with_key(self.key_header, renewed)
                 response = await self._response(method, path, read_timeout_s, body, headers)
@@ -200,8 +200,8 @@ class Client:
         """Send a request. If the server has closed a reused connection, send the request again."""
         import aiohttp
 
-        # A server may close an idle connection just when the next request is sent on it. That request is repeated at
-        # once, until a new connection takes it.
+        # A server may close an idle connection just when the next request is sent on it. The request is then repeated
+        # at once, until it is sent on a new connection.
         while True:
             connection = _Connection()
             _connection.set(connection)
@@ -233,8 +233,8 @@ class Client:
     ) -> aiohttp.ClientResponse:
         import yarl
 
-        # The read timeout of aiohttp begins after the body is written. A body that is larger than the system's buffer
-        # may never be written if the server reads nothing, hence a second timeout.
+        # aiohttp's read timeout begins only after the whole body is written. If the server reads nothing, a body that
+        # is larger than the system's buffer is never written. So large bodies get a second timeout.
         is_large = body is not None and len(body) > MAX_BUFFERED_BYTES
         url = f"{self.base_url}{path}"
         if self.signer is not None and body is not None:
@@ -283,12 +283,13 @@ class Clients:
         Raises ModelError for invalid settings, and for credentials of a cloud that cannot be used."""
         place: tuple[object, ...] = (spec.provider, spec.base_url, access, spec.legacy_auth)
         if spec.cloud is not None:
-            # The address of a cloud's request has the model in it.
+            # At a cloud, each model has its own address.
             place = (*place, spec.cloud, spec.place, spec.model)
         client = self._clients.get(place)
         if client is not None:
             return client
-        # Fetching credentials may take seconds, and models elsewhere must not wait for that.
+        # Fetching credentials may take seconds. Models of other endpoints do not wait for it, because each client has
+        # its own lock.
         async with self._making.setdefault(place, asyncio.Lock()):
             if place not in self._clients:
                 with self._starting(f"model {spec.name}"):
@@ -302,7 +303,8 @@ class Clients:
             await client.session.close()
 
     async def _make(self, spec: ModelSpec, access: RequestAccess, errors: EndpointErrors) -> Client:
-        # Imports of up to a second, and reading certificates, must not delay other runs.
+        # Importing takes up to a second. It runs in a thread, like reading the certificates, so that it does not delay
+        # other runs.
         aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
         import yarl
 
@@ -336,7 +338,7 @@ class Clients:
         return Client(base_url, raised, session, proxy, access, spec.key_header, signer=signer)
 
     async def _signer(self, spec: ModelSpec, access: RequestAccess, errors: EndpointErrors) -> Signer:
-        from workbench.providers.clouds.connect import signer_of  # on use: few models are at clouds
+        from workbench.providers.clouds.connect import signer_of  # imported here: few models are at clouds
 
         key = None
         if access.command is not None:
@@ -382,7 +384,7 @@ def _connector_class() -> type[aiohttp.TCPConnector]:
     import aiohttp
 
     class Connector(aiohttp.TCPConnector):
-        # A trace of aiohttp would cost several times as much in each request.
+        # This class notes reused connections. aiohttp's own tracing would take several times as long in each request.
 
         def __init__(self, **settings: Any) -> None:
             super().__init__(**settings)
@@ -411,7 +413,7 @@ def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
     for line in os.environ.get(f"{vendor.upper()}_CUSTOM_HEADERS", "").split("\n"):
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
-    # Only the model's own key is sent, because it is known as a secret.
+    # A key in these variables is not sent, because only the model's own key is registered as a secret.
     return {name: value for name, value in headers.items() if value and name not in ("authorization", "x-api-key")}
 
 
@@ -424,7 +426,7 @@ def _headers(spec: ModelSpec, access: RequestAccess) -> dict[str, str]:
     }
     if spec.provider == "anthropic":
         headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if spec.legacy_auth else ANTHROPIC_VERSION
-    # A cloud's SDK writes the key into the requests that it makes. Other requests to the cloud carry no key.
+    # For a cloud, the SDK adds the key to the requests that it signs. Other requests to the cloud need no key.
     if access.key and spec.cloud is None:
         headers |= _with_key(spec.key_header, access.key)
     return headers | dict(access.headers)
@@ -467,6 +469,6 @@ async def _refusal(response: aiohttp.ClientResponse) -> HttpStatusError:
             while len(body) <= MAX_ERROR_BYTES and (chunk := await content.readany()):
                 body += chunk
     except (TimeoutError, aiohttp.ClientError, OSError):
-        pass  # the status is enough
+        pass  # the status without a body is enough for an error
     headers = {name.lower(): value for name, value in response.headers.items()}
     return HttpStatusError(response.status, headers, bytes(body[:MAX_ERROR_BYTES]))

@@ -114,7 +114,7 @@ class ReportedSlots:
         if self._is_found and not self._finding.locked():
             return
         async with self._finding:
-            # One request serves all models of the endpoint, even if it reports no slots.
+            # The endpoint is asked only once for all of its models, even if it reports no slots.
             if self._is_found:
                 return
             self._is_found = True
@@ -143,7 +143,8 @@ _HOSTED = frozenset(urlsplit(preset.base_url).hostname for preset in PRESETS if 
 
 
 def _may_report_slots(spec: ModelSpec, client: Client) -> bool:
-    # Hosted APIs and servers behind a proxy are not llama.cpp servers, and get no requests to unknown addresses.
+    # Hosted APIs and servers behind a proxy are not llama.cpp servers, so they get no requests to addresses that they
+    # do not know.
     if spec.cloud is not None:
         return False
     return client.proxy is None and urlsplit(spec.base_url).hostname not in _HOSTED
@@ -151,7 +152,7 @@ def _may_report_slots(spec: ModelSpec, client: Client) -> bool:
 
 async def _reported_slots(client: Client) -> int | None:
     """Return the number of slots that a llama.cpp server reports; `None` for any other server."""
-    # https://github.com/ggml-org/llama.cpp/tree/master/tools/server: `/props` stands beside the API, not below it.
+    # The path `/props` is not below `/v1`: https://github.com/ggml-org/llama.cpp/tree/master/tools/server
     try:
         properties = json.loads(await client.get_side_request(f"{str(client.base_url).removesuffix('/v1')}/props"))
     except client.errors:
@@ -226,8 +227,8 @@ class RequestsInFlight:
         `prompt_ms` is the time that the endpoint took to process the prompt, as it reported."""
         if flight.first_s is None:
             return 0.0
-        # The endpoint's own reports come first. Without a report, the number of slots decides, if it is known: a slot
-        # was free when enough of the requests ahead had ended.
+        # The endpoint's own reports take precedence. Without a report, the wait follows from the number of slots, if it
+        # is known: a slot was free as soon as enough of the earlier requests had ended.
         if flight.computing_s is not None:
             until_s = flight.computing_s
         elif prompt_ms is not None:
@@ -258,7 +259,8 @@ def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
 
     `seen` has a pair for each finished request: the number of requests ahead of it, and the seconds to its first
     token."""
-    # These tests come first: comparing all pairs after each request would cost more than reading its answer.
+    # These fast tests come first, because comparing all pairs after each request would take longer than reading its
+    # answer.
     if not seen:
         return None
     waits_s = [first_s for _, first_s in seen]
@@ -269,8 +271,8 @@ def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
     late = [first_s for ahead, first_s in seen if ahead >= middle]
     if not early or median(late) < max(2 * median(early), median(early) + MIN_SLOT_DELAY_S):
         return None
-    # The number shows if requests wait for each other: first tokens then come later with more requests ahead. As in
-    # Kendall's rank correlation, pairs in this order are counted against pairs in the opposite order.
+    # If requests wait for each other, first tokens come later the more requests are ahead. As in Kendall's rank
+    # correlation, pairs of requests in this order are counted against pairs in the opposite order.
     pairs = []
     for one, other in combinations(seen, 2):
         if one[0] != other[0] and min(one[1], other[1]) < _MAX_DIFFERENT_RATIO * max(one[1], other[1]):
@@ -281,8 +283,8 @@ def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
     falling = sum(pair < 0 for pair in pairs)
     if rising - falling < _MIN_ORDERED_SHARE * len(pairs):
         return None
-    # A request whose first token came in about the shortest time waited for no other request: the server computed it
-    # together with all requests ahead. The most requests that were computed together are the slots.
+    # A request whose first token came after about the shortest time did not wait: the server computed it at the same
+    # time as all requests ahead of it. The largest number of requests computed at the same time is the number of slots.
     shortest = min(first_s for _, first_s in seen)
     return max(ahead + 1 for ahead, first_s in seen if first_s <= _MAX_CONCURRENT_RATIO * shortest)
 
@@ -322,7 +324,7 @@ class EndpointModel:
 
         Raises ModelError."""
         client = await self._connected()
-        # The key is printed now, so the time for it counts for no run.
+        # Run the command that prints the key now, because the time of the start does not count as time of a run.
         if self.access.command is not None:
             await self.access.command.key()
         await self._slots.find(self.spec, client, self._limiter.allowed)
@@ -425,7 +427,7 @@ class EndpointModel:
         failed = self._errors.of_exception(
             error, path=self._wire.path, began=began, tool_at=tool_at, has_media=has_media
         )
-        # If an endpoint asks one request to wait, it would refuse the other requests too.
+        # If an endpoint asks one request to wait, it would refuse the other requests to this model too.
         if failed.retryable and failed.retry_after_s is not None:
             self._limiter.pause(failed.retry_after_s)
         return failed
@@ -591,7 +593,7 @@ class Endpoints:
         """Return a model at its endpoint, without connecting yet.
 
         Raises ModelError when the variable of the key is not set."""
-        # A changed key or setting makes a new model under the same name.
+        # A model is reused only if its settings, key and headers are unchanged.
         access = self._access(spec, environment)
         known = self._models.get(spec.name)
         if known is not None and known.spec == spec and known.access == access:
@@ -710,8 +712,8 @@ class Endpoints:
         if spec.file is not None:
             folder = spec.file.absolute().parent
         if spec.origin == "user":
-            # The user's own command runs without a question, and a `.env` beside a suite could make it start another
-            # program, for example by LD_PRELOAD.
+            # The user's own command is run without asking. So it must not get the variables of a `.env` beside a suite,
+            # which could make it start another program, for example with LD_PRELOAD.
             environment = os.environ
         place = spec.key_command, folder, frozenset(environment.items())
         if place not in self._commands:

@@ -59,7 +59,7 @@ class Refusal:
 
     def is_retryable(self, headers: Mapping[str, str]) -> bool:
         """Return whether the same request may succeed later."""
-        # The endpoint's own statement takes precedence over the status; OpenAI and Anthropic send it.
+        # The endpoint's own statement takes precedence over the status. OpenAI and Anthropic send this header.
         header = headers.get("x-should-retry", "").lower()
         if header in ("true", "false"):
             return header == "true"
@@ -122,7 +122,7 @@ class Refusal:
         Returns False if it may refuse only their size, or another part of the request."""
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
-        # The names of models that generate images contain such words.
+        # Leave out the model's name, because names of models that generate images contain such words.
         text = re.sub(rf"(?<!\w){re.escape(spec.model)}(?!\w)", "", self.body)
         return MEDIA_REFUSAL.search(text) is not None
 
@@ -168,7 +168,7 @@ def requested_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
         until_s = parsedate_to_datetime(headers["retry-after"]).timestamp()
     except (KeyError, ValueError, OverflowError):
         return None
-    # The answer's date is by the server's clock, which may differ from the clock here.
+    # Use the time in the response if possible, because the server's clock may differ from the clock here.
     with suppress(KeyError, ValueError, OverflowError):
         now_s = parsedate_to_datetime(headers["date"]).timestamp()
     return max(until_s - now_s, 0.0)
@@ -302,7 +302,7 @@ def _before_connecting(causes: tuple[BaseException, ...]) -> ConnectionFailure |
     for cause in causes:
         match cause:
             case aiohttp.ClientConnectorError():
-                continue  # wraps the error of the system, which follows among the causes
+                continue  # the next cause is the system's error, which says more
             case ssl.SSLCertVerificationError():
                 problem, way_out = _CERTIFICATE_PROBLEMS.get(cause.verify_code, _UNTRUSTED)
                 return ConnectionFailure(f"shows a certificate that {problem}: {way_out}")
@@ -343,7 +343,8 @@ def _broken_off(causes: tuple[BaseException, ...], began: bool) -> ConnectionFai
     when = "in the middle of its answer" if began else "before it answered"
     if any(isinstance(cause, TlsExpectedError) or _is_in_tls(cause) for cause in causes):
         return ConnectionFailure("expects TLS: write https:// in base_url")
-    # The innermost cause says most: the body of an incomplete answer, for example, may be no gzip stream at all.
+    # The innermost cause is the most precise: for example, the body of a seemingly incomplete answer may not be gzip at
+    # all.
     for cause in reversed(causes):
         match cause:
             case BodyError():
@@ -434,7 +435,7 @@ class EndpointErrors:
 
     def of_unknown_body(self, body: bytes) -> ModelError:
         """Return the error for a body that is neither a stream of events nor JSON."""
-        # Bytes that are not text were probably damaged on the way, and a retry may help.
+        # Bytes that are not text were probably damaged during transmission, so a retry may help.
         text = body.decode("utf-8", "replace")
         sentence = f"answers with something that is not a model's answer ({self.quoted(text, 80)})"
         return self.error(f"{sentence}: correct base_url or provider", retryable="\0" in text or "\ufffd" in text)

@@ -79,7 +79,8 @@ class KeyCommand:
 
         Raises KeyCommandError."""
         async with self._alone:
-            # Of several requests with an expired key, the first one runs the command for all.
+            # If several requests have the same expired key, the first of them runs the command, and the others get its
+            # key here.
             if self._key is not None and self._key != refused:
                 return self._key
             if self._is_doubtful and self._clock() - self._ran_s < MIN_RERUN_INTERVAL_S:
@@ -137,8 +138,9 @@ class KeyCommand:
             raise self._failed(f"printed {MAX_KEY_BYTES.exceeded()}", MAX_KEY_BYTES.way_out)
         key = printed.decode("utf-8", "replace").strip()
         is_key = key.isascii() and key.isprintable() and " " not in key
-        # The key is registered before any output of the command is quoted. The output of a failed command is not
-        # registered: it may be a word such as `error`, which must not disappear from all reports.
+        # The key is registered as a secret before any output of the command is quoted. The output of a failed command
+        # is registered only if it looks like a secret, because a word such as `error` must not be redacted in all
+        # reports.
         if is_key and not code:
             self._secrets.add(self.name, key)
         else:

@@ -21,7 +21,7 @@ TIMER_RESOLUTION_S = 0.0005
 
 
 class RequestTurn:
-    # A class takes a fraction of the time of a generator with `asynccontextmanager`.
+    # This is a class, because a generator with `asynccontextmanager` takes several times as long.
 
     def __init__(self, begin: Callable[[], Awaitable[None]], end: Callable[[], None]) -> None:
         self._begin = begin
@@ -111,7 +111,8 @@ class RateLimiter:
         self._on_pauses.append(on_pause)
         try:
             await self._enter()
-            # The request already has its place. If it is cancelled while it waits, the next request gets the place.
+            # The request already counts as in progress. If it is cancelled while it waits, the next request takes its
+            # place.
             try:
                 await self._pass()
             except BaseException:
@@ -124,8 +125,8 @@ class RateLimiter:
         async with self._passing:
             while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > TIMER_RESOLUTION_S:
                 await self._sleep(wait_s)
-            # The next free moment is computed from the planned time, not from the present. So a request that was early
-            # by less than the timer's resolution does not move the following requests.
+            # The next free moment is computed from the planned time, not from the current time. So a request that is
+            # early by less than the timer's resolution does not shift the following requests.
             self._free_at_s = max(self._free_at_s, self._clock()) + self._interval_s
 
     def _leave(self) -> None:
@@ -142,7 +143,7 @@ class RateLimiter:
         try:
             await place
         except asyncio.CancelledError:
-            if not place.cancelled():  # admitted and cancelled at once: the place goes to the next
+            if not place.cancelled():  # admitted and cancelled at the same time: admit the next request
                 self._under_way -= 1
                 self._admit()
             raise
@@ -155,8 +156,8 @@ class RateLimiter:
                 place.set_result(None)
 
 
-# With several processes, each gets a part of an endpoint's limits as leases. The sum of the parts never exceeds the
-# whole.
+# Several processes share an endpoint's limits: each process gets a part of them as leases. The sum of the leases never
+# exceeds the limits.
 
 POLL_INTERVAL_S = 0.02
 """The interval at which a process checks leases that another process holds or requests still use, in seconds."""
@@ -227,7 +228,8 @@ class LeasedLimiter(RateLimiter):
         self._interval_s = MIN_SPACING_S
         if self._permit_s is not None and permits:
             self._interval_s = self._permit_s / permits
-        # The planned time is moved forward, because a wait that was computed for few permits is too long for many.
+        # The next free moment may now be earlier, because a wait that was computed for few permits is too long for
+        # many.
         self._free_at_s = min(self._free_at_s, self._clock() + self._interval_s)
         self._admit()
 

@@ -98,7 +98,7 @@ def _value_for(parameter: Parameter, one: Evidence) -> JsonValue:
 
 @cache
 def _zones() -> dict[str, str]:
-    # The cities of the IANA database's areas. Other areas, such as `Etc`, hold offsets and old names.
+    # Only the IANA areas in _REGIONS contain cities. Other areas, such as `Etc`, contain offsets and old names.
     zones: dict[str, str] = {}
     for key in sorted(available_timezones()):
         region, _, city = key.rpartition("/")
@@ -145,7 +145,8 @@ def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> 
             hits.append((1, Evidence("name", value, 0, 0), value))
             continue
         own = list(map(stem, split_name(value)))
-        # For an optional parameter, small words, words of the tool and the verb at the beginning prove nothing.
+        # Stop words, words that name the tool, and the verb at the beginning are too weak to fill an optional
+        # parameter.
         plain = not parameter.required and all(word in STOPWORDS or word in known for word in own)
         for place in range(0 if parameter.required else 1, len(stems) - len(own) + 1):
             if own and not plain and stems[place : place + len(own)] == own:
@@ -181,8 +182,8 @@ def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
             yield word
 
 
-# Search words, prose and phrases have no recognizable form. They are the rest of a clause after all other evidence has
-# been assigned to parameters.
+# Search words, prose and phrases cannot be recognised by their form. They are what remains of a clause after all other
+# values have been assigned to parameters.
 
 
 def _search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
@@ -317,14 +318,14 @@ class _ArgumentFiller:
         self.beside: dict[str, list[_Found]] = {}
         self.free: list[Evidence] = []
         for one in clause.evidence:
-            # A capitalised word of the tool itself, such as "DM", is no name.
+            # A capitalised word that names the tool, such as "DM", is not a name.
             if one.kind != "name" or not known.issuperset(map(stem, split_name(str(one.value)))):
                 self.free.append(one)
         self.groups = joined_groups(clause.text, clause.evidence)
         self.guesses = 0
 
     def run(self, recalled: Sequence[Evidence], result: ToolResult | None, depth: int = 0) -> None:
-        # The most certain evidence comes first, because each step uses only the values and places that earlier steps
+        # The most certain values come first, because each step can use only the values and words that earlier steps
         # left.
         self._choices()
         self._flags()
@@ -343,14 +344,14 @@ class _ArgumentFiller:
         self._without_evidence()
 
     def filled(self) -> FilledArguments:
-        # Arguments come in the order of the schema, not in the order of their discovery.
+        # Put the arguments into the order of the schema, not the order in which they were found.
         ordered = {one.name: self.values[one.name] for one in self.parameters if one.name in self.values}
         missing = tuple(one.name for one in self._open(required=True) if "default" not in one.schema)
         beside = [one for one, _ in chain.from_iterable(self.beside.values())]
         untaken = sum(not one.is_uncertain and one not in beside for one in self.free)
         instead = None
         for name, others in self.beside.items():
-            # A value of another parameter is not a further value of this one.
+            # Values that already belong to other parameters are not alternatives.
             if others and not any(_overlaps(one, self.used) for one, _ in others):
                 instead = name, tuple(value for _, value in others[:_MAX_FURTHER_VALUES])
                 break
@@ -417,7 +418,7 @@ class _ArgumentFiller:
         stems = [word.stem for word in self.clause.words]
         for parameter in self._open("flag"):
             asked = [word for word in parameter.words if word not in _FLAG_FILLERS]
-            # Words that describe the tool itself prove nothing about the flag.
+            # Words that describe the tool itself say nothing about the flag.
             if asked and set(asked) <= set(stems) and not set(asked) <= self.known:
                 place = stems.index(asked[0])
                 self.values[parameter.name] = _NEGATION.isdisjoint(stems[max(0, place - 2) : place])
@@ -433,7 +434,7 @@ class _ArgumentFiller:
                     distance = self._distance(word, one, parameter)
                     if distance is not None and _value_for(parameter.item, one) is not None:
                         pairs.append((distance, number, parameter, one, word))
-        # The closest pair comes first: a value belongs to the nearest word that introduces it.
+        # The closest pairs come first, because a value belongs to the nearest word that introduces it.
         for _, _, parameter, one, word in sorted(pairs, key=lambda pair: pair[:2]):
             if parameter.name not in self.values and one in self.free:
                 self._fill_from(parameter, one, word.start)
@@ -522,10 +523,10 @@ class _ArgumentFiller:
             first: tuple[Kind, ...] = ("path",) if role == "path" else ("path", "pair")
             kinds = tuple(dict.fromkeys(first + kinds))
         for kind in kinds:
-            # A pair such as `owner/name` may be a path, but is too weak to fill an optional parameter.
+            # A pair such as `owner/name` may be a path, but this is too uncertain to fill an optional parameter.
             if kind == "pair" and role == "path" and not parameter.required:
                 continue
-            # Capitalised words at the beginning of a sentence come last.
+            # Capitalised words at the beginning of a sentence come last, because they may not be names.
             if self._fill_from_first(parameter, sorted(of_kind(self.free, kind), key=lambda one: one.is_uncertain)):
                 return
 
@@ -542,7 +543,7 @@ class _ArgumentFiller:
         taken = self._owners(recalled)
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):
-            # The likeliest kind comes first; evidence of one kind keeps the order of recall.
+            # The likeliest kind comes first. Values of the same kind keep their order, the latest first.
             for one in chain.from_iterable(of_kind(left, kind) for kind in ACCEPTED_EVIDENCE[parameter.role]):
                 value = _value_for(parameter, one)
                 if value is not None:
@@ -573,7 +574,8 @@ class _ArgumentFiller:
 
     def _texts(self, result: ToolResult | None) -> None:
         wanted = self._open("query", "prose", "opaque", "expression", required=True)
-        # A search without required parameters and without any value would find everything.
+        # If a search has no required parameters and no value was found, fill its query. Otherwise it would find
+        # everything.
         if not wanted and not self.values and not any(one.required for one in self.parameters):
             wanted = self._open("query")[:1]
         for parameter in wanted:
@@ -601,7 +603,7 @@ class _ArgumentFiller:
 
     def _without_evidence(self) -> None:
         """Fill required parameters without a value in the text: a choice with its first value, a flag with false."""
-        # Schemas usually list the commonest value first. Each of these values counts as a guess.
+        # Schemas usually list the most common value first. Each value that is filled in here counts as a guess.
         for parameter in self._open(required=True):
             if "default" in parameter.schema:
                 continue

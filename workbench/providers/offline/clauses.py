@@ -82,7 +82,8 @@ class Clause:
         """The distinct arithmetic operations that the clause requests with signs or words, such as `add`."""
         numbers = len(of_kind(self.evidence, "number")) + bool(self.result_mention)
         found: list[str | None] = [expression.operation for expression in self.expressions]
-        # "add the files" is not arithmetic: words count only beside two numbers, or one and an earlier result.
+        # "add the files" is not arithmetic. A word counts only if there are two numbers, or one number and an earlier
+        # result.
         if numbers >= 2 or (numbers == 1 and (self.after or self.refers_back)):
             found += [operation_of(word.text) for word in self.words]
         return tuple(operation for operation in dict.fromkeys(found) if operation)
@@ -109,7 +110,8 @@ class Clause:
     def ranked_tools(self) -> list[RankedTool]:
         """The offered tools, sorted by how well they fit this clause, the best first."""
         text = blank_out(self.text, [one for one in self.evidence if one.kind in _UNRANKED])
-        # The content of a message may mention any tool: "tell Ann that the calendar is full" asks for no calendar.
+        # Leave out the content of a message, which may mention any tool: "tell Ann that the calendar is full" does not
+        # ask for a calendar tool.
         content = _CONTENT.search(text)
         if content and sum(word.end <= content.start() for word in words_of(text)) > 1:
             text = text[: content.end()]
@@ -142,8 +144,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     for start, end, joint in _parts(whole):
         part = _cut(whole, start, end, after=joint == "then", joined=joint == "join")
         if _REFUSAL.match(part.text):
-            # The forbidden part is also blanked in the whole text, because a later part may be cut together with the
-            # parts before it.
+            # Blank the forbidden part in the whole text too, because a clause may later be extended over it.
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
             whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside, index)
         elif not found or (len(found) < _MAX_CLAUSES and found[-1].fits_a_tool and _stands_alone(part, found[-1])):
@@ -155,7 +156,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
 
 
 def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
-    # Evidence becomes letters, so that no boundary is found inside of a quotation or a number.
+    # Values are replaced by letters, so that no boundary is found inside a quotation or a number.
     text = blank_out(whole.text, whole.evidence, "x")
     start, joint = 0, "sentence"
     for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
@@ -185,5 +186,6 @@ def _stands_alone(part: Clause, before: Clause) -> bool:
         return False
     if not part.joined or (part.words and part.words[0].stem in VERB_STEMS) or part.question:
         return True
-    # After a mere "and" or comma, the part may continue the content of a message, or the values of the same tool.
+    # A part after only "and" or a comma may continue the content of a message, or list further values for the same
+    # tool.
     return not _CONTENT.search(before.text) and before.ranked_tools[0].tool is not part.ranked_tools[0].tool

@@ -54,7 +54,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("datetime", rf"{_DATE}(?:,?\s+(?:at\s+)?{_CLOCK})?"),
     ("time", rf"(?<![\w:.]){_CLOCK}(?![\w:])"),
     ("handle", r"(?<!\w)@[\w][\w.-]{0,63}(?<![.-])"),
-    # Paths: from a root or a folder, of many parts or with a slash at the end, and names of files.
+    # Paths that begin with a root or a folder, have many parts or end with a slash, and file names.
     (
         "path",
         r"(?<![\w/.~\\<-])(?:(?:~|\.{1,2})?/(?=[\d.-]{0,64}[^\W\d])|[a-z]:[\\/]|\\\\(?=\w)|\.[\w-]{1,64}/)"
@@ -71,8 +71,8 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
         rf"|\b(?:{'|'.join(NUMBER_WORDS)})\b",
     ),
 )
-# One search finds all kinds; at one place, the first form counts. Repetitions are bounded, so every text takes linear
-# time.
+# One search finds all kinds. Where several kinds match, the first in the list is used. Repetitions are bounded, so that
+# the search takes linear time for every text.
 _EVIDENCE = late_pattern("|".join(f"(?P<{kind}>{form})" for kind, form in _FORMS), re.I)
 
 _NAME_LINKS = word_set("of de da do del la le du van von der den")
@@ -171,7 +171,7 @@ def _read(match: re.Match[str]) -> Evidence | None:
 
 
 def _moment(kind: Kind, text: str, start: int, end: int) -> Evidence | None:
-    from dateutil import parser as date_parser  # on use: few texts name a moment
+    from dateutil import parser as date_parser  # imported here: few texts have dates
 
     try:
         moment = date_parser.parse(text, default=_NO_CLOCK)
@@ -209,8 +209,8 @@ def _names(text: str) -> Iterator[Evidence]:
 
 
 def _name(text: str, run: list[re.Match[str]]) -> Iterator[Evidence]:
-    # The first word of a sentence is always capitalised, so it may be no name. It is dropped if it is a stop word or a
-    # verb; otherwise it is weak evidence.
+    # The first word of a sentence is always capitalised, so it may not be a name. A stop word or a verb is dropped. Any
+    # other word is marked as uncertain if it stands alone.
     weak = False
     if run and _SENTENCE_START.search(text, max(0, run[0].start() - 8), run[0].start()):
         first = re.split("['’]", run[0][0], maxsplit=1)[0].lower()
@@ -231,7 +231,7 @@ def _capitalised(word: str) -> bool:
     return shouted or meaning.lower() not in _NO_NAMES
 
 
-# Results of earlier calls hold values that a later call needs.
+# Values in the results of earlier calls, which later calls may need.
 
 _RESULT_NUMBER = late_pattern(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)
 _RESULT_KEYS = ("result", "value", "answer", "total", "output", "sum")
@@ -253,7 +253,8 @@ class ToolResult:
         """The content parsed as JSON, or the text if it is not JSON."""
         try:
             data: JsonValue = json.loads(self.content[:_MAX_PARSED_CHARS])
-            # Python parses NaN and Infinity, which are not JSON and could not be sent in an argument.
+            # This raises ValueError for NaN and Infinity, which Python parses, but which are not JSON and could not be
+            # sent in an argument.
             json.dumps(data, allow_nan=False)
         except (ValueError, RecursionError):
             return self.content
@@ -261,7 +262,10 @@ class ToolResult:
 
     @cached_property
     def number(self) -> int | float | None:
-        """The only number in the result; `None` if there are several or none."""
+        """The number that the result most likely means; `None` if there is none.
+
+        In a text, this is the last number. In an object, it is the number under a key such as `result`, or the only
+        number."""
         return _number_in(self.data, _MAX_DEPTH)
 
     def named(self, name: str) -> JsonValue:
@@ -294,7 +298,7 @@ def _number_in(data: JsonValue, depth: int) -> int | float | None:
     for key in _RESULT_KEYS:
         if key in data and (number := _number_in(data[key], depth - 1)) is not None:
             return number
-    # Among several numbers under other keys, none is the obvious result.
+    # If there are several numbers under other keys, it is unclear which of them is the result.
     numbers = [value for value in data.values() if isinstance(value, int | float) and not isinstance(value, bool)]
     return numbers[0] if len(numbers) == 1 else None
 

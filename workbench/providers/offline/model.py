@@ -113,8 +113,7 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     """Return the next answer of the offline model in a conversation.
 
     The request is the user's last message, except for messages that only ask to continue."""
-    # A call is repeated for the same request only if it failed and the user asks to continue, so every conversation
-    # ends.
+    # For one request, a call is repeated only if it failed and the user asks to continue. So every conversation ends.
     said = [number for number, message in enumerate(messages) if message.role == "user"]
     if not said or not index.tools:
         return Decision("No request." if not said else "No tools on offer.", answer=NO_TOOLS)
@@ -164,7 +163,7 @@ def _tool_calls(messages: Sequence[Message]) -> Iterator[ToolCall]:
 
 @lru_cache(maxsize=256)
 def _first_plan(request: str, index: ToolIndex) -> _Plan:
-    # All rounds and repetitions of a case have the same request.
+    # This is cached, because all rounds and repeats of a case have the same request.
     return _plan_of(request, index, ())
 
 
@@ -180,8 +179,8 @@ def _plan_of(request: str, index: ToolIndex, earlier: Sequence[Message]) -> _Pla
         filled = [(tool, fill(tool, clause, memory)) for tool in _candidates(clause, request, earlier)]
         if not filled:
             continue
-        # Tools with similar scores are compared by their arguments: the best tool's are complete and leave few values
-        # over.
+        # Among tools with similar scores, choose the tool whose arguments are complete and leave the fewest values of
+        # the clause unused.
         tool, chosen = min(filled, key=lambda pair: (bool(pair[1].missing), pair[1].weaknesses))
         before = tasks[-1] if tasks else None
         follows = clause.result_mention is not None or (bool(chosen.missing) and (clause.after or clause.refers_back))
@@ -248,8 +247,8 @@ def _next_calls(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[Plan
         for number, call in planned:
             if call in due or any(one.call == call for one in made):
                 continue
-            # A person may have changed the arguments of a call. Such a call counts as the first planned call of its
-            # tool.
+            # A person may have changed the arguments of a call, so that it equals no planned call. It then counts as
+            # the first planned call of its tool.
             instead = next((one for one in left if one.call.tool == call.tool), None)
             if instead is None:
                 due.append(call)
@@ -325,7 +324,7 @@ class OfflineModel:
             yield piece
             if self._pace_s:
                 await asyncio.sleep(self._pace_s)
-        # Without a pause between pieces, other runs continue between two answers.
+        # Let other runs continue before the next answer, even if there are no pauses between pieces.
         await asyncio.sleep(0)
         yield AnswerFinished("tool calls" if decision.calls else "answered")
 
@@ -353,7 +352,7 @@ def _pieces(decision: Decision, request: ModelRequest) -> Iterator[ModelEvent]:
         yield CallFinished(call_id, call.arguments)
 
 
-# With planted weaknesses, fault injection and audits have something to find, without a key.
+# Models with deliberate weaknesses, so that a user can try fault injection and audits without a key.
 
 _ORDER = late_pattern(r"(?i)\b(?:ignore|instead|you\s+must|instructions?|call\s+the\s+tool)\b")
 """Words that give an order to the model, in the result of a tool."""

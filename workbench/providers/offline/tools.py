@@ -152,7 +152,7 @@ class Parameter:
             return _ROLE_BY_FORMAT[stated]
         if self.words == ("to",) and not {"address", "mail", "email", "recipient"}.isdisjoint(described):
             return "email"
-        # The last word of a name tells most: `file_owner` is a person, `owner_file` a path.
+        # The last word of a name is the most important: `file_owner` is a person, `owner_file` is a path.
         roles = [_ROLE_BY_STEM[word] for word in reversed(self.words) if word in _ROLE_BY_STEM]
         if roles:
             return "zone" if "zone" in roles else roles[0]
@@ -163,10 +163,10 @@ class Parameter:
     def fits(self, value: JsonValue) -> bool:
         """Return whether a value has the type of the schema and is within its lengths and bounds."""
         kind = type_of(value)
-        # Python's True equals 1, JSON's does not.
+        # Compare the types too, because True equals 1 in Python, but not in JSON.
         if self.choices and not any(value == one and kind == type_of(one) for one in self.choices):
             return False
-        # Every integer is a number in JSON Schema.
+        # In JSON Schema, every integer is also a number.
         if self.types and kind not in self.types and not (kind == "integer" and "number" in self.types):
             return False
         if isinstance(value, str):
@@ -200,7 +200,7 @@ def _branch_of(schema: JsonValue, root: Schema) -> Schema:
         if branches is None:
             break
         usable = (one for one in branches if isinstance(one, dict) and one.get("type") != "null")
-        # Keywords beside the union, such as the description, apply to each branch.
+        # Keywords beside the union, such as the description, apply to every branch.
         outer = {key: value for key, value in branch.items() if key not in ALTERNATIVES}
         branch = resolved({**next(usable, {}), **outer}, root)
     return branch
@@ -264,8 +264,9 @@ def _texts(values: JsonValue) -> str:
     return " ".join([*words, ""])
 
 
-# Tools are ranked like documents in a search by TF-IDF. Each word that a text shares with a tool counts by its place in
-# the tool and its rarity among all offered tools. https://en.wikipedia.org/wiki/Tf-idf
+# Tools are ranked like documents in a search by TF-IDF. The weight of a word that a text shares with a tool depends on
+# where it occurs in the tool's definition, and on its rarity among all offered tools.
+# https://en.wikipedia.org/wiki/Tf-idf
 
 CALL_THRESHOLD = 0.5
 """The least score with which a tool is called."""
@@ -324,7 +325,7 @@ class ToolIndex:
                 having = self._with_parameter[asked]
                 best = dict.fromkeys(having, _NAMED * self._rarity(len(having)))
             else:
-                # Several words of a tool may be like one word of the text: only the best of them counts.
+                # If several words of a tool match one word of the text, only the best match counts.
                 for word, likeness in self._alike(asked).items():
                     for number, weight in self._worth[word].items():
                         best[number] = max(best.get(number, 0.0), likeness * weight * self._counts[word])
@@ -356,13 +357,14 @@ class ToolIndex:
         return alike
 
     def _score(self, tool: Tool, total: float, matched: dict[str, float], question: bool) -> float:
-        # A tool whose whole name occurs in the request counts twice as much as one whose name does not.
+        # A tool whose whole name occurs in the request gets twice the weight of a tool whose name does not occur.
         whole = sum(self._counts[word] for word in tool.name_stems)
         known = sum(self._counts[word] * likeness for word, likeness in matched.items())
         weight = total * (0.5 + 0.5 * (known / whole if whole else 0.0))
         if question and tool.changes_something:
             weight *= _QUESTION_CHANGE_FACTOR
-        # The score has a limit, because a long text must not get a high score through many weak words.
+        # The score approaches 1 ever more slowly, so that a long text does not get a high score through many weak
+        # words.
         return weight / (weight + _HALF_SCORE_WEIGHT)
 
 

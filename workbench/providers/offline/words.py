@@ -32,7 +32,7 @@ def word_set(words: str) -> frozenset[str]:
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Reduce a word to its stem in lower case, without common endings: `policies` → `policy`, `tagged` → `tag`."""
-    # This stemmer is simple, because it only has to map the forms of a word to one text, which need not be a word.
+    # This stemmer is simple: the forms of a word must get the same stem, but the stem need not be a word.
     word = word.lower()
     if len(word) > _MAX_STEMMED_CHARS:
         return word
@@ -44,7 +44,7 @@ def stem(word: str) -> str:
             word = word.removesuffix("e")
     for ending in ("ing", "ed"):
         root = word.removesuffix(ending)
-        # A root needs a vowel: "string" is not a form of "str".
+        # The rest must contain a vowel: "string" is not a form of "str".
         if root != word and len(root) >= 3 and not _VOWELS.isdisjoint(root):
             doubled = root[-1] == root[-2] and root[-1] not in "lsz"
             return root[:-1] if doubled else root.removesuffix("e")
@@ -92,8 +92,8 @@ CHANGING_VERB_STEMS = stem_set(
 )
 """Verbs of tools that change something. Questions rarely ask for such a tool."""
 
-# Each group lists words for one thing in tools and requests. The relation is not transitive: a word may be in several
-# groups, and the other words of these groups stay unrelated.
+# Each group lists words with the same meaning in tools and requests. A word may be in several groups. The other words
+# of these groups are then not related to each other.
 _SAME_MEANING = """
 search find look lookup seek query locate / get fetch show display read view retrieve give see check obtain tell /
 list show enumerate / create make add new open write insert generate compose / delete remove erase drop cancel clear /
@@ -147,13 +147,13 @@ def words_of(text: str) -> Iterator[Word]:
 
 def stems_of(text: str) -> dict[str, None]:
     """Return the distinct stems in a text as the keys of a dict, in order, without numbers and stop words."""
-    # A dict keeps the order and holds each stem once.
+    # A dict keeps the order and removes duplicates.
     return dict.fromkeys(filter(_has_meaning, map(_stem_of_written, _WORD.findall(text))))
 
 
 @lru_cache(maxsize=16_384)
 def _stem_of_written(word: str) -> str:
-    # "don't" counts as its negation; "it's" and "lunch's" count as the part before the apostrophe.
+    # "don't" counts as "not". "it's" and "lunch's" count as the part before the apostrophe.
     if word.lower().endswith(("n't", "n’t")):
         return "not"
     return stem(re.split("['’]", word, maxsplit=1)[0])

@@ -280,7 +280,7 @@ class ChatReader:
         last.update(without_fields(thought), thinking=text)
 
     def _add_detail(self, detail: dict[str, Any]) -> None:
-        # Details arrive in fragments, but OpenRouter requires whole details back.
+        # Details arrive in fragments, but OpenRouter requires complete details in the next request.
         last = self._details[-1] if self._details else {}
         text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
         same = all(last.get(key) == detail.get(key) for key in ("type", "index"))
@@ -295,19 +295,19 @@ class ChatReader:
         last[text_key] = text
 
     def _provider_state(self) -> JsonValue:
-        # Endpoints expect different data: OpenRouter its details, DeepSeek the reasoning before a call, Gemini the
-        # signature of each call, LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
+        # Endpoints require different data back: OpenRouter its details, DeepSeek the reasoning before a call, Gemini
+        # the signature of each call, LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
         fields: dict[str, Any] = dict(self._more)
         if self._details:
             fields["reasoning_details"] = self._details
-        if self._text.deviations:  # a text with thoughts goes back as it was written
+        if self._text.deviations:  # a text with thoughts is sent back unchanged
             fields["content"] = "".join(self._written)
         if self._parts:
             fields["content"] = [*self._parts]
             if self._written:
                 fields["content"].append({"type": "text", "text": "".join(self._written)})
         state: dict[str, Any] = {"wire": WIRE, "fields": fields}
-        # Reasoning is sent back under its original name.
+        # Reasoning is sent back in the field in which it arrived.
         if "reasoning_content" in self._reasoning:
             state["thoughts"] = {"reasoning_content": "".join(self._reasoning["reasoning_content"])}
         elif "reasoning" in self._reasoning and not self._details:
@@ -323,7 +323,7 @@ class ChatReader:
             return "refused"
         if self._reason in _TRUNCATED:
             return "truncated"
-        # The reason follows from the calls, because some servers give "stop" for an answer with calls.
+        # Calls decide here, because some servers send the finish reason "stop" for an answer with calls.
         return "tool calls" if self._calls.calls else "answered"
 
 
@@ -341,8 +341,8 @@ def _begins_another(call: OpenCall, given_id: str | None, name: object, argument
     """Return whether a fragment with the index or the id of `call` begins a new call.
 
     `may_repeat` means that `call` began in an earlier chunk, so the fragment may only repeat it."""
-    # Some servers give every call the index 0. A new call then has a different id or name, or it has the same name and
-    # begins when the arguments of `call` are complete. Other servers repeat a whole call at the end, with the same
+    # Some servers give every call the index 0. A fragment then begins a new call if its id or name differs from `call`,
+    # or if the arguments of `call` are already complete. Other servers repeat a whole call at the end, with the same
     # arguments and the same id.
     if given_id is not None and call.given_id is not None and given_id != call.given_id:
         return True
@@ -411,7 +411,8 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[str, Any]]:
-    # Once a conversation has calls, endpoints require the reasoning of every answer. Without calls, some refuse it.
+    # If a conversation has calls, some endpoints require the reasoning of every answer. If it has no calls, some refuse
+    # reasoning.
     has_calls = False
     tools: dict[str | None, str] = {}
     shown: list[dict[str, Any]] = []

@@ -120,7 +120,7 @@ def _words_of_error(error: dict[str, Any]) -> str | None:
     words = error_text({key: value for key, value in error.items() if key != "error"})
     if words is None:
         words = next((str(error[key]) for key in _NAMES_OF_ERRORS if error.get(key)), None)
-    # Routers such as OpenRouter put the provider's own message into `metadata.raw`, beside their own message.
+    # Routers such as OpenRouter send the provider's own message in `metadata.raw`, in addition to their own message.
     raw = error_text(as_dict(error.get("metadata")).get("raw"))
     if words and raw and raw not in words:
         return f"{words}: {raw}"
@@ -154,7 +154,8 @@ def _place(loc: object) -> str:
 
 
 def _parsed(data: str) -> object:
-    # This parser takes half the time of Python's, and refuses some JSON: lone surrogates and deep nesting.
+    # Pydantic's parser takes half the time of Python's. But it refuses lone surrogates and deep nesting, which Python's
+    # parser accepts.
     try:
         parsed: object = from_json(data, cache_strings="keys")
     except ValueError:
@@ -185,7 +186,7 @@ class AnswerErrors:
         except (ValueError, RecursionError):
             if event.event == "error":
                 raise self.reported(data) from None
-            if data.strip() in ("", "[DONE]"):  # gateways send OpenAI's last word in every API
+            if data.strip() in ("", "[DONE]"):  # some gateways send OpenAI's end mark in every API
                 return None
             raise self.not_json(data) from None
         if event.event == "error" or reports_error(document):

@@ -232,7 +232,7 @@ class MessagesReader:
         for block in self._blocks:
             yield from self._end_of_provider(block)
         parts = [part for block in self._blocks if (part := block.part()) is not None]
-        # The results of all calls must be sent before the model can continue its answer.
+        # If the answer has calls, it is not paused, because their results must be sent before the model can continue.
         paused = self._reason in _PAUSED and not self._calls.calls
         state = self._errors.storable_state(self._state(parts, whole=paused or self._continues))
         deviations = (*self._text.deviations, *self._calls.deviations)
@@ -243,7 +243,8 @@ class MessagesReader:
 
         With `whole`, all parts are included in any case."""
         state: dict[str, Any] = {"wire": WIRE, "parts": parts}
-        # The next request must name the container, because code that waits for a call's result continues there.
+        # The next request must name the container, because code that the provider runs there may wait for the result of
+        # a call.
         if self._container:
             return {**state, "container": self._container}
         if whole:
@@ -290,7 +291,7 @@ class MessagesReader:
         block = self._by_index.get(index)
         kind = delta.get("type")
         if block is None:
-            # Some gateways omit the event that starts a block; only text and thoughts can be read without it.
+            # Some gateways omit the event that starts a block. Only text and thoughts can be read without this event.
             if kind not in ("text_delta", "thinking_delta"):
                 return
             self._errors.check_parts(self._blocks)
@@ -304,7 +305,7 @@ class MessagesReader:
         elif kind == "input_json_delta" and block.call is not None:
             yield from self._calls.add(block.call, delta.get("partial_json"))
         elif kind == "signature_delta":
-            # The API verifies the signature of thinking, so the block is sent back unchanged.
+            # The signature is kept, because the API verifies it when the thinking is sent back.
             block.fields["signature"] = delta.get("signature")
         else:
             if kind == "input_json_delta" and block.provider_call is not None:
@@ -323,7 +324,7 @@ class MessagesReader:
         for event in events:
             if isinstance(event, TextDelta):
                 block.pieces.append(event.text)
-            # The text so far turned out to be thoughts, so no block is part of the answer yet.
+            # The whole text so far was thoughts, so it is removed from the answer.
             elif isinstance(event, TextWasReasoning):
                 for each in self._blocks:
                     if each.kind == "text":
@@ -335,7 +336,7 @@ class MessagesReader:
         if block is None:
             return
         if block.call is not None:
-            # Gateways may send the whole input with the beginning of the block, and no delta.
+            # Some gateways send the whole input at the start of the block, and no deltas.
             if not block.call.pieces and block.fields.get("input"):
                 yield from self._calls.add(block.call, block.fields["input"])
             yield from self._calls.finish(block.call)
@@ -398,8 +399,8 @@ The text is empty if there is none."""
 
 
 def _own_fields(spec: ModelSpec) -> dict[str, Any]:
-    # Bedrock and Vertex have the model in the URL, Bedrock the streaming too, and both require the version as a field.
-    # Bedrock's other endpoint and Azure take the same fields as Anthropic.
+    # At Bedrock and Vertex, the model is in the URL and the version is a field. At Bedrock, streaming is in the URL
+    # too. Bedrock's other endpoint and Azure require the same fields as Anthropic.
     if spec.provider == "vertex":
         return {"anthropic_version": ANTHROPIC_VERSION, "stream": True}
     if spec.provider == "bedrock" and (spec.cloud is None or spec.cloud.endpoint == "runtime"):
@@ -412,7 +413,7 @@ class MessagesWire:
     seed: int | None = None
 
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
-        # Anthropic documents its base URL without `/v1`; gateways often include it.
+        # Anthropic documents its base URL without `/v1`, but base URLs of gateways often include it.
         self.path = "/messages" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
         self._own = _own_fields(spec)
         self._thoughts_apart = spec.thoughts == "reasoning"

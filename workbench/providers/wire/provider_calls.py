@@ -51,7 +51,7 @@ class ProviderCalls:
         self._round = round_number
         self._calls = calls
         self._offer = offer
-        # Keys are the ids that the API gives to the calls.
+        # Maps the ids that the API gives to the ids in the run's events.
         self._ids = {given: given for given in known}
         calls.reserve_ids(self._ids)
 
@@ -108,7 +108,8 @@ def result_text(content: JsonValue) -> str:
         try:
             text = json_text(_readable(content))
         except (ValueError, RecursionError) as error:
-            # The block holds the same content, so the check of the block will raise an error that names the model.
+            # The content is also sent back to the provider. The check of that data will raise an error that names the
+            # model.
             text = f"(JSON cannot express it: {error})"
     text = joined_surrogates(text)
     if len(text) <= MAX_PROVIDER_RESULT_CHARS:

@@ -49,8 +49,9 @@ class RepairedArguments(NamedTuple):
 
 def repair(pieces: Sequence[str]) -> RepairedArguments | None:
     """Repair arguments whose pieces do not join to one JSON object; return `None` if their meaning is uncertain."""
-    # The order of these steps matters. In `{}{"a": 1}`, an empty object precedes the arguments. If each piece repeats
-    # the previous piece, the text also has several objects, but they differ.
+    # The order of these steps matters, because the joined text has several objects in each of these cases: the same
+    # object twice, an empty object before the arguments, as in `{}{"a": 1}`, and pieces that each repeat the previous
+    # piece.
     text = "".join(pieces)
     objects = _objects_in(text)
     if len(objects) > 1 and all(same_json(objects[0], other) for other in objects):
@@ -112,7 +113,7 @@ def _objects_in(text: str) -> list[dict[str, Any]]:
     try:
         while at < len(text):
             _, end = decoder.raw_decode(text, at)
-            # This decoder accepts NaN and Infinity, which `parsed_json` refuses.
+            # Parse the object again, because this decoder accepts NaN and Infinity, which are not JSON.
             found = json_object(text[at:end])
             if found is None:
                 return []
@@ -167,7 +168,7 @@ class AnswerText:
     With `apart`, the model's thoughts at the beginning of the text become reasoning."""
 
     # A chat template may write the opening mark of thoughts into the prompt. The answer then has only the closing mark,
-    # and the thoughts before it were already emitted as the answer: `TextWasReasoning` corrects that.
+    # and the thoughts before it were already emitted as answer text. The event `TextWasReasoning` corrects this.
 
     def __init__(self, round_number: int, *, apart: bool) -> None:
         self._round = round_number
@@ -227,7 +228,7 @@ class AnswerText:
         elif over:
             thoughts, self._held = self._held.rstrip(), ""
         else:
-            # Blanks are held back too, because blanks right before the end of the thoughts are dropped.
+            # Trailing blanks are held back too, because blanks right before the end of the thoughts are dropped.
             thoughts = self._held[: _certain(self._held, self._ends)].rstrip()
             self._held = self._held[len(thoughts) :]
         if not self._thought:
@@ -244,7 +245,7 @@ class AnswerText:
         if not end:
             at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
         elif not over and not self._held[at + len(end) :].strip(" \t"):
-            end = ""  # the next character decides whether the mark ends thoughts
+            end = ""  # wait: the next character decides whether the mark ends thoughts
         text, rest = self._held[:at], self._held[at:]
         self._said.append(text)
         self._held = rest
@@ -277,7 +278,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
 
 
 def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
-    # Most pieces of an answer hold no character that could begin a mark.
+    # This fast test comes first, because most pieces have no character that could begin a mark.
     if _FIRST.isdisjoint(text):
         return len(text), ""
     places = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
@@ -295,8 +296,8 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
     """Return whether the mark `end` between two texts ends thoughts, or is only mentioned in the answer."""
-    # A closing mark counts at the end of a line or directly between two words, outside quotes and code, and only
-    # without an opening mark before it.
+    # A closing mark counts only if no opening mark precedes it, and outside quotes and code. It must stand at the end
+    # of a line or directly between two words.
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:
         return False
     if any(beside and beside in _QUOTES for beside in (before[-1:], after[:1])):

@@ -117,7 +117,7 @@ class _Item:
             return None
         content = [*dicts_in(document.get("content"))]
         text = "".join(str(each.get("text") or each.get("refusal") or "") for each in content)
-        # A message without an id is written in the short form, which every server reads.
+        # A message without an id is sent back as plain text, which every server accepts.
         if text == "".join(self.written) and ("id" in document or any(map(_is_special, content))):
             return {"text": part["text"], "block": document}
         if self.phase:
@@ -251,7 +251,7 @@ class ResponsesReader:
             call = self._call(item, document.get("call_id"))
             yield from self._calls.name(call, document.get("name"))
         elif item.kind not in _OWN and not item.done:
-            # Some servers never send the end of an item of their own tools.
+            # Keep the document now, because some servers never send the last event of an item of their own tools.
             item.document = _returned(document)
             yield from self._begin_of_provider(item)
 
@@ -273,7 +273,7 @@ class ResponsesReader:
             yield from self._answers(item, self._answer.flush())
             item.document = {"role": "assistant", **_returned(document)}
         elif item.kind == "reasoning":
-            # Without its content, a reasoning block can be returned only if the API stores the original.
+            # A reasoning item without content can be sent back only if the API has stored the original.
             if document.get("encrypted_content") or document.get("content") or self._stored:
                 item.document = _returned(document)
             if not item.has_streamed_reasoning:
@@ -311,7 +311,7 @@ class ResponsesReader:
         for place, document in self._unstreamed_items(dicts_in(response.get("output"))):
             self._errors.check_parts(self._items)
             item = _Item(str(document.get("type")))
-            # Texts and calls keep the order of their events.
+            # Texts and calls are appended, so that they keep the order in which they were emitted.
             at = place if item.kind not in (_CALL, "message") else len(self._items)
             self._items.insert(at, item)
             yield from self._complete(item, document)
@@ -356,7 +356,8 @@ class ResponsesReader:
             yield ReasoningDelta(self._round, text)
 
     def _parts(self) -> Iterator[Part]:
-        # The API refuses an item whose id shows that the preceding reasoning is missing.
+        # If a reasoning item cannot be sent back, the ids are left out. Otherwise the API would refuse the items that
+        # follow it.
         lost = any(item.kind == "reasoning" and not item.document for item in self._items)
         for item in self._items:
             if (part := item.part(named=not lost)) is not None:
@@ -451,8 +452,8 @@ def _include(params: dict[str, Any]) -> dict[str, Any]:
     requested: list[Any] = []
     if isinstance(include := params.get("include"), list):
         requested = list(include)
-    # The API refuses encrypted reasoning for models that do not reason. It also refuses `reasoning` for these models,
-    # so a user who sets `reasoning` has a model that reasons.
+    # The API refuses a request for encrypted reasoning if the model does not reason. A user who sets the parameter
+    # `reasoning` has a model that reasons, because the API would refuse this parameter too.
     if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in requested:
         requested.append(_ENCRYPTED_REASONING)
     if not requested:
@@ -503,7 +504,7 @@ def _items(message: Message, names: ToolNames) -> Iterator[dict[str, Any]]:
                 case TextPart(text, phase):
                     yield {"type": "message", "role": "assistant", "content": text, "phase": phase}
                 case PausePart():
-                    pass  # this API pauses no answer
+                    pass  # this API never pauses an answer
                 case CallPart(call, more):
                     yield {
                         **more,

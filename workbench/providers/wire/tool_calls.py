@@ -25,7 +25,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 
-# Model APIs accept names of ASCII letters, digits, `_` and `-`. Names of tools may have at most 64 characters.
+# Model APIs accept only names of ASCII letters, digits, `_` and `-`. Names of tools may have at most 64 characters.
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9_-]+")
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
@@ -137,7 +137,8 @@ class ToolOffer:
 
     def tool_at(self, error_text: str) -> str | None:
         """Return the tool that an error is about, found by a name or an index in the error's text."""
-        # The surest signs come first: a name after "tool" or "function", an index as in "tools[3]", any quoted name.
+        # The most certain signs come first: a name after "tool" or "function", then an index as in "tools[3]", then any
+        # quoted name.
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
                 return self.names.suite_name(name)
@@ -203,13 +204,14 @@ def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
     Arguments that are not a JSON object are sent as a text inside an object."""
     if call.problem is None:
         return dict(call.arguments)
-    # Servers parse the arguments that they receive, and fail on text that is not JSON.
+    # Servers parse the arguments of earlier calls, and fail if they are not JSON.
     return {"unparsed_arguments": call.raw or ""}
 
 
 def arguments_text(call: ToolCall) -> str:
     """Return the JSON text of a call's arguments in the form in which it is sent back to the model."""
-    # The model gets back its own text, even text in a code fence, but without repetitions that the endpoint caused.
+    # The model gets back its own text, even if the text is in a code fence. Repetitions that the endpoint caused are
+    # left out.
     if call.problem is None and call.raw and unwrap(call.raw) is not None:
         return call.raw
     return json_or_error(arguments_to_send(call))
@@ -271,7 +273,8 @@ def integer_seed(params: Mapping[str, Any]) -> int | None:
     return seed
 
 
-# Servers may cut a text anywhere, even between the two surrogates that JSON writes for a character such as an emoji.
+# Servers may split a text anywhere, even between the two surrogates with which JSON encodes a character such as an
+# emoji.
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -474,8 +477,8 @@ class CallAssembly:
             raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if found is not None:
             read, problem = found.arguments, None
-            # Fragments that repeat the text so far could add up to more than an answer may hold; the last fragment has
-            # the whole text.
+            # If each fragment repeats the text so far, all fragments together may be longer than an answer may be. The
+            # last fragment has the whole text.
             if raw is not None and len(raw) > MAX_ANSWER_CHARS:
                 raw = call.text_without_repeats
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))

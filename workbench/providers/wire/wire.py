@@ -109,7 +109,7 @@ class UsageCount:
 
     def chat(self) -> Usage | None:
         """Return the token usage, read from the fields of Chat Completions; `None` if none was reported."""
-        # DeepSeek has a key of its own for cached tokens.
+        # DeepSeek reports cached tokens in a different field.
         cached = self._number("prompt_tokens_details", "cached_tokens") or self._number("prompt_cache_hit_tokens")
         reasoning = self._number("completion_tokens_details", "reasoning_tokens")
         return self._usage(self._number("prompt_tokens"), self._number("completion_tokens"), cached, reasoning)
@@ -142,11 +142,11 @@ class UsageCount:
         return 0
 
 
-# The provider state of an answer holds the data that a provider requires back verbatim, in its place among the text and
-# the calls. As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"call": ID}` and
-# `{"text": "..."}`. A block with a `text` stands for that text; a call may have further fields in `more`. A text may
-# have a `phase`, and in `written` the same text with its thoughts. `{"pause": true}` divides the messages of an answer
-# that the provider paused. A wire format ignores the state of other formats.
+# The provider state of an answer is the data that a provider requires back unchanged, in order with the text and the
+# calls. As JSON it is `{"wire": NAME, "parts": [...]}`. Each part is one of `{"block": {...}}`, `{"call": ID}` and
+# `{"text": "..."}`. A block may have the `text` that it contains. A call may have further fields in `more`. A text may
+# have a `phase`, and `written` is the text with the model's thoughts. `{"pause": true}` separates the messages of an
+# answer that the provider paused. A wire format ignores the state of other formats.
 
 Part = dict[str, Any]
 
@@ -225,7 +225,8 @@ def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | CallPar
     """Yield the parts of an assistant's message: blocks, texts, calls and pauses, in the order of the answer."""
     parts = state_of(message, wire).get("parts")
     calls = {call.id: call for call in message.tool_calls}
-    # The user may have edited the message since. Its state then no longer gives the order, and the blocks come first.
+    # If the user has edited the message, its state no longer fits. Then the blocks come first, followed by the text and
+    # the calls.
     if not isinstance(parts, list) or not _fits(parts, message.content, list(calls)):
         parts = [part for part in parts or () if "block" in part and "text" not in part]
         parts.append({"text": message.content})
