@@ -71,7 +71,8 @@ def _pydantic_ai_answers(messages: Iterable[Any], output_tools: Collection[str |
     parts = [part for message in messages for part in message.parts]
     results = {}
     for part in parts:
-        # Version 1 of pydantic-ai marks a repeated call with a separate message part, version 2 with an outcome.
+        # If the model must repeat a call, version 1 of pydantic-ai adds a separate part to the message, and version 2
+        # sets an outcome.
         if part.part_kind == "retry-prompt" and part.tool_name is not None:
             results[part.tool_call_id] = (_text(part.content), True)
         elif part.part_kind.endswith("tool-return"):
@@ -148,7 +149,7 @@ def openai_agents_run(result: Any) -> AgentRun:
     return AgentRun(_with_output(_openai_answers(result), result.final_output))
 
 
-# The SDK marks a failed tool only by its default error text; a custom `failure_error_function` leaves no mark.
+# The SDK marks the error of a tool only by its default text. A custom `failure_error_function` leaves no mark.
 _OPENAI_FAILURE = "An error occurred while "
 
 
@@ -174,7 +175,7 @@ def _openai_answers(result: Any) -> list[AgentAnswer]:
             elif item.type in ("function_call", "mcp_call"):
                 calls.append(_call(_of(item, "call_id") or item.id, item.name, item.arguments, results))
             elif item.type.endswith("_call"):
-                # OpenAI itself runs these tools, such as `web_search`.
+                # OpenAI runs these tools itself, for example `web_search`.
                 written = item.model_dump(mode="json", exclude={"id", "type", "status"}, exclude_none=True)
                 calls.append(_call(item.id, item.type.removesuffix("_call"), written, results))
         used = response.usage

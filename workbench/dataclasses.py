@@ -47,14 +47,14 @@ else:
         return _quick(cls, options)
 
 
-# Kept, because `workbench.startup` replaces the name in its module while other packages are imported.
+# The original is kept, because `workbench.startup` replaces `dataclasses.dataclass` while other packages are imported.
 _standard: Any = dataclasses.dataclass
 _OPTIONS = {"eq", "frozen", "slots", "kw_only", "weakref_slot"}
 
 
 def _quick(cls: type, options: dict[str, bool]) -> Any:
-    # The standard library compiles each method of each class from its source. Here all classes share most methods, and
-    # only `__init__` is compiled, on its first use.
+    # The standard library generates and compiles each method of each class. Here, all classes share most methods, and
+    # only `__init__` is compiled, when it is first used.
     own = vars(cls)
     frozen, compares = options.get("frozen", False), options.get("eq", True)
     methods = dict(_METHODS)
@@ -85,7 +85,7 @@ def _quick(cls: type, options: dict[str, bool]) -> Any:
 class _Init:
     """A placeholder for `__init__`, which compiles the method on its first use."""
 
-    # Lazy: a command creates no objects of most imported classes.
+    # A command imports many classes of which it creates no object, so compiling their methods would waste time.
 
     def __init__(self, cls: Any) -> None:
         self._cls = cls
@@ -143,7 +143,7 @@ def _init_of(cls: Any) -> Any:
 
 
 def _values_of(names: list[str]) -> Callable[[object], object]:
-    # `attrgetter` is fastest, but returns a single value without a tuple.
+    # `attrgetter` is the fastest way, but for a single name it returns no tuple.
     if len(names) > 1:
         return attrgetter(*names)
     return lambda instance: tuple(getattr(instance, name) for name in names)
@@ -214,13 +214,13 @@ class CachedByIdentity(Generic[_Subject, _Answer]):
         answer = self._answer(subject)
         if len(self._known) >= MAX_CACHED:
             self._known.clear()
-        # The callback drops the answer before another object can get the same id. It gets the reference as a further
-        # argument, the default of `pop`.
+        # The callback removes the entry before another object can get the same id. It is called with the reference,
+        # which `pop` takes as its default.
         self._known[identity] = (weakref.ref(subject, partial(self._known.pop, identity)), answer)
         return answer
 
 
-# Reading JSON: the type of every field is checked, because a file can have any content.
+# Reading JSON. A file may contain anything, so the type of every field is checked.
 
 
 class MaxSize(NamedTuple):
@@ -247,7 +247,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 def escape_lone_surrogates(text: str) -> str:
     """Escape lone surrogates in a JSON text (`\\ud800`), because UTF-8 cannot express them."""
-    # Hardly any text has a lone surrogate, and encoding shows that in a twentieth of the time of a search.
+    # Few texts have a lone surrogate. Encoding a text shows that in a twentieth of the time that a search takes.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -342,7 +342,7 @@ def _of_type(wanted: tuple[tuple[type, ...], str], most: float | None = None) ->
 
 
 def _one_of(words: Iterable[str]) -> Reader:
-    # The plain value is used, because the `str` of a status is its word in reports.
+    # `str(status)` would be its word in reports, so `str.__str__` is used to get the plain value.
     known = {str.__str__(word): word for word in words}
 
     def read(value: Any) -> Any:
@@ -377,7 +377,7 @@ def _record(cls: Any) -> Reader:
     hints = get_type_hints(cls, include_extras=True)
     for at, (name, key, default) in enumerate(_fields_of(cls)):
         names[f"read_{at}"] = reader_of(hints[name])
-        # Readers are called only for values that the compiled check does not accept as they are.
+        # The compiled condition accepts most values as they are. A reader is called only for the others.
         reading = [f"  if not ({_unchanged_condition(hints[name], f'value_{at}')}):", f"   key = {key!r}"]
         reading.append(f"   value_{at} = read_{at}(value_{at})")
         if default is None:
@@ -432,7 +432,7 @@ def _unchanged_condition(hint: Any, value: str) -> str:
         return f"type({value}) is {hint.__name__}"
     if origin is Mapping:
         return f"type({value}) is dict"
-    # A member of an enumeration equals its text but is another object. So the reader must make the member.
+    # A member of an enumeration equals its text, but is another object, so only the reader can make it.
     if origin is Literal and all(type(argument) is str for argument in arguments):
         return f"type({value}) is str and {value} in {set(arguments)!r}"
     if origin in (Union, UnionType):
@@ -446,7 +446,7 @@ def _plain(value: object) -> dict[str, Any]:
         stored = {}
         for field in fields(value):
             item = getattr(value, field.name)
-            # An empty object differs from an absent one, unlike an empty list.
+            # An empty object has a meaning and is written. An empty list means the same as none.
             if item or isinstance(item, Mapping) or not field.metadata.get("sparse", False):
                 stored[stored_name(field)] = item
         return stored
@@ -477,7 +477,7 @@ def _encoder(default: Callable[[Any], Any]) -> Callable[[Any], str]:
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # as in an interpreter without the accelerator
         return written_by.encode
-    # `encode` makes an encoder for each value, which takes longer than writing an event.
+    # `JSONEncoder.encode` would create an encoder for each value, which takes longer than writing an event.
     pieces = make(None, default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
     return lambda value: "".join(pieces(value, 0))
 

@@ -36,7 +36,7 @@ class Limit(int):
         return self._filled(self.happened, about)
 
     def _filled(self, words: str, about: Mapping[str, object]) -> str:
-        # Lazy import: every command imports the limits, and hardly any reaches one.
+        # This import is lazy, because every command imports the limits, and few reach one.
         from workbench.numerals import count_text, setting_text
 
         return words.format(limit=count_text(self), mib=f"{setting_text(self / 2**20)} MiB", **about)
@@ -81,7 +81,8 @@ MAX_DOCUMENT_RUNS = Limit(
 )
 """Runs of a report that is one document. Its reader needs all of it in memory."""
 
-# One answer of a model: generous for any model, and more than any suite can need. `docs/models.md` lists these limits.
+# The size of one answer of a model. No suite needs more, and few models could send more. `docs/models.md` lists these
+# limits.
 
 _TOO_MUCH = "the model sent too much: more than {limit} "
 

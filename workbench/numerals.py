@@ -12,7 +12,7 @@ from functools import lru_cache
 NOTHING = "–"
 """The text in place of a missing number."""
 
-# Digits beyond these are binary rounding errors: 0.1 + 0.2 must count as 0.3 before it is rounded.
+# Further digits are binary rounding errors: 0.1 + 0.2 must count as 0.3 before it is rounded.
 _TEXT_DIGITS = 12
 
 _LONG = 1e12
@@ -76,7 +76,7 @@ def figure(value: float) -> str:
     shown = f"{value:.3g}"
     if value == 0 or abs(value) >= 0.001:
         shown = f"{value:.3f}".rstrip("0").rstrip(".")
-    # A minus sign is as wide as a plus sign, but a hyphen is not. So columns of signed numbers stay aligned.
+    # Unlike a hyphen, a minus sign is as wide as a plus sign, so columns of signed numbers are aligned.
     if shown.startswith("-"):
         return f"−{shown[1:]}"
     return shown
@@ -191,7 +191,7 @@ def p_text(p: float, level: float) -> str:
         return "p < 0.001"
     digits = 1 - math.floor(math.log10(p))
     text = decimals(p, digits)
-    # If rounding would move the value to the other side of the level, all digits are shown.
+    # If the rounded value would be on the other side of the level, more digits are shown.
     while (float(text) <= level) != (p <= level):
         digits += 1
         text = f"{p:.{digits}f}"
@@ -232,7 +232,7 @@ def estimate_time_text(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
-    # From ten hours on, minutes suggest a precision that no estimate has.
+    # Above ten hours, minutes would suggest a precision that no estimate has.
     if rest and hours < 10:
         return f"{hours:,} h {rest} min"
     return f"{hours:,} h"

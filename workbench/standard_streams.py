@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 def open_closed_descriptors() -> None:
     """Connect each closed standard stream of this process and its child processes to `/dev/null`."""
-    # Hooks and supervisors may close standard streams (`<&-`, `>&-`). The next file or socket would get the number of a
-    # closed stream and be taken for that stream.
+    # A hook or a supervisor may start the program with closed standard streams (`<&-`, `>&-`). The next file that is
+    # opened would get the number of such a stream, and output would be written into it.
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # The system assigns the lowest free number, which is the number of this stream.
+            # The system assigns the lowest free number, which is that of the closed stream.
             opened = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(opened, True)
 
@@ -40,7 +40,7 @@ class _Dispensable(FileIO):
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
-        # The stream is held because its garbage collection would close the file.
+        # The reference keeps the stream alive. If it were garbage collected, the file would be closed.
         self._stream = stream
 
     def write(self, data: Buffer, /) -> int:

@@ -15,7 +15,8 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
     """Call a function in a new thread called `name`, and return its result.
 
     Errors of the function are raised here. SystemExit and KeyboardInterrupt become a RuntimeError."""
-    # Not `asyncio.to_thread`: at its end, the program would wait for all threads of that pool, even endless ones.
+    # `asyncio.to_thread` is not used, because the program would wait at its end for all threads of that pool, even
+    # endless ones.
     outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()
 
@@ -25,7 +26,7 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
         except Exception as error:  # noqa: BLE001
             outcome.set_exception(error)
         except BaseException as error:  # noqa: BLE001
-            # SystemExit and KeyboardInterrupt would end the event loop if they were raised where the result is awaited.
+            # In the event loop, SystemExit and KeyboardInterrupt would end the loop itself.
             outcome.set_exception(RuntimeError(f"{name} raised {type(error).__name__}: {error}"))
 
     thread = threading.Thread(target=run, name=name, daemon=True)
@@ -33,6 +34,6 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
     try:
         return await asyncio.wrap_future(outcome)
     finally:
-        # A thread that gave its result is done, and nothing waits for an abandoned thread.
+        # A thread with a result has ended and can be joined at once. One that the caller abandoned is left alone.
         if outcome.done():
             thread.join()

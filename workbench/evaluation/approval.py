@@ -144,15 +144,15 @@ class Needs:
             request = replace(
                 _request(file, whole, whole, specs, typed),
                 asked=asked,
-                # A suite whose cases are all skipped starts nothing and therefore needs nothing.
+                # If all cases are skipped, nothing of the suite is started, so no approval is needed.
                 must_ask=runs_any
                 and (whole.beside_models or bool(asked) or _lets_providers_run_tools(whole, of_suite, specs)),
                 can_run_on_mocks=can_run_on_mocks(file, asked, listings),
                 from_history=file.is_historical or whole != stated,
             )
             requests.append(request)
-        # A run reads its key only when it opens its model. Secrets must be known before anything about the runs is
-        # written or shown.
+        # A run reads its API key only when it opens its model. The keys must be registered as secrets earlier, before
+        # anything about the runs is written or shown.
         register_run_secrets(program, runs, specs)
         specs.freeze()
         return cls(tuple(requests), specs)
@@ -316,7 +316,8 @@ class Trust:
             return True
         if not self.store.is_trusted(path, needs, of_history=request.from_history):
             return False
-        # An entry from an earlier version has no file hashes. Without hashes, it covers any content.
+        # An earlier version stored grants without hashes of files. Such a grant would cover any content, so the hashes
+        # are added now.
         with suppress(TrustError):
             self.store.add_files(path, needs)
         return True
@@ -340,13 +341,13 @@ class Trust:
         typed = request.typed
         if typed is None or self._covers(request, request.needs) or self._covers(request, request.all_needs):
             return None
-        # The whole suite is tried first: its grant replaces the stored grant, which may include the suite's models.
+        # The whole suite is tried first. Its grant replaces the stored grant, which may also cover the suite's models.
         for needs, before in ((request.all_needs, typed.all_before), (request.needs, typed.before)):
-            # Before the user typed the first server, the calls and answers in the file had no effect. The user was
-            # never asked about them.
+            # A suite without servers sends no calls or answers anywhere, so the user was never asked about those in the
+            # file.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
-                # After an undo, the request may need servers again that were granted earlier.
+                # An undo may bring servers back that were granted before.
                 self._once.add((request.file.path, before))
                 return replace(request, needs=needs)
         return None
@@ -385,10 +386,10 @@ def _request(
     try:
         environment = specs.environment_at(file.path)
     except ConfigError as error:
-        # The error is stored because only runs that need a missing variable fail.
+        # The error is stored instead of raised, because only runs that need a variable of this `.env` fail.
         environment = error
     request = ApprovalRequest(file, needs, whole, Grant(needs, environment, code))
-    # A history may come from anywhere. Nothing in it counts as typed on this machine.
+    # A history may come from another machine, so nothing in it counts as typed here.
     if file.is_historical or file.path not in typed:
         return request
     return replace(request, typed=_typed_part(request, typed[file.path]))
@@ -402,7 +403,7 @@ def _typed_part(request: ApprovalRequest, typed: Collection[TypedServer]) -> Typ
             files = needs.files
             if part.code != needs.code:
                 files = hash_code(part.folder, part.code).files
-            # The grant holds the code as it was read earlier. If the code has changed since, the user must answer.
+            # A grant covers the code that was read earlier. If the code has changed since then, the user must be asked.
             if not set(files) <= set(needs.files):
                 return None
             parts.append(replace(part, files=files))
@@ -502,7 +503,7 @@ def judges_asked(
         try:
             spec = specs.judge_of(file.path, check)
         except ConfigError:
-            # A judge that cannot be resolved cannot be asked.
+            # An unresolved judge is never called, so it needs no approval.
             continue
         if needs_asking(spec):
             found.add(model_need(spec))
@@ -530,7 +531,7 @@ def can_run_on_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: St
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
         return False
-    # Mocks answer calls, but the model also needs the definitions of the tools.
+    # Mocks can answer calls without a server, but requests to the model need the definitions of the tools too.
     return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}
 
 

@@ -40,7 +40,7 @@ from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite, suit
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
-# Changes to suites since the baseline, shown with the verdict because they may explain it.
+# Changes to suites since the baseline. They are shown with the verdict, because they may explain it.
 
 _MAX_NAMED = 5
 """The most cases or tools in one note."""
@@ -153,7 +153,7 @@ def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: Sa
     For the earlier batch of a comparison, `earlier` maps the keys of its suites to those of the later batch."""
     # All runs of a case were offered the same tools, so the first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
-    # If two different models are compared, the earlier batch stores the case under its own model.
+    # If the batches have different models, the earlier batch stores the case under its own model.
     models = {}
     if diff.across is not None and earlier is not None:
         models = dict([diff.across])
@@ -170,7 +170,7 @@ def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: Sa
         try:
             return history.recording(first[key]).trajectory.offered
         except (HistoryError, RecordingError):
-            # Damage is reported where the batch is read.
+            # The reader of the batch has already reported a damaged run.
             return ()
 
     return offered
@@ -224,7 +224,7 @@ class Baseline:
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:
             return f"batch {number} could stop early (--until), so a test against it would be invalid"
-        # Even with different models, a case can be compared across models.
+        # The models may differ, because a comparison may be between two models.
         cases = {(suite, case) for suite, case, _ in self.planned}
         for run in self.runs:
             if (self.same.get(run.suite.key, run.suite.key), run.case_id) in cases:
@@ -245,7 +245,8 @@ class Baseline:
             if ref in defined:
                 lost |= {(ref.key, case) for case in lost_expectations(then, defined[ref])}
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
-        # Cases without a run yet are unfinished, not missing: an interruption of the batch has not broken them.
+        # A case without a run counts as unfinished. It would count as missing, and so as broken, only because the batch
+        # was interrupted.
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
         diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
         suite_changes = []
@@ -388,7 +389,7 @@ def _baseline(
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
     before = {run.model for run in selected}
-    # With one model on each side, the two are compared. With more models, the pairs would be a guess.
+    # If each batch has a single model, these two models are compared. With more models, their pairs would be guesses.
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
         raise HistoryError(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "

@@ -59,7 +59,7 @@ def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
     for token in _TOKEN.finditer(text):
         kind = token[0]
         if kind in "{[":
-            # A list also goes on the stack, so a string in the list is not mistaken for a key.
+            # A list is put on the stack as `None`, so that a string in it is not mistaken for a key.
             opened: dict[str, int] | None = None
             if kind == "{":
                 opened = {}
@@ -191,7 +191,7 @@ def _parsed(text: str, of_lines: bool) -> object:
             _refuse_repeated_keys(text)
             return value
         except json.JSONDecodeError as error:
-            # If text follows a complete value, the file has JSON lines despite its name.
+            # Text after a complete value means that the file has JSON lines, although its extension is `.json`.
             if error.msg != "Extra data":
                 raise RunDocumentError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
         except RunDocumentError:
@@ -225,7 +225,7 @@ def calls_of(value: object) -> GivenCalls:
     """Return the runs in a parsed file of calls: an object with `cases`, or a list of records with `case`.
 
     Raises RunDocumentError."""
-    # `_parsed` returns numbered lines as a tuple.
+    # A tuple has the numbered lines of a file with JSON lines.
     if isinstance(value, tuple):
         return _of_records((f"line {number}", f"line {number}: $", record) for number, record in value)
     if isinstance(value, list):
@@ -360,7 +360,7 @@ def run_given(
         model=agent,
         repeat=repeat,
     )
-    # The trajectory is built from events like any other, so graders need not know the difference.
+    # The trajectory is built from events, as for every other run, so graders treat both alike.
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
     ungraded = replace(result_of(planned, Status.ERROR, trajectory), cost_usd=cost_of(trajectory, None))

@@ -196,7 +196,7 @@ def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: Dra
     """Return an upper estimate of the tokens and cost of drafting.
 
     The estimate counts the requests for drafts, and all checking runs of the largest possible number of drafts."""
-    # Each check is one request with the definitions of all tools.
+    # Each checking run is one request, in which the definitions of all tools are sent.
     definitions = 0
     for tool in tools.values():
         definitions += len(json_text(dict(tool.parameters))) + len(tool.description)
@@ -236,7 +236,7 @@ def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
             named[tool.name] = tool
-    # Of several tools with one name, only the last counts. Only this tool must be writable in a suite.
+    # If several tools have one name, the last replaces the others, so only the last must fit into a suite.
     return {name: tool for name, tool in named.items() if _fits_suite(tool)}
 
 
@@ -324,7 +324,7 @@ def drafts_in(
             try:
                 draft = _draft_of(name, item, tools, known, secrets)
             except ValueError as error:
-                # The report quotes the request to identify the dropped draft.
+                # The report quotes the request, so that the user recognizes the draft.
                 user = ""
                 if isinstance(item, Mapping) and isinstance(item.get("user"), str):
                     user = item["user"]
@@ -356,7 +356,7 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
         if wrong:
             count = f"{len(wrong)} of {counted(whole, 'run')}"
             dropped.append(RejectedDraft(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
-        # Errors and stopped runs reveal nothing about the draft.
+        # A run that was stopped or ended in an error says nothing about the draft, so the draft is kept as unchecked.
         elif whole < repeats:
             error = "a run is missing"
             for run in runs:
@@ -376,7 +376,7 @@ def _without_none(table: Table) -> Table:
 def _suite(body: Table, path: Path) -> SuiteFile:
     limits = {"max_rounds": 1, "timeout_s": _PATIENCE_S, "max_latency_ms": _PATIENCE_S * 1000}
     whole = {"format": 1, "name": "drafts", "limits": limits, **body}
-    # Trust is stored by path, so a separate path keeps these suites apart from the user's suites.
+    # Approvals are stored by path. With a path of its own, this suite cannot use those of the user's suite.
     file = parse_suite(suite_text(whole), path.with_suffix(".drafts.toml"))
     if file.suite is None:
         raise ValueError(f"these tools cannot be written into a suite: {file.errors[0]}")
@@ -388,7 +388,7 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
     for name, other in tools.items():
         if name != tool.name:
             others[name] = f"{name} {other.description}"
-    # A question has no room for all tools of a large server. It describes the tools that are most easily confused.
+    # A request has no room for all tools of a large server, so it describes those that are most easily confused.
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
     )

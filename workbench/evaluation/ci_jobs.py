@@ -134,7 +134,7 @@ def job_of(
                 programs.append(Path(program).name)
         in_python = in_python or "module" in server
     installs = []
-    # An imported server needs its packages in the environment of Workbench.
+    # A server that is imported or started by Python needs its packages in the same environment as Workbench.
     if in_python or any(name.startswith("python") for name in programs):
         if (root / "requirements.txt").is_file():
             installs.append("-r requirements.txt")

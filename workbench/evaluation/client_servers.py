@@ -80,7 +80,7 @@ def server_name(command: Sequence[str]) -> str:
         if not _STARTER.fullmatch(path[-1]):
             program = path
             break
-    # Search backwards for a part of the path that identifies the server, because any server may have an `index.js`.
+    # The last parts of a path often say nothing, as in `dist/index.js`. The name is the last part that is not generic.
     names = [re.sub(r"\.(py|js|mjs|ts|exe)$|(?<=.)@[\w.^~]+$", "", part) for part in program]
     name = names[-1]
     for each in reversed(names):
@@ -339,7 +339,7 @@ class _Server:
         else:
             command = ["".join(word) for word in written]
         for variable in variables:
-            # A server inherits HOME without an entry in `env`.
+            # Every server inherits HOME, so `env` need not name it.
             if variable != "HOME":
                 env.setdefault(variable, f"${variable}")
         table: Table = {"name": self._name, "command": command}
@@ -359,7 +359,8 @@ class _Server:
             option = before
         asked = names_a_secret(_words_of_name(option))
         if assigned and before in ("-e", "--env"):
-            # `docker run -e NAME` passes a variable on from docker's own environment.
+            # `docker run -e NAME` takes the value from docker's environment. So the value moves to `env`, and only the
+            # name stays in the command.
             env[assigned[1]] = self._value(assigned[1], assigned[2], place)
             return [assigned[1]]
         if _REFERENCE.search(word):
@@ -377,7 +378,7 @@ class _Server:
         if inside:
             name, value = _words_of_name(inside[1]), inside[2]
         telling = names_a_secret(name) and bool(value) and not value.startswith("-")
-        # Paths and package names such as `@scope/name` can look as random as keys.
+        # A path or a package name such as `@scope/name` can look as random as a key.
         like_key = looks_like_key(value) and not value.startswith(("/", "~", ".", "@"))
         if not at or not (telling or like_key or any(passwords_in(value))):
             return [word]
@@ -448,7 +449,7 @@ class _Server:
         if kind == "env" and name:
             return self._variable(name, None)
         if _NAME.fullmatch(kind) and (not colon or name.startswith(("-", "+", "?"))):
-            # The default of `${NAME:-default}` is dropped because a suite cannot express it.
+            # A suite cannot express the default in `${NAME:-default}`, so it is dropped.
             return self._variable(kind, None)
         raise ClientConfigError(f"{self._where}.{place}: ${{{kind}…}} has no counterpart in a suite; write it out")
 
@@ -650,7 +651,7 @@ def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredSe
                 found = servers_of_client(file, folder, [name])
             except ClientConfigError:
                 continue
-            # A server in two configurations is yielded once.
+            # A server may be in the configurations of two clients.
             if found.tables not in seen:
                 seen.append(found.tables)
                 yield ConfiguredServer(client, file, name, found)
@@ -691,7 +692,7 @@ def _servers_in(
 ) -> tuple[str, dict[str, object], Path]:
     absolute = file.absolute()
     root = absolute.parent
-    # The files are in a folder such as `.cursor` or `.vscode`. The workspace is one level above.
+    # A file in a folder such as `.cursor` or `.vscode` belongs to the workspace that contains this folder.
     if root.name in (".vscode", ".cursor", ".codex"):
         root = root.parent
     project, of_project = _of_project(document, file, folder, wanted)
@@ -760,7 +761,7 @@ def _of_codex(entry: object) -> object:
     for key in ("command", "args", "cwd", "url", "enabled", *_TIME_LIMITS):
         if key in entry:
             server[key] = entry[key]
-    # Codex expands no variables in texts. Separate settings name the variables to pass on.
+    # Codex does not expand variables in values. Its settings `env_vars` name variables to pass on instead.
     passed = entry.get("env_vars")
     env: dict[str, object] = {}
     if isinstance(passed, list):
@@ -792,6 +793,7 @@ def _plain_json(text: str) -> str:
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
-    # Strings are matched first, so `//` inside an address is not a comment. Spaces preserve the columns of errors.
+    # Strings are matched first, so that `//` in a URL is not taken for a comment. Matches become spaces, so errors keep
+    # their columns.
     without_comments = re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
     return re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', blank, without_comments, flags=re.DOTALL)

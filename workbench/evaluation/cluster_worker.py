@@ -106,7 +106,7 @@ def run_portion(token: str, portion: bytes) -> bool:
     Returns whether this worker still works for the batch."""
     from distributed import secede
 
-    # While the task waits for the engine's thread, it leaves dask's pool to let other tasks start.
+    # The task only waits for the engine's thread. Outside dask's thread pool, it does not block other tasks.
     secede()
     node = _NODES.get(token)
     if node is None:
@@ -135,14 +135,14 @@ def _set_up_own_process() -> None:
         for number in PROGRAM_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, PROGRAM_SIGNALS)
-    # Otherwise, a server or a module that prints would write into the command's report.
+    # A server or a module that prints would otherwise write into the report on standard output.
     os.dup2(2, 1)
     quiet_logs()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
-    # After a lost connection, the program enlists a worker again.
+    # The program prepares a worker again after a lost connection.
     before = _NODES.pop(setup.token, None)
     if before is not None:
         before.close()
@@ -295,7 +295,7 @@ class Node:
         if portion.leases is not None:
             self._leases.add(portion.lease_id, portion.leases)
             self._lent[portion.lease_id] = portion.leases
-        # The stop message may have arrived before the portion with the run.
+        # The request to stop a run may have arrived before the portion that contains the run.
         for run_id in tuple(self._stopped):
             batch.stop(run_id)
         try:
@@ -374,7 +374,7 @@ class _RedactingSender(RunSender):
         self._history = setup.history
 
     def _send_event(self, event: BatchEvent) -> None:
-        # Listings are stored on the worker, below a separate path.
+        # The worker stores the lists of tools itself, so the program does not get them.
         if not isinstance(event, ToolsListed):
             super()._send_event(self._secrets.redacted(event))
 

@@ -94,7 +94,7 @@ class CaseConfirmation:
                     why = _NO_MORE
                 outcome = evidence.decided or "perhaps by chance"
                 cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
-        # Decided and rerun cases are listed in the order of the comparison.
+        # Cases decided without reruns and cases that were rerun are both listed in the order of the comparison.
         order = {}
         for place, change in enumerate(self.against.deciding("broke")):
             order[_key(change)] = place
@@ -153,7 +153,7 @@ def confirmation_of(
     runs_of_batch = len(plan.runs)
     if plan.resumed is not None:
         runs_of_batch = plan.resumed.batch.planned
-    # Reruns may at most double the cost of the batch. Even a suite of two cases gets as many reruns as a verdict needs.
+    # A batch gets at most as many reruns as it has runs, or as many as a verdict needs if it is smaller.
     most = max(runs_of_batch, fewest_reruns(len(changes)))
     reruns, planned_runs = Reruns(tuple(cases), len(changes), most, batch).planned()
     history = None
@@ -225,7 +225,7 @@ def _certainty(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]
         return None
     if not model.startswith(REPLAY):
         return f"{model} always gives the same answer"
-    # A recording replaced since the baseline may answer differently.
+    # The recording may have been replaced since the baseline, so the responses are compared.
     before = set(map(_response_of, _before(baseline, change)))
     for run in runs:
         if run.status == Status.FAILED and _response_of(run.trajectory) not in before:
@@ -238,14 +238,14 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
         for run in baseline.runs.of_cases({change.case_id}):
             there = baseline.same.get(run.suite.key, run.suite.key)
             if there == change.suite and run.figures is not None:
-                # Damage is reported where the batch is read.
+                # The reader of the batch has already reported a damaged run.
                 with suppress(HistoryError, RecordingError):
                     yield history.recording(run).trajectory
 
 
 def _response_of(trajectory: Trajectory) -> str:
     """Return a text that is equal for runs with equal calls and answers."""
-    # Dictionaries are not hashable, so `repr` represents the arguments.
+    # The responses are put into a set. Dictionaries are not hashable, so the text of `repr` is used.
     calls = [(call.tool, dict(call.arguments)) for call in trajectory.calls]
     return repr((calls, trajectory.final_answer))
 
@@ -300,8 +300,8 @@ def _typical_shares(
             for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER_RUNS, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
-                # The newest row comes first. It belongs to this batch and has the current content. Older rows count
-                # only with equal content.
+                # The rows begin with this batch, whose case has the present content. Earlier batches count only if
+                # their case had the same content.
                 if row.batch == batch:
                     content = contents.of(row)
                 elif row.batch < batch and contents.of(row) == content and row.figures.status.graded:

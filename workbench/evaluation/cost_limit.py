@@ -31,7 +31,7 @@ from workbench.trajectory.system_prompt import cut_instructions
 CostKey = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""
 
-# Guesses apply only to models without any earlier run. The first run of a batch replaces them.
+# Guesses are needed only for models without an earlier run. The first finished run of a batch replaces them.
 _ROUNDS, _ANSWER_TOKENS = 2, 100
 """A guess at a run without earlier runs: one request for the calls, one for the answer, and the tokens of each
 answer."""
@@ -40,9 +40,9 @@ _IMAGE_CHARACTERS = 6_000
 
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
 """A guess at one request to a judge: its characters including the instructions, and the tokens of the ruling."""
-# A rule of thumb for English text. It is used for every model because tokenizers differ by provider.
+# A rule of thumb for English text. Tokenizers differ by provider, so the same number is used for all models.
 _CHARACTERS_A_TOKEN = 4
-# Costs are sums of floats. A rounding error in the last bit must not exceed a limit that is met exactly.
+# A sum of costs may have a rounding error in its last bit. It must not exceed a limit that the sum meets exactly.
 _ROUNDING: Final = 1e-9
 
 
@@ -131,7 +131,7 @@ def cost_limit(
     # All prices must be known before the first run because a limit cannot be enforced with an unknown price.
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
-    # A cost of 0 comes from an earlier price of 0 and says nothing about the present price.
+    # A cost of 0 was computed with a price of 0, and the present price may be higher.
     means = {cell: mean for cell, mean in _means(history).items() if mean}
     paths = project_paths({run.file.path for run in runs}, program.environment.home)
     of_model: dict[str, list[float]] = {}
@@ -144,7 +144,8 @@ def cost_limit(
         for check in _judged(run, specs):
             judging += _judging_guess(specs.judge_of(run.file.path, check).price)
         price = _price_of(run, specs)
-        # The best evidence comes first: this case with this model, then the model, then the length of the request.
+        # The best evidence is tried first: earlier runs of this case, then those of the model, then the length of the
+        # request.
         if run.case.skip is not None:
             expected[cell] = ExpectedCost(0.0)
         elif price in (FREE, None):
@@ -190,7 +191,7 @@ def _judged(run: PlannedRun, specs: ModelSpecs) -> Iterator[Judged]:
         try:
             specs.judge_of(run.file.path, check)
         except ConfigError:
-            # The run itself reports the problem.
+            # When the run starts, it reports this problem.
             continue
         yield check
 
@@ -206,7 +207,7 @@ def _unpriced(runs: Iterable[PlannedRun], specs: ModelSpecs) -> Iterator[str]:
         try:
             spec = specs.of(run)
         except ConfigError:
-            # The run itself reports the problem.
+            # When the run starts, it reports this problem.
             spec = None
         if spec is not None and spec.price is None:
             yield _no_price("model", name)
@@ -290,13 +291,13 @@ class CostGuard:
         model, expected = self._under_way.pop(event.result.run_id, ("", None))
         if expected is None:
             return
-        # A run of unknown cost counts with its expected cost because it was hardly free.
+        # A run whose cost is unknown was hardly free, so its expected cost is added.
         cost = cost_with_judges(event.result)
         if cost is None:
             self._limit.spent.usd += expected
         else:
             self._limit.spent.usd += cost
-        # Ungraded runs are ignored: they ended early and would make the model look cheap.
+        # Runs without grades ended early, and would make the model look cheap.
         if cost is not None and event.result.grades:
             self._costs.setdefault(model, []).append(cost)
         self._news.set()
@@ -332,7 +333,7 @@ class CostGuard:
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask(self._usd, self._limit.spent.usd))
         asking = self._asking
-        # The question is shielded: a cancelled run must not cancel it, because all other runs wait for the answer.
+        # All waiting runs share this question, so a run that is cancelled must not cancel it.
         raised = await asyncio.shield(asking)
         if raised is not None and self._asking is asking:
             self._usd, self._asking = raised, None

@@ -68,7 +68,7 @@ def _rates_to_decide(stop: Stop, files: Iterable[SuiteFile]) -> list[float]:
 
 
 def _seed_of(runs: Iterable[PlannedRun]) -> int:
-    # `hash` differs from process to process.
+    # Python's `hash` of a text differs in each process, so it could not reproduce the order.
     return zlib.crc32("\n".join(f"{run.written.id} {run.model} {run.repeat}" for run in runs).encode())
 
 
@@ -82,7 +82,8 @@ def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, 
     """Return the runs with their cases, or clusters of cases, in random order.
 
     Within a case, all models run the first repeat before any model runs the second."""
-    # Cases of a cluster fail together, so the test draws clusters at random.
+    # Cases of one cluster tend to fail together. The statistical test therefore requires whole clusters in random
+    # order.
     of_unit: dict[object, list[PlannedRun]] = {}
     for run in runs:
         of_unit.setdefault(place_of(run).unit, []).append(run)
@@ -174,7 +175,7 @@ class EarlyStopper:
 
         The call waits while the run is more than `ahead` places after the first unfinished run."""
         number = self._numbers[planned.run_id]
-        # A run that is too far ahead waits until the first unfinished place advances or the batch is decided.
+        # Each finished run may advance the first unfinished place, or decide the batch.
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:
             await self._news.wait()
         return why

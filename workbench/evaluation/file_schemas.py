@@ -31,7 +31,8 @@ def file_schema(kind: FileKind) -> _Json:
         return _for_editors(settings_schema(), "Settings of Workbench: workbench.toml")
     schema = _for_editors(Suite.model_json_schema(), "A suite of Workbench, format 1")
     definitions = schema["definitions"]
-    # By default, the id is derived from the name. `plain` only records how a value was written.
+    # An id may be omitted, because it is derived from the name. `plain` is not a key of suites: it records how a value
+    # was written.
     definitions["Case"]["required"].remove("id")
     for name in ("Equals", "HasFields"):
         del definitions[name]["properties"]["plain"]
@@ -51,7 +52,7 @@ def _for_editors(schema: _Json, title: str) -> _Json:
     definitions = {}
     for name, each in schema.pop("$defs", {}).items():
         definitions[name] = _plain(each)
-    # Any value is allowed because TOML can write only JSON values.
+    # TOML can write only values that JSON has too, so every value is allowed.
     definitions["JsonValue"] = {}
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
     return {**head, **_plain(schema), "definitions": definitions}

@@ -181,7 +181,7 @@ def _gate(min_pass_rate: float, *, written: bool) -> Iterator[str]:
     if written:
         yield block
         return
-    # The gate is written as a comment, because it would fail while no case is graded.
+    # As long as all cases are skipped, a gate would fail. So it is written as a comment.
     yield "# With this gate, the job in CI passes although some cases fail. Remove the marks once requests are written."
     for line in block.splitlines():
         yield f"# {line}"
@@ -236,7 +236,7 @@ def _args_block(args: Table, optional: Table) -> Iterator[str]:
     if args:
         yield block_text(keys, args, of_array=False)
     else:
-        # An empty table would expect a call without arguments.
+        # An empty `args` table would expect a call without arguments, so its header is written as a comment.
         yield f"# {header(keys, of_array=False)}"
     for name, value in optional.items():
         yield f"# {key_text(name)} = {one_line_value(value)}"
@@ -275,7 +275,8 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
         by_word: dict[str, list[ToolDefinition]] = {}
         for tool in of_server:
             by_word.setdefault(next(filter(None, _WORDS.split(tool.name)), "").lower(), []).append(tool)
-        # A single exception shows that first words are not groups. Then the server is the only group.
+        # If a first word has only one tool, or is a verb, first words do not name groups. Then all tools of the server
+        # form one group.
         several = len(by_word) > 1 and all(word and len(each) > 1 for word, each in by_word.items())
         if not several or not by_word.keys().isdisjoint(_VERBS.split()):
             by_word = {server: of_server}
@@ -296,7 +297,8 @@ class _Names:
             plain = " ".join(map(_plain_word, filter(None, _WORDS.split(text))))
         plain = one_line(plain[:1].upper() + plain[1:] or text)
         name, number = plain, 2
-        # Ids come from names, so two names that differ only in punctuation would collide.
+        # Ids are derived from names without punctuation, so names that differ only in punctuation would have the same
+        # id.
         while derived_id(name) in self._ids:
             name, number = f"{plain} {number}", number + 1
         self._ids.add(derived_id(name))
@@ -328,7 +330,7 @@ def _in_words(tool: ToolDefinition, name: str) -> str:
 
 def _sentence(text: str) -> str:
     text = text.strip().partition("\n\n")[0]
-    # The next sentence begins with a capital, so "e.g. this" does not end a sentence.
+    # A sentence ends only before a capital letter, so "e.g. this" does not end it.
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
 
 
@@ -336,7 +338,8 @@ def _comment(text: str) -> list[str]:
     return [f"# {shortened(one_line(text), _WIDTH)}".rstrip()]
 
 
-# Servers list their tools before the suite exists. Therefore, trust is requested for a suite with only the servers.
+# Servers list their tools before the suite is written. The user is therefore asked to approve a suite that has only the
+# servers.
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def stored_start(history: History) -> Callable[[RunRow], RunStarted | None]:
         try:
             return history.recording(row).trajectory.start
         except (HistoryError, RecordingError):
-            # Damage is reported where the batch is read.
+            # The reader of the batch has already reported a damaged run.
             return None
 
     return start_of
@@ -73,7 +73,7 @@ def notes_on_instructions(
         if then is None or now is None:
             continue
         sentences = list(_image_changes(then, now, names))
-        # A run without tools may have ended before its servers were known.
+        # A run that was offered no tools may have ended before its servers sent instructions.
         if then.tools and now.tools:
             sentences += _changes(then, now, names)
         for sentence in sentences:

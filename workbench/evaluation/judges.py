@@ -53,7 +53,7 @@ def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Progra
     problems: dict[str, None] = {}
     if judge is None:
         return
-    # Each folder is tried, because a project may have its own model with this name.
+    # The projects of the suites may define different models with this name, so each folder is tried.
     for folder in {file.path.parent for file in files}:
         try:
             program.models.resolve(judge, folder, by_suite=False, judges=True)

@@ -59,7 +59,7 @@ class ModelComparison:
         """Compare the runs of a plan. If the plan resumes a batch, the batch's earlier runs are included."""
         places, figures = plan.places, dict(plan.finished_figures)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
-        # Runs arrive in the order of their ends, so the plan's order is restored.
+        # The runs are in the order in which they ended, and are sorted into the plan's order.
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
         pairs: Sequence[PairEarlyStop] = ()
@@ -130,7 +130,7 @@ class ModelComparison:
 
     def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
         """Yield the lines of the report for a terminal."""
-        # Warnings come last here and first in Markdown, because a terminal shows the end of a long output.
+        # A terminal shows the end of a long output, so warnings come last. In Markdown, they come first.
         result = Paragraph((*result_line(self.comparison), *self._reasons()))
         return block_lines([result, *self._blocks(), *self._warnings()], width, paint)
 

@@ -328,7 +328,7 @@ def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program,
             try:
                 _listed(program.models.resolve(name, folder, by_suite=False), folder, found, program)
             except ConfigError as error:
-                # Several folders may report the same problem of one settings file.
+                # Several folders may share a settings file, and report the same problem with it.
                 found.problems |= dict.fromkeys(error.problems)
     return found
 
@@ -375,7 +375,7 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
     Raises ConfigError for an unreadable `.env`."""
     environment = program.environment.of(folder)
     for listed in found.models:
-        # The same model with another key is a separate entry.
+        # The same model may be listed twice, if two folders have different keys for it.
         if listed.spec == spec and listed.environment == environment:
             return listed
     found.models.append(ListedModel(spec, environment))
@@ -391,7 +391,8 @@ def check_refusal(
     run a command or send the value of a variable."""
     if known is None or not needs_asking(known):
         return None
-    # A program may fetch the credentials of a cloud, too.
+    # A test can be harmful only if it runs a command or sends a value. Fetching a cloud's credentials may run a program
+    # too.
     if not (spec.key_command or spec.variables or spec.cloud):
         return None
     if known.problem is None and not untrusted(FoundModels([ListedModel(known, {})], [*files]), program, trust):
@@ -408,7 +409,7 @@ def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) 
     for request in requests:
         if trust.covers_whole(request):
             trusted.update(request.all_needs.models)
-    # Each need is listed once because several names may mean the same model.
+    # Several names may refer to the same model, which is listed once.
     left: dict[ModelNeed, None] = {}
     for listed in found.models:
         need = listed.need

@@ -227,7 +227,7 @@ class RunOptions(CommonOptions):
         if not self.suites and self.resume is None:
             yield "no suite is given"
         if "" in self.suites:
-            # `Path("")` is the current folder, but an unset variable in a script does not mean the current folder.
+            # An empty text is usually an unset variable of a script. `Path("")` would be the current folder.
             yield "an empty path is not allowed: write '.' for the current folder"
         if "" in self.model_names:
             yield "a model has no name"

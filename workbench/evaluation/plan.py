@@ -139,7 +139,7 @@ class PlannedRuns(LazyRuns):
         self._planned = {run.run_id: index for index, run in enumerate(plan.runs)}
         self._cases_before = {run.result.run_id: run.case for run in self._before}
         places = plan.places
-        # Arrays of places instead of lists of runs because a batch may have a million runs.
+        # A batch may have a million runs, so places are stored in arrays instead of lists.
         unordered = array("L", (run.place for run in self._before))
         unordered.extend(places[result.run_id] for result in results)
         self._order = array("L", sorted(range(len(unordered)), key=unordered.__getitem__))
@@ -252,7 +252,7 @@ class Plan:
     @property
     def needs_history(self) -> bool:
         """Whether it is an error if a run cannot be recorded in the history."""
-        # Shards are merged from their histories, and a resumed batch continues in its own history.
+        # Merging reads the histories of shards, and resuming continues a batch in its history. Both need every run.
         return self.history_named or self.resumed is not None or self.shard is not None
 
     @property

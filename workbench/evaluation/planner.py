@@ -104,7 +104,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         if any(suite.cases for suite in suites_of(files).values()):
             why = "no case matches all of the options"
         wrong.append(f"no case selected: {why}")
-    # Models are checked after the selection because models of other cases may be wrong on purpose.
+    # A case may name a wrong model on purpose, so only the models of selected cases are checked.
     wrong = wrong or [*unresolved_models(options, files, program), *unknown_judge(options.judge, files, program)]
     if wrong:
         raise PlanError(*problems, *map(Notice, wrong))
@@ -125,7 +125,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         problems += notices_of(options.shard, shard)
     until = None
     if options.until is not None:
-        # This import is lazy, because the app plans before its first screen, without early stopping.
+        # This import is lazy, because the app makes a plan before its first screen, and it never stops early.
         from workbench.evaluation.early_stop import StopError, in_random_order, stopping_rule, undecidable_gates
 
         try:
@@ -203,7 +203,7 @@ def _limited(
     from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
     if options.shard is not None:
-        # Each shard gets a part of the limit because it does not see the costs of the other shards.
+        # A shard does not know what the other shards spend, so each gets an equal part of the limit.
         usd /= options.shard.of
     try:
         limit = cost_limit(usd, runs, specs, program, options.history)
@@ -277,7 +277,7 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
             continue
         if agent_named(name) is not None:
             continue
-        # A subject with this name replaces the model, so its suite needs no such model.
+        # If the suite's subject has this name, the subject is run instead, and the model need not exist.
         folders = set()
         for file in files:
             if not has_subject(file, name):
@@ -287,7 +287,7 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
                 program.models.resolve(name, folder, by_suite=False)
             except ConfigError as error:
                 problems += error.problems
-    # Each problem is reported once because several suites may lack the same model.
+    # Several suites may have the same problem with a model, which is reported once.
     yield from dict.fromkeys(problems)
 
 
@@ -299,7 +299,7 @@ def shard_of_plan(shard: Shard, runs: Sequence[PlannedRun], program: Program, sp
     """Return the part of a plan that a shard runs.
 
     Raises HistoryError if the history of costs cannot be read."""
-    # Every shard needs the secrets of the whole plan, because batches can be merged only if all shards redact alike.
+    # Shards can be merged only if all of them redact the same secrets, so each registers those of the whole plan.
     register_run_secrets(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)

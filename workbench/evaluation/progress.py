@@ -44,7 +44,7 @@ class BatchProgress(Progress):
             case StartUp(number, took_ms=took_ms):
                 self.starts_up(number, event.words, over=took_ms is not None)
             case RunDone(result):
-                # Another process may report only the end of a run.
+                # A run in another process may send no events before its end.
                 if result.was_asked:
                     self.began(result.run_id, result.model, now_s)
                 self.ended(result.run_id, result.model, result.status, result.cost_usd, result.user_cost_usd)
@@ -59,7 +59,7 @@ class BatchProgress(Progress):
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:
             case RequestStarted():
-                # Requests are in the order of waiting, so a repeated request goes to the end.
+                # A dictionary keeps requests in the order in which they were sent. A repeated request moves to the end.
                 self.awaited.pop(happened.run_id, None)
                 self.awaited[happened.run_id] = AnswerProgress(now_s)
             case PromptProgress() as reading if awaited is not None:

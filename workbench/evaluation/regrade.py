@@ -117,13 +117,12 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
             results[place] = await _regrade(each, judges, functions)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                # Grading turns a cancellation into a stopped run. The cancellation is raised again, so no further run
-                # is graded.
+                # Grading turned a cancellation of this task into a stopped run. Raising it again ends the loop.
                 raise asyncio.CancelledError
 
     try:
-        # Waiting for judges may overlap, but grading does not: concurrent runs would only use up each other's time
-        # limits.
+        # Only waiting for judges can overlap. Without judges, concurrent grading would use up the time limits of single
+        # runs.
         workers = 1
         if judges.asks:
             workers = DEFAULT_CONCURRENCY
@@ -143,7 +142,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
         code = grant.code
     python = functions.setdefault(run.file.path, PythonFunctions(code))
     recorded = run.recorded
-    # A skipped run has nothing to grade.
+    # A skipped run has no trajectory to grade.
     if recorded.status == Status.SKIPPED:
         return replace(recorded, grading=planned.settings.grading)
     why_not = regrade_refusal(recorded, run.case, as_stored=run.file.path == run.recording.path)
@@ -165,7 +164,7 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
         began = datetime.fromisoformat(started_at)
         now = str(clock_at(clock, began)) if began.tzinfo is not None else None
     except ValueError:
-        # Grading itself reports an unreadable clock.
+        # If the clock cannot be read, grading reports it.
         return trajectory
     return replace(trajectory, start=replace(trajectory.start, clock=now))
 
@@ -187,7 +186,7 @@ def regrade_result(result: RunResult, planned: PlannedRun, context: CheckContext
     except (CheckError, GradingError) as error:
         return _not_graded(result, str(error))
     except Exception as error:
-        # A grader may have a bug, but the other runs are still worth regrading.
+        # A bug in a grader must not prevent the other runs from being regraded.
         _logger.exception("regrading run %s of case %s", planned.run_id, planned.case.id)
         return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")
     why_not = None
@@ -347,7 +346,7 @@ def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple
     under_paths: list[RunResult] = []
     for run, result in zip(runs, results, strict=True):
         assert run.file.suite is not None
-        # Results are grouped by the suite in the recording, or by the one suite that grades all recordings.
+        # Results belong together if their recordings contain the same suite, or if one suite grades all recordings.
         key = ("", result.suite)
         if run.file.path == run.recording.path:
             key = (_recorded_suite(result), "")
@@ -373,7 +372,7 @@ def _valid(file: SuiteFile) -> SuiteFile:
     return file
 
 
-# Regrading of stored batches by the present suites. The new grades are stored in addition to the old grades.
+# Regrading of stored batches by the suites as they are now. The new grades are stored beside the old ones.
 
 _AT_A_TIME = 256
 """The number of runs read from the history at a time. The events of thousands of runs would fill the memory."""
@@ -492,7 +491,7 @@ def plan_regrading(
     runs, gone = StoredRunsToGrade(rows), array("L")
     then = _OldSuites(history)
     rule = parse_repeat_rule(batch.settings.get("repeat_rule"))
-    # A batch may have a million runs but only a few kinds of runs. Each kind is matched with the present suites once.
+    # A batch may have a million runs, but few combinations of suite, case, variant and grader. Each is looked up once.
     kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
     alike: dict[int, dict[str, None]] = {}
     """The ids of cases that still send the same requests as in the batch, by suite."""
@@ -572,7 +571,7 @@ def store_grades(
 
     def rows() -> Iterator[tuple[int, RunSummary, RunResult]]:
         for each in graded:
-            # Redaction copies a result. The copies of a large batch would not fit into memory at once.
+            # Results are redacted one at a time, because redaction copies them, and memory may not hold all copies.
             yield each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)
 
     add_grading(file, plan.batch.number, graded_at, __version__, rows(), report, plan.texts)

@@ -185,7 +185,7 @@ class Report:
         raise ImportError("a data frame needs pandas or polars: install one of them, or use report.rows()")
 
     def __reduce__(self) -> tuple[Callable[..., Report], tuple[dict[str, Any]]]:
-        # A pickle is usually stored or sent, so secrets are removed as in every other form of a report.
+        # A pickle is usually stored or sent, so it must not contain secrets, like every other form of a report.
         redacted, lines, runs = self.secrets.redacted, {}, []
         for run in self.runs:
             runs.append(FinishedRun(run.place, redacted(run.case), redacted(run.result)))
@@ -308,8 +308,8 @@ class Report:
         """The exit code of a command that ends with this report.
 
         A shard has only some of the runs, so its exit code says only whether these could be executed."""
-        # The worst outcome decides. From the worst, the order is: an interrupt, missing data, errors, missed
-        # requirements.
+        # The worst outcome decides, in this order: interrupted, incomplete, errors, missed requirements, nothing
+        # graded.
         confirmed = None
         if self.against is not None:
             confirmed = self.against.confirmed
@@ -327,7 +327,7 @@ class Report:
 
     @property
     def _infrastructure_errors(self) -> int:
-        # In a suite with `gate.max_user_errors`, runs spoilt by users have their own limit.
+        # Runs that failed because of the simulated user have their own limit in a suite with `gate.max_user_errors`.
         return self.totals.errors - sum(each.spoilt for each in self.quality.user_errors)
 
     @property
@@ -536,7 +536,7 @@ class Report:
         The text has each case's reason, its runs with their issues, and advice on the most frequent cause."""
         plain, names = Paint(False), self.suite_names
         failed = (run for run in self.results if not run.passed and run.status.owed)
-        # Redaction copies a result, so only printed results are redacted.
+        # Redaction copies a result, so only the results that are printed are redacted.
         bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
         reasons: dict[str, None] = {}
         for case in self.cases:
@@ -576,7 +576,7 @@ class Report:
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
         """Yield the results with their cases. The case is `None` for a fork that does not count."""
-        # `counted_runs` returns its argument if all runs count.
+        # `counted_runs` returns the same object if no run is left out.
         all_forks = self._counting is self.results
         for run in results:
             counts = all_forks or not run.is_fork

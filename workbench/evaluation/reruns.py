@@ -55,8 +55,8 @@ class Reruns:
         on."""
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
-        # Cases run in rounds of `cases_at_once` cases. Spreading the runs over all cases at once could confirm none of
-        # them.
+        # If all cases shared the runs at the same time, none might get enough to be confirmed. So some cases are
+        # confirmed before others begin.
         for first in range(0, len(self.cases), self.cases_at_once):
             for repeat in range(min(MAX_RERUNS, self.max_runs)):
                 for place, case in list(enumerate(self.cases))[first : first + self.cases_at_once]:
@@ -115,7 +115,7 @@ class RerunListener:
         The call waits while earlier reruns may decide the case."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
-        # Every finished rerun may settle the case, so all conditions are checked again after each rerun.
+        # Each finished rerun may decide the case, so all conditions are checked again.
         while True:
             if evidence.decided is not None:
                 return f"{NOT_NEEDED_PREFIX}it is decided whether the case broke"
@@ -146,7 +146,7 @@ def executed_write(result: RunResult) -> str | None:
     tools = result.trajectory.offered
     read_only = set()
     for tool in tools:
-        # In the protocol, a tool may write by default, so only a plain `true` counts.
+        # In MCP, a tool without annotations may write, so only `true` counts.
         if tool.annotations.get("readOnlyHint") is True:
             read_only.add(tool.name)
     for call in result.trajectory.calls:

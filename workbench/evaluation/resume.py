@@ -85,7 +85,7 @@ def _planned(options: RunOptions, resume: Resume, file: Path, program: Program, 
         try:
             return _plan_of(resumption, options, resume, history, program, in_full=in_full)
         except BaseException:
-            # The claim is released on Ctrl+C too. Otherwise, it would block the batch until this process ends.
+            # Even Ctrl+C must release the claim. Otherwise, no program could resume the batch until this process ends.
             resumption.handle.release()
             raise
 
@@ -126,7 +126,7 @@ def _plan_of(
         details.append(limit.notice(resumption.runs))
     details += unjudged_checks(cases_of(resumption.runs), program.models)
     shown += notices(details, "detail")
-    # The default value means that the option was not given. Then the stored value of the batch applies.
+    # The default means that the user gave no option, so the batch's stored value applies.
     concurrency = resumption.concurrency
     if options.concurrency != DEFAULT_CONCURRENCY:
         concurrency = options.concurrency
@@ -257,7 +257,7 @@ def _named(history: History, which: str) -> BatchRow:
     try:
         return history.batch(which)
     except HistoryError as error:
-        # argparse reads the path in `--resume PATH` as the name of a batch, so the message names the mistake.
+        # In `--resume PATH`, argparse takes the path for the name of a batch. The message explains this mistake.
         if Path(which).exists():
             raise HistoryError(f"{error}; put paths before --resume, or after the number of a batch") from error
         raise

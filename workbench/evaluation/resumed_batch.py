@@ -105,7 +105,7 @@ class RunsBefore:
                     left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
-                # The run gets the case's present id and name, so a report lists it together with the case's new runs.
+                # With the case's present id and name, a report joins this run with the case's new runs.
                 result = replace(
                     result,
                     case_id=case.id,

@@ -96,7 +96,7 @@ class Results(LazySequence[RunResult]):
             from workbench.grading.packed import SharedParts
 
             self._in_common = SharedParts()
-        # Packed results share equal values and therefore take a fraction of the memory.
+        # Compressed results share equal values, so they take a fraction of the memory.
         packed = self._in_common.packed(result)
         if self._let_go is not None and len(self._kept) >= MAX_PACKED_RUNS:
             self._let_go.add_finished(packed)
@@ -156,7 +156,7 @@ class Outcome:
                         time_ms = _NEVER
                     column.append(time_ms)
             case StartUp(number=number, took_ms=took_ms):
-                # Overlapping starts count once.
+                # Time during which several servers or models start counts only once.
                 now = time.monotonic()
                 if self._starting:
                     self.start_up_s += now - self._starting_since_s
@@ -324,7 +324,7 @@ class Evaluation:
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
             self._batch = await _run_blocking(start)
         except BaseException:
-            # The claim is released, so other programs may resume the batch.
+            # The runs did not start, so other programs may resume the batch.
             self.plan.release_claim()
             self._done.set()
             await self._close()
@@ -358,7 +358,7 @@ class Evaluation:
     async def report(self) -> Report:
         """Wait until all runs end, and return the report."""
         if self._is_watched is None:
-            # Without a reader, the events of a large batch would only fill the memory.
+            # If the caller does not iterate, the events of a large batch would only fill the memory.
             self._is_watched = False
             self._events.clear()
         await self._done.wait()
@@ -379,7 +379,7 @@ class Evaluation:
             await _run_blocking(self._runtime.flush_history)
 
     def _put(self, event: BatchEvent) -> None:
-        # Each waking of the loop's thread delays the runs.
+        # Waking the event loop for each event would delay the runs, so unread events are dropped.
         if self._is_watched is False and isinstance(event, RunEvent):
             return
         self._inbox.put(event)
@@ -397,8 +397,8 @@ class Evaluation:
                 future.set_result(self._outcome.results[-1])
             elif isinstance(event, BatchDone):
                 for future in self.runs.values():
-                    # The futures of finished runs are done and cannot be cancelled. This affects only the runs that
-                    # failed together with the batch.
+                    # This cancels only the futures of runs that failed together with the batch. Those of finished runs
+                    # are done already.
                     future.cancel()
                 self._done.set()
         self._news.set()
@@ -408,7 +408,7 @@ async def _run_blocking(function: Callable[[], _Result]) -> _Result:
     """Call a blocking function in a thread, and wait for its end even if the caller is cancelled.
 
     Without the wait, the function would continue in the background after its caller has ended."""
-    # A thread cannot be cancelled, so the cancellation is raised after the thread has ended.
+    # A thread cannot be cancelled, so a cancellation is kept until the thread has ended.
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None
     while not work.done():

@@ -109,7 +109,7 @@ class RuntimeModels:
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
         """Return a function that opens the model of a run, if the model is approved."""
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
-        # The batch opens each endpoint's model once, because what was approved does not change.
+        # The approval does not change during a batch, so each model is opened once.
         opened: dict[_ModelOfSuite, EndpointModel] = {}
 
         def open_model(planned: PlannedRun) -> Model:
@@ -215,8 +215,7 @@ class RuntimeModels:
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None
         try:
-            # The environment is read even for a built-in model, because the secrets in a `.env` must be known before
-            # anything is written.
+            # Even if no key is needed, the secrets in a `.env` must be registered before anything is written.
             environment = specs.environment_at(planned.file.path)
         except ConfigError as error:
             unread = error
@@ -357,7 +356,7 @@ class Runtime:
         name = f"batch-{next(self._batch_numbers)}"
         events = self._receives_events or record is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)
-        # The cluster comes first because the history must not record a batch that the cluster cannot run.
+        # The cluster is opened first, so that the history does not record a batch that the cluster cannot run.
         members = frozenset[str]()
         if group is not None:
             members = self._engine.submit(group.open_unless_cancelled(is_cancelled)).result()
@@ -381,8 +380,7 @@ class Runtime:
         listeners = self._listeners(plan, recorder, record, listener, skip_listener, cost_guard)
         context = replace(
             self._context(plan, approval, listeners),
-            # The batch is recorded before its first run. It can be resumed even if the program is killed during that
-            # run.
+            # The batch is stored before its first run, so that it can be resumed even if the program is killed early.
             ready=lambda: asyncio.to_thread(self.flush_history),
             wait_until_stored=stored,
         )
@@ -430,7 +428,7 @@ class Runtime:
             audit=AuditLog(self._program.folders.audit_log, self._program.secrets),
             retries=self._retries,
             price_of=_prices(approval.specs),
-            # A breakpoint at which a person holds a run may have a judged condition.
+            # The condition of a breakpoint may need a judge, even if the case has no judged check.
             judge_of=self._models.judges(approval, plan.concurrency, always=self._ask is not None),
             user_of=self._users(plan, approval),
             control_of=control_of,
@@ -676,7 +674,7 @@ class Runtime:
             with garbage_collected_rarely():
                 await batch.run()
         except Exception:
-            # A listener raised an error. No caller awaits this task, and closing must still reach the servers.
+            # A listener raised an error. No caller awaits this task, and the servers must still be closed.
             _logger.exception("%s broke", batch.name)
         finally:
             if workers is not None:
@@ -696,7 +694,7 @@ class Runtime:
 
     @cached_property
     def _steppers(self) -> Steppers:
-        # This import is lazy, because runs can be held only where a user can answer.
+        # This import is lazy, because only an interactive program can pause runs.
         from workbench.engine.stepper import Steppers
 
         return Steppers(self._listener)
@@ -755,7 +753,7 @@ def _queue_of(planned: PlannedRun, specs: ModelSpecs, concurrency: int) -> Queue
     try:
         spec = specs.of(planned)
     except ConfigError:
-        # The run itself reports the error.
+        # When the run starts, it reports this error.
         return QueueKey("", concurrency)
     if spec is None:
         return QueueKey(planned.asked_model, concurrency)

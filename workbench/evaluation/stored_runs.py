@@ -109,7 +109,7 @@ class Columns:
             if value is None:
                 value = _NOTHING
             column.append(value)
-        # -1 among the counts means that the usage is missing or in `_odd_usages`.
+        # A count of -1 means that the usage is missing, or that it is in `_odd_usages`.
         counts: tuple[int, ...] = (-1,) * len(_TOKENS)
         usage, run_id = figures["usage"], figures["run_id"]
         if usage is not None:
@@ -120,7 +120,7 @@ class Columns:
                 self._odd_usages[len(self)] = usage
         for tokens, count in zip(self._tokens, counts, strict=True):
             tokens.append(count)
-        # This column comes last because its length is the number of runs.
+        # This column is filled last, because its length is taken as the number of runs.
         if numbered := _NUMBERED.fullmatch(run_id):
             self._run_numbers.append(int(numbered[1]))
         else:
@@ -131,7 +131,7 @@ class Columns:
         return len(self._run_numbers)
 
     def result(self, index: int) -> RunResult:
-        # `__init__` of a frozen data class requires every field, but a stored result has only these two.
+        # `__init__` would require all fields of a result, but a stored result has only these two attributes.
         made: StoredResult = object.__new__(StoredResult)
         object.__setattr__(made, "_runs", self)
         object.__setattr__(made, "_index", index)
@@ -166,7 +166,7 @@ class Columns:
     def _read(self, history: History, index: int) -> RunResult:
         raise NotImplementedError
 
-    # The figures of a run by index.
+    # These methods return the figures of a run by its index.
 
     def _of_all(self, position: int, index: int) -> Any:
         values: Any = self._together[index]
@@ -238,7 +238,7 @@ class StoredRuns(Columns, LazyRuns):
             return None
         first, facts = self._facts
         if not first <= index < first + len(facts):
-            # Readers go from run to run, so the facts of the next runs are read too.
+            # Reports read runs in order, so the facts of the next runs are read at the same time.
             first, places = index, self._places[index : index + RUNS_IN_BLOCK]
             rows = [self._rows[place] for place in places]
             facts = [of_run for _, of_run in self._history().facts(rows)]
@@ -264,7 +264,7 @@ class StoredRows:
     damaged: ReportProblem
 
     def records(self) -> Iterator[dict[str, Any]]:
-        # This import is lazy, because it loads the models of all JSON reports.
+        # This import is lazy, because the module loads the models of all JSON reports.
         from workbench.show.csv_rows import record_of_row, record_of_run, texts_of_record
 
         lines: dict[SuiteRef, Mapping[str, int]] = {}
@@ -278,7 +278,8 @@ class StoredRows:
             if facts is not None:
                 record = record_of_row(row, facts, line)
                 texts = texts_of_record(record)
-                # The arguments of calls are JSON, and other cells are plain texts.
+                # One cell has JSON with the arguments of calls, in which a secret may be escaped. Other cells are plain
+                # texts.
                 if not (finder.may_contain(texts) or finder.json_may_contain(texts)):
                     yield record
                     continue
@@ -393,8 +394,8 @@ class LiveColumns(Columns):
         self.add(result)
         self._here[index] = result
         self._unwritten.append(index)
-        # Two runs are removed for each new run, so the number of unwritten runs falls again after a slow moment of the
-        # disk.
+        # While the disk is slow, unwritten runs pile up. Checking two of them for each new run lets their number fall
+        # again.
         for _ in range(min(2, len(self._unwritten))):
             first = self._unwritten.popleft()
             if self._handle.is_written(self._here[first].run_id):
@@ -421,7 +422,8 @@ class LiveColumns(Columns):
             row = history.run_at(number, place)
         if row is None or row.figures is None:
             raise HistoryError(f"the history {self._file} no longer has run {place + 1} of this batch")
-        # These fields are compared with the plan, and nothing in the plan is redacted.
+        # The stored values of these fields are redacted. They are compared with the plan, which is not redacted, so the
+        # original values are kept.
         kept = {name: getattr(self.result(index), name) for name in UNPACKED_FIELDS}
         return replace(result_of_row(row, *history.recording_and_outcome(row)), **kept)
 
@@ -467,7 +469,7 @@ def stored_report(
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
     cases = {path: cases_by_id(suite) for path, suite in suites.items()}
-    # Runs skipped by the cost limit are missing too, but they do not mean that the batch was interrupted.
+    # Runs that the cost limit skipped are missing too, but not because the batch was interrupted.
     cost_limited = sum(run.figures is not None and is_cost_limited(run.figures) for run in runs)
     return Report(
         runs=StoredRuns(history, runs, grading, cases, damaged),

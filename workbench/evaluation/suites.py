@@ -18,8 +18,7 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
 
     Raises NoSuitesError if there is no suite."""
     if "" in suites:
-        # `Path("")` would be the current folder. An empty path in a script, however, usually comes from an unset
-        # variable.
+        # An empty text is usually an unset variable of a script. `Path("")` would be the current folder.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
     paths: list[Path] = []
     loaded: list[SuiteFile] = []

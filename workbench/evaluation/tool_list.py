@@ -51,7 +51,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
             notices=notices,
         )
     except ServerError as error:
-        # An old list is better than none, for example while a server is down.
+        # While a server is down, the tools that it listed earlier are better than none.
         remembered = pool.stored_listings(suite, file.path).get(server.name)
         if remembered is None:
             return ToolSource(server.name, error=str(error), output=error.output)
@@ -135,7 +135,7 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
     if live:
         places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
         raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
-    # A server that could not list its tools may have this tool. Its error is reported before "there is no tool".
+    # A server that could not list its tools may have this tool, so its error is more useful than "there is no tool".
     if errors:
         raise NoSuchToolError(errors, not_listed=True, outputs=outputs)
     if name in defined_in_suites:

@@ -71,7 +71,7 @@ class ToolProbes:
         for planned in planned_probes(spec.name):
             result = await self._run(planned, spec, environment)
             if result.status == Status.STOPPED:
-                # A run treats a cancellation as its own end, so the cancellation is raised again here.
+                # The run took the cancellation of this task for its own, so the cancellation is raised again.
                 raise asyncio.CancelledError
             results.append(result)
             if planned.case.expects_nothing_yet:
@@ -79,7 +79,7 @@ class ToolProbes:
             else:
                 yield _finding(planned.case, result)
         yield _usage(results)
-        # One probe may fail for its own reason. Only all probes together show that tools are never called.
+        # A single probe may fail for another reason. Only all of them show that the model never calls tools.
         if _calls_nothing(results):
             yield ProbeResult("tools", "wrong", _NO_CALLS, _ADVICE_ON_CALLS)
 
@@ -94,7 +94,7 @@ class ToolProbes:
             listener=listen,
             servers=self._servers,
             open_model=lambda _planned: self._endpoints.open(spec, environment),
-            # The suite of probes starts no program and needs no trust.
+            # Probes start no program, so they need no approval.
             grant_of=lambda _path: None,
             retries=RetryPolicy(attempts=_ATTEMPTS),
         )
@@ -160,7 +160,8 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
     if failed.main in ("cut off", "refused"):
         advice = failed.advice
     elif result.called:
-        # The advice on other causes is about tool descriptions, but these tools are built in.
+        # The usual advice is about descriptions of tools, which the user cannot change here, because the probes' tools
+        # are built in.
         advice = _ON_UNCLEAR.get(case.id)
     found = issue_note(first)
     if first.kind in _SEEN_IN_REACTION:

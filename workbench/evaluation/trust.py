@@ -13,6 +13,6 @@ def trust_store(folders: Folders) -> TrustStore:
     try:
         samples: Path | None = bundled("sample_suites")
     except MissingResourceError:
-        # An installation without the samples trusts no suite by default.
+        # Without the sample suites, no suite is trusted from the start.
         samples = None
     return TrustStore(folders.trust_file, bundled_folder=samples)

@@ -211,7 +211,7 @@ def usual_name(preset: Preset | None, model: str) -> str:
     """Return the default name of a model in a `workbench.toml`: the last part of the model's name at the endpoint."""
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
-    # The built-in model is called "offline".
+    # `offline` is the name of a built-in model, so no other model can have it.
     if preset is not None and model and name in ("", "offline"):
         return f"{preset.name}-{name}".strip("-")
     return name
@@ -345,11 +345,11 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
         before, content = state_of(file), file.read_bytes()
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
-    # A file with errors is refused before anything in it is changed.
+    # `settings_in` raises an error for an invalid file, before the file is changed.
     settings_in(content, file, known.origin)
     text = content.decode("utf-8")
     mark = ""
-    # tomllib rejects a byte order mark. Editors on Windows write one.
+    # Editors on Windows write a byte order mark, which tomllib rejects.
     if text.startswith(_BOM):
         mark = _BOM
     old = tomllib.loads(text.removeprefix(mark))
@@ -375,7 +375,7 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
 
     A setting that already agrees is kept, even if it equals a default."""
     needed = dict(_settings(spec))
-    # Settings that equal their default need not be written but may stay.
+    # A written setting that equals its default agrees with the specification too, so it may stay.
     agreeing = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")} | needed
     if spec.cloud is not None:
         agreeing |= asdict(spec.cloud)
@@ -398,7 +398,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
     check_name_is_free(spec.name, folder, program)
     file = settings_file(program, folder, owner)
     try:
-        # The state is read before the content, because `save` refuses if the file has changed since then.
+        # `save` refuses a file that has changed since its state was read. So the state is read before the content.
         before, content = state_of(file), b""
         if before is not None:
             content = file.read_bytes()

@@ -98,7 +98,7 @@ class RunSender:
         self._send(EventMessage(event))
 
     def _send_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        # The new secrets are read before the run is packed. Secrets learned during packing are sent with the next run.
+        # Secrets are read before the run is packed. Any secret that packing finds is sent with the next run.
         known = self._secrets.replacements
         learned: tuple[SecretsMessage, ...] = ()
         if known is not self._known:
@@ -106,8 +106,8 @@ class RunSender:
         self._known = known
         row = None
         if self._packer is not None:
-            # A run that cannot be packed is sent with its events. The program then also fails to pack the run and
-            # reports the error.
+            # A run that cannot be packed is sent with its events. The program cannot pack it either, and reports the
+            # error.
             with suppress(TypeError, ValueError, RecursionError):
                 row = self._packer.packed(done_run(done, events))
         if not self._receives_events and (row is not None or self._packer is None):

@@ -81,7 +81,7 @@ def _schema(parameters: Mapping[str, JsonValue]) -> Table:
 
 
 def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    # The keys under `properties` are names of parameters, not keywords: a parameter may be called `enum`.
+    # A key under `properties` is the name of a parameter and not a keyword, even if it is `enum`.
     def dropped(value: JsonValue, *, is_schema: bool) -> JsonValue:
         if isinstance(value, dict):
             rest = {}
@@ -145,9 +145,8 @@ def expects_tool_of(case: Case, tools: Iterable[str]) -> bool:
     return not names.isdisjoint(tools_of(case.alternatives))
 
 
-# The plan of the runs with mutants, wave by wave. As soon as a case has noticed a mutant, the mutant needs no further
-# runs. Each wave runs the other mutants on twice as many cases as the wave before. Cases that expect the mutated tools
-# come first.
+# Runs with mutants are planned in waves. Once a case has noticed a mutant, the mutant needs no further runs. Each wave
+# runs the other mutants on twice as many cases as the wave before it. Cases that expect the mutated tools come first.
 
 MutatedCaseKey = tuple[Path, str, str]
 """A case with a model: the path of the suite, the id of the case, the name of the model."""
@@ -203,8 +202,8 @@ class Mutation:
             if result.trajectory.start is not None:
                 for tool in result.trajectory.start.tools:
                     offered.setdefault(run.file.path, {}).setdefault(tool.name, tool)
-        # The cases that pass without a mutant, by suite and model. Rows of one case have similar expectations: only one
-        # row is run.
+        # The cases that pass without a mutant, by suite and model. Rows of one case expect similar calls, so only one
+        # of them is run.
         sound: dict[Path, dict[str, list[MutatedCaseKey]]] = {}
         templates: set[MutatedCaseKey] = set()
         for key, runs in finished.items():
@@ -243,7 +242,7 @@ class Mutation:
         runs: list[PlannedRun] = []
         for key, cases in self._waiting.items():
             mutant = self._mutant(*key[:2])
-            # Decoys are reported as a curve over all cases, so all cases are run in one wave.
+            # The report shows a curve of decoys over all cases, so all cases are run at once.
             everything = self.options.all_cases or mutant.kind == "decoys"
             if self._noticed.get(key) and any(self._noticed[key].values()) and not everything:
                 self._spared += sum(len(self._origins[case]) for case in cases)
@@ -289,12 +288,12 @@ class Mutation:
             mutant = self._mutant(path, name)
             suite = self._files[path].suite
             assert suite is not None
-            # The executed row represents all rows of its case.
+            # One row was run for all rows of its case.
             should: dict[MutatedCaseKey, MutatedCaseKey] = {}
             for key in (*cases, *self._origins):
                 if key[0] == path and key[2] == model and self._should(key, mutant):
                     should.setdefault(self._template(key), key)
-            # Only a failed case has noticed the mutant; an error or a stopped run proves nothing.
+            # Only a case that failed has noticed the mutant. An error or a stopped run proves nothing.
             run, noticed, unclear = [], [], []
             for case, status in cases.items():
                 if status not in ("", "failed"):

@@ -79,13 +79,13 @@ def shrink(
     returns whether a document still fails in this way. If `fails` raises OutOfRunsError, the search ends with the
     smallest document so far."""
     shrunk = ShrinkResult(document)
-    # Each kind continues with the document that the previous kinds left.
+    # Each kind of piece begins with the document that the kinds before it have left.
     for kind, pieces, put in _kinds(document, way, offered):
         found = pieces(shrunk.document)
         kept, shrunk.complete = _minimal_pieces(found, partial(_fails_with, shrunk.document, put, fails))
         if len(kept) < len(found):
             shrunk.document = put(shrunk.document, kept)
-            # By identity, because equal words and sentences are different pieces.
+            # Pieces are compared by identity, because a word or sentence may occur several times.
             kept_ids = set(map(id, kept))
             dropped = [_shown(piece) for piece in found if id(piece) not in kept_ids]
             shrunk.dropped.append(RemovedPieces(kind, tuple(dropped), len(found)))
@@ -102,7 +102,7 @@ def _minimal_pieces(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -
     kept = list(pieces)
     size = max(1, (len(kept) + 1) // 2)
     try:
-        # One run shows whether the whole kind is irrelevant.
+        # If the case fails without any piece of this kind, one run is enough.
         if kept and fails([]):
             return [], True
         while kept:
@@ -113,7 +113,8 @@ def _minimal_pieces(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -
                     kept = rest
                 else:
                     at += size
-            # One removal may make another possible, so single pieces are tried until none can be removed.
+            # The removal of one piece may make that of another possible. So the search ends only after a pass in which
+            # no single piece could be removed.
             if size == 1 and len(kept) == before:
                 break
             size = max(1, size // 2)
@@ -171,7 +172,7 @@ def _with_tools(document: Document, names: Sequence[Any]) -> Document:
                 table[key] = [each for each in table[key] if each[name] not in dropped]
         if "answers" in table:
             table["answers"] = [each for each in table["answers"] if each.get("tool") not in dropped]
-    # Server tools are not written in the suite, so only `offer` can exclude them.
+    # The suite does not define the tools of servers, so only `offer` can exclude them.
     if "offer" in case or made.get("servers"):
         case["offer"] = list(map(str, names))
     return _without_nothing(made)
@@ -184,8 +185,8 @@ def _with_messages(document: Document, messages: Sequence[Any]) -> Document:
 
 
 def _without_nothing(document: Document) -> Document:
-    # An empty `offer` stays because it means no tools. A case's empty prompt stays because it overrides the suite's
-    # prompt.
+    # An empty `offer` has a meaning (no tools) and stays. So does an empty prompt of a case, which overrides the
+    # suite's prompt.
     if document.get("system") == "":
         del document["system"]
     for table in (document, _case(document)):

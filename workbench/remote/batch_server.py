@@ -44,8 +44,8 @@ from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
 
-# One thread handles all sockets. The batch's threads only append lines to queues and wake this thread, so they never
-# wait for a viewer. A viewer that falls too far behind is dropped.
+# One thread handles all sockets. Threads of the batch only queue lines and wake this thread, so a slow viewer never
+# delays the batch. A viewer that is too slow is disconnected.
 
 SILENCE_TIMEOUT_S = 10.0
 """The time limit, in seconds, for a viewer to greet, to read its report, and to read that it was dropped."""
@@ -98,11 +98,11 @@ class ViewerServer:
         self._progress = threading.Condition(self.lock)
         self._closing = False
         self._listening = socket.socket(socket.AF_UNIX)
-        # A killed process leaves its socket behind. This process has claimed the batch, so no other process uses the
-        # socket.
+        # A killed process leaves its socket behind. It can be removed safely, because only this process has the lock on
+        # the batch.
         address.unlink(missing_ok=True)
         self._listening.bind(str(address))
-        # No other user could open the socket before this: its folder is closed to others.
+        # Until this line, other users cannot open the socket either, because its folder is closed to them.
         address.chmod(0o600)
         self._listening.listen(MAX_VIEWERS)
         self._listening.setblocking(False)
@@ -169,7 +169,7 @@ class ViewerServer:
         if viewer.is_leaving:
             return
         if viewer.unsent_lines and viewer.backlog_bytes + len(line) > viewer.max_backlog_bytes:
-            # The current line is completed, so the reason begins its own line.
+            # The line that is being sent is completed, so that the reason begins on a line of its own.
             first = viewer.unsent_lines[0]
             line = encode_message(dropped="the viewer read too slowly")
             viewer.unsent_lines, viewer.backlog_bytes, viewer.is_leaving = deque([first]), len(first), True
@@ -275,7 +275,7 @@ class ViewerServer:
         elif message.get("do") == "watch" and not viewer.is_watching:
             with self.lock:
                 lines = [*self._snapshot()]
-                # The state so far may exceed the limit, but does not count as being behind.
+                # The snapshot may be longer than the limit. It does not make a viewer count as slow.
                 viewer.max_backlog_bytes += sum(map(len, lines))
                 viewer.is_watching = True
                 for line in lines:
@@ -450,7 +450,8 @@ class BatchBroadcast:
 
     def _unsent_lines(self, run: _RunInProgress) -> Iterator[bytes]:
         while run.events:
-            # An event whose text may end inside a secret is held back and sent with the next event.
+            # If the text of an event may end in the middle of a secret, the event is kept back and sent with the next
+            # one.
             yield from self._kept(run, run.redaction.add(run.events.pop(0)))
 
     def _rest(self, run: _RunInProgress) -> Iterator[bytes]:

@@ -11,9 +11,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from workbench.dataclasses import dataclass
 
-# Any page in the same browser can send requests to this machine. It cannot change the headers `Host`, `Origin` and
-# `Sec-Fetch-Site`, which the browser writes. It does not know the token in the printed address, nor the cookie that a
-# browser gets for the token. So headers, token and cookie are checked before anything else.
+# Any page in the user's browser can send requests to this machine. But it cannot change the headers `Host`, `Origin`
+# and `Sec-Fetch-Site`, which the browser writes. It knows neither the token in the printed address nor the cookie that
+# a browser gets for the token. So headers, token and cookie are checked before anything else.
 
 COOKIE = "workbench"
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -40,8 +40,7 @@ class Gate:
     """The secret in the printed address, which opens the app the first time."""
     key: str = field(default_factory=_random, repr=False)
     """The value of the cookie that a browser gets for the token."""
-    # Browsers send a cookie to all ports of a host. So the cookie is restricted to a random path, and other servers of
-    # this machine do not get it.
+    # Browsers send a cookie to every port of a host. A random path keeps it from other servers on this machine.
     path: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}/")
     """The path above all pages."""
 
@@ -60,9 +59,9 @@ class Gate:
 
         `entering` means that the request is for the address that the server printed. `socket` means that it opens a
         WebSocket."""
-        # In a stranger's DNS, a name can point to this machine. A foreign page would then have the "same origin" (DNS
-        # rebinding), so only known names count. Any page may link to the printed address. Browsers always send `Origin`
-        # with a web socket.
+        # An attacker can let a host name point to this machine (DNS rebinding), so that a foreign page has the same
+        # origin as this server. Therefore, only known names are accepted. Any page may link to the printed address.
+        # Browsers always send `Origin` when they open a WebSocket.
         host = headers.get("Host", "")
         if not self._is_own(host):
             return "this server has another name: open the address that it printed, or name yours with --public-url"
@@ -90,7 +89,7 @@ class Gate:
 
 def name_of(host: str) -> str | None:
     """Return the host name or address in a `Host` header, without the port; `None` for an invalid header."""
-    # The port is ignored, because it differs at the end of a tunnel.
+    # Behind a tunnel, the port in the browser's address is another one, so it is ignored.
     try:
         parts = urlsplit(f"//{host}")
         name, _ = parts.hostname, parts.port

@@ -25,10 +25,10 @@ from workbench.suite.trust import write_atomically
 from workbench.trajectory.events import RetryScheduled
 from workbench.version import __version__
 
-# The protocol. The batch greets with its version, and a viewer answers `"do": "watch"` or `"do": "stop"`. A watching
-# viewer first gets `over`, the number of finished runs; these runs are in the history. Each run in progress follows,
-# with its events so far. Then events, ends of runs and messages follow as they come. The last message is `end` with the
-# exit code; after it, the viewer may ask for the `report`. Secrets are redacted before a line is made here.
+# The protocol. The batch sends its version, and a viewer answers `"do": "watch"` or `"do": "stop"`. A watching viewer
+# first gets `over`, the number of finished runs, which it reads from the history. Then it gets each run in progress
+# with its events so far, and after that everything as it happens. The last message is `end` with the exit code. The
+# viewer may then ask for the `report`. Lines are made from redacted values.
 
 
 class ProtocolError(ValueError):
@@ -176,7 +176,7 @@ def claim_process(folders: Folders, history: Path, batch: int) -> None:
 
 def is_running(folders: Folders, detached: DetachedBatch) -> bool:
     """Return whether the process of a batch is alive."""
-    # A killed process records no exit code, so only the claim shows whether it is alive.
+    # A killed process leaves no exit code, so only the lock shows whether it is alive.
     key = _key(detached.file, detached.batch)
     return detached.exit_code is None and is_claimed(folders.detached / _PROCESSES, int(key, 16))
 
@@ -246,7 +246,7 @@ def own_folder(folder: Path) -> Path:
     """Make sure that a folder exists and that only this user can open it, and return it.
 
     Raises OSError if the path is not a folder, or if another user owns it or could replace it."""
-    # Anyone who can write to the socket can stop the batch, and a replaced socket could pose as it.
+    # Anyone who can write to the socket can stop the batch, and anyone who can replace it can pretend to be the batch.
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
@@ -256,7 +256,7 @@ def own_folder(folder: Path) -> Path:
         raise _unsafe("it is not a folder: remove it", folder)
     if found.st_uid != os.getuid():
         raise _unsafe(f"it belongs to another user (id {found.st_uid})", folder)
-    # With the sticky bit, as on /tmp, only a folder's owner can replace it.
+    # In a folder with the sticky bit, such as /tmp, only the owner of an entry can replace it.
     for above in folder.resolve().parents:
         mode = above.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -329,7 +329,8 @@ def find_batch(folders: Folders, history: Path, which: str | None) -> NamedBatch
             stored = opened.batch(which)
     except HistoryError as why:
         error = why
-    # Take this history's batch, except if it had a terminal and another history's batch runs without one now.
+    # The batch in this history is meant. But if it ran in a terminal, and a batch of another history has this number
+    # and is running without a terminal, that batch is meant.
     here: list[NamedBatch] = []
     known = None
     if stored is not None:

@@ -132,7 +132,7 @@ class Connection:
 
     def close(self) -> None:
         """Disconnect. This method may be called repeatedly, and on another thread than `receive`."""
-        # Closing alone would not end a `receive` that waits on another thread.
+        # `close` alone would not wake another thread that waits in `receive`.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -174,8 +174,8 @@ class BatchView:
         self._told: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
         try:
             self._before = self._snapshot()
-            # A thread receives the messages from now on: reading a large history takes long, and the batch drops a
-            # viewer that reads nothing.
+            # From now on, a thread receives the messages. Reading a large history takes long, and the batch disconnects
+            # a viewer that reads nothing.
             threading.Thread(target=self._take_all, name="viewing", daemon=True).start()
             with History(known.file) as history:
                 self.batch = history.batch(f"#{known.batch}")
@@ -226,7 +226,7 @@ class BatchView:
             raise AttachError(str(message.get("why")))
 
     def _take_all(self) -> None:
-        # An error is put into the queue too, and raised by the reader of the queue.
+        # Errors are put into the queue too. The thread that reads the queue raises them.
         try:
             while True:
                 message = self._connection.receive()
@@ -282,7 +282,7 @@ def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> d
     cases: dict[SuiteRef, dict[str, Case]] = {}
     for suite in batch.suites:
         file = parse_suite(history.suite_text(suite), suite.file)
-        # Redaction may have made the text invalid: such a suite has no cases here.
+        # Redaction may have made the suite's text invalid. Then the suite has no cases here.
         if file.suite is None:
             file = replace(file, suite=Suite.model_construct(format=1, name=suite.name, cases=()))
         files[suite], cases[suite] = file, cases_by_id(file.suite)
@@ -306,8 +306,7 @@ def _stored_runs(history: History, known: DetachedBatch, over: int) -> Sequence[
     """Wait until the history has stored the batch's plan, and return the batch's runs.
 
     The wait also includes `over` finished runs, but only for a short time."""
-    # The batch sends events at once, and its other thread writes the history. Storing a large plan takes a while, and a
-    # run that has just finished may follow a moment later.
+    # The batch sends events at once, but stores its plan and its runs in the history a moment later.
     began = time.monotonic()
     while True:
         rows, waited_s = history.runs(known.batch), time.monotonic() - began

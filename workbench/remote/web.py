@@ -28,8 +28,8 @@ from workbench.limits import MAX_PIPED_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL
 from workbench.numerals import counted, setting_text
 from workbench.remote.gate import COOKIE, Gate
 
-# textual-serve starts a process for every connection, even for a connection from a foreign page. It loads a font from
-# another machine, and runs its command in a shell. Here every request passes `remote.gate` first, and these three
+# By default, textual-serve starts a process for every connection, even for one from a foreign page, loads a font from
+# another machine, and runs its command in a shell. Here, every request must pass `remote.gate`, and these three
 # behaviours are replaced.
 
 _ICON = (
@@ -130,8 +130,8 @@ def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> st
 
 def entry_page(path: str) -> str:
     """Return a page that leads to the app's address, which has no token."""
-    # A page instead of a redirect: the new cookie is restricted to requests of this site, and after a redirect from
-    # another page's link the browser would not send it.
+    # This is a page and not a redirect. After a redirect from a link on another page, the browser would not send the
+    # new cookie, which is restricted to requests of this site.
     return _page(
         "Workbench",
         f'<main><p><a href="{escape(path)}">Open Workbench</a></p></main>',
@@ -146,7 +146,7 @@ def message_page(*lines: str) -> str:
 
 
 def _page(title: str, body: str, *, head: str = "", static: str | None = None) -> str:
-    # Without the folder of static files, the fonts are left out.
+    # A page without the static files has no fonts.
     style = _STYLE[_STYLE.index("html, body") :]
     if static is not None:
         style = _STYLE.replace("STATIC", static)
@@ -195,7 +195,7 @@ def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: 
             continue
         if not read_only or name in needed or name.startswith(_NEEDED_BEGINNINGS):
             kept[name] = value
-    # `-P` and the path of this process keep the current folder out of `sys.path`: a module in it would replace one of
+    # `-P` and this process's `sys.path` keep the current folder off the path, in which a module could replace one of
     # the program's.
     begin = f"import sys; sys.path[:] = {sys.path!r}; from workbench.cli.main import main; sys.exit(main())"
     return App((sys.executable, "-P", "-c", begin, *words), {**kept, "TERM": "xterm-256color", SERVED_VARIABLE: "1"})
@@ -231,7 +231,7 @@ class Visitor(AppService):
             stdin=PIPE,
             stdout=PIPE,
             env={**self._app.environment, "COLUMNS": str(width), "LINES": str(height)},
-            # The server ends its visitors itself: Ctrl+C is for it alone.
+            # Ctrl+C must reach only the server, which then ends its visitors' apps itself.
             start_new_session=os.name == "posix",
         )
         self._stdin = self._process.stdin
@@ -246,11 +246,12 @@ class Visitor(AppService):
         if process is None or task is None:
             return
         if process.returncode is None:
-            # Not `process.terminate`: if the process has just ended, it would take the exit code from `process.wait`.
+            # `process.terminate` is not used: if the process has just ended, it would take the exit code that
+            # `process.wait` needs.
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGTERM)
         try:
-            # `run` still reads the app's output, so the app is not blocked on writing.
+            # Meanwhile, `run` still reads the app's output, so that the app cannot block while it writes.
             await asyncio.wait_for(asyncio.shield(process.wait()), APP_END_TIMEOUT_S)
         except TimeoutError:
             _log.error("the app of a visitor did not end and was killed")
@@ -277,8 +278,8 @@ class Visitor(AppService):
                     return
                 content = await stdout.readexactly(size)
                 try:
-                    # Only the content of the screen (D): the app could also ask the browser to open an address or to
-                    # load a file.
+                    # Only packets with screen content (`D`) are forwarded. Others could make the browser open an
+                    # address or load a file.
                     if is_there and kind == b"D":
                         await self.remote_write_bytes(content)
                 except (ConnectionError, RuntimeError):
@@ -295,8 +296,8 @@ class Visitor(AppService):
                 await self.remote_close()
 
 
-# Anybody who reaches the port can open connections, so their number is limited. A connection that has shown neither
-# token nor cookie is replaced by a new one, or ends after a while.
+# Anyone who can reach the port can open connections, so their number is limited. A connection without an allowed
+# request is closed after a while, or when a new connection needs its place.
 
 FIRST_REQUEST_TIMEOUT_S = 10.0
 """The time for the first allowed request of a connection, in seconds."""
@@ -434,7 +435,7 @@ class AppServer(Server):
         """Pass a request to its handler if it comes from the server's own page and has the token or the cookie.
 
         All other requests are refused."""
-        # A foreign page learns nothing from refusals, because all of them have the same status.
+        # All refusals have the same status, so a foreign page learns nothing from them.
         entering = request.path == "/"
         refusal = self._gate.refusal(
             request.headers, entering=entering, socket=request.headers.get("Upgrade", "").lower() == "websocket"
@@ -495,7 +496,7 @@ class AppServer(Server):
 
     async def _acquire_place(self) -> bool:
         """Reserve a place for a visitor. Returns false if all places are taken."""
-        # A reloaded page waits for the end of its former app, which soon frees a place.
+        # When a page is reloaded, its former app is ending and soon frees a place.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(APP_END_TIMEOUT_S):
                 while self._is_full and self._ending:
@@ -537,7 +538,7 @@ class AppServer(Server):
         self._ending += 1
         try:
             if visitor is not None:
-                # Only a connected page gets the reason, and only after an invalid message.
+                # The page sees this reason only if it is still connected, which is the case after an invalid message.
                 await visitor.stop("Its page sent a message that the app's page never sends.")
                 self._visitors.discard(visitor)
         finally:
@@ -596,7 +597,7 @@ class AppServer(Server):
             access_log=None,
             logger=_log,
             shutdown_timeout=APP_END_TIMEOUT_S,
-            # The handler of a disconnecting browser is cancelled even while it waits for an app that reads no input.
+            # If a browser disconnects, its handler must end even while it waits for an app that reads no input.
             handler_cancellation=True,
         )
         await runner.setup()
@@ -632,14 +633,14 @@ _NO_KEY = (
 
 def _is_of_this_server(record: logging.LogRecord) -> bool:
     """Return whether the log should have a record. Errors about requests that are not HTTP are left out."""
-    # Anybody can send such requests at any rate, and the record would quote them with tokens.
+    # Anyone can send such requests at any rate, and the record would quote their text, possibly with a token.
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 def _address(settings: Settings, port: int) -> str:
     if settings.gate.public is not None:
         return settings.gate.public.geturl().rstrip("/")
-    # A browser cannot open the addresses that mean all interfaces.
+    # `0.0.0.0` and `::` mean all interfaces, and browsers cannot open them.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     if ":" in host:
         host = f"[{host}]"

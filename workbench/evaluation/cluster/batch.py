@@ -119,7 +119,7 @@ class WorkerGroup:
         """Call `open`, but give up as soon as `is_cancelled` returns true.
 
         Raises WaitCancelledError after a cancellation."""
-        # The flag is polled because a signal handler only sets it, and `is_cancelled` reads it.
+        # `is_cancelled` must be polled: it reads a flag that a signal handler sets.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=CANCEL_CHECK_INTERVAL_S))[0]:
             if is_cancelled():
@@ -136,7 +136,7 @@ class WorkerGroup:
             if (where := next(literal_secrets(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
         self._packed = fast_pickle(self._setup)
-        # Messages can be read by the scheduler and by all its other clients.
+        # The scheduler and all its other clients can read the message.
         if self._secrets.finder.may_contain(_as_text(self._packed)):
             raise ClusterError(
                 "a secret in the options would be sent to the cluster: give its variable instead, as in --api-key-env"
@@ -161,7 +161,7 @@ class WorkerGroup:
                     problems.append(f"worker {worker}: {why}")
             else:
                 enlisted.append(worker)
-        # A worker that has ended does no harm if other workers can execute the runs.
+        # A worker that does not answer is a problem only if no other worker can execute the runs.
         if not problems and not enlisted:
             problems = unreachable or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
@@ -190,7 +190,7 @@ class WorkerGroup:
         try:
             return await self.prepare_worker(worker)
         except UnreachableError as error:
-            # The worker may have ended in the meantime.
+            # The worker may have ended in the meantime, which is no problem as long as others answer.
             return error
 
     async def prepare_worker(self, worker: str) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ class WorkerGroup:
         last = []
         for worker in workers:
             last.append(self.cluster.call(worker, _worker_function("dismiss"), token, timeout_s=END_TIMEOUT_S))
-        # A worker that has already ended must not prevent the dismissal of the others.
+        # A worker that has already ended must not prevent that the others are dismissed.
         await asyncio.gather(*last, return_exceptions=True)
         await self.cluster.close()
 
@@ -396,7 +396,7 @@ class ClusterBatch(Batch):
         needed, workers, number = queue.needed(), len(self._workers), next(self._portions)
         if before is not None:
             lent, known_as, asked = before.lent, before.portion.lease_id, None
-            # Leases of one endpoint are of no use for another.
+            # The leases of the earlier portion are useless if the next runs use other endpoints.
             if tuple(limits for limits, _ in lent) != needed:
                 return False
         elif all(limits.can_lend() for limits in needed):
@@ -408,7 +408,8 @@ class ClusterBatch(Batch):
         suspect, runs = queue.only_suspects, queue.pop_portion(workers)
         at_once = lent[0][1].concurrency
         if lent[0][1].endpoint:
-            # The leases limit requests, not runs. This portion's runs can use requests left by the other portion.
+            # A lease limits requests, not runs. Two portions share it, so each may have as many runs in progress as
+            # there are requests.
             at_once *= MAX_PORTIONS_PER_WORKER
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
         out = worker.assigned[number] = _AssignedPortion(
@@ -449,19 +450,19 @@ class ClusterBatch(Batch):
         except UnreachableError as error:
             why = str(error)
         except Exception:
-            # A listener raised an error. The worker is dropped, so no caller waits forever for its runs.
+            # A listener raised an error. The worker is dropped, so that other workers get its runs.
             _logger.exception("worker %s", worker.address)
             why = "its messages could not be handled; the log holds the details"
         self._lost(worker, why)
 
     async def _send(self, worker: _Worker, message: ToWorker) -> None:
-        # `_listen` also notices the lost worker and handles the loss.
+        # `_listen` detects a lost worker too, and requeues its runs.
         with suppress(UnreachableError):
             await self._group.exchange(worker.address, worker.seen, [message])
 
     async def _watch(self) -> None:
         cluster, now_s = self._group.cluster, asyncio.get_running_loop().time
-        # The last time with at least one worker.
+        # The time at which there was last a worker.
         last_s = now_s()
         while True:
             await asyncio.sleep(POLL_INTERVAL_S)
@@ -476,7 +477,7 @@ class ClusterBatch(Batch):
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
-            # Another worker may have reused the address, so the address is asked again.
+            # An address that has disappeared may come back with another worker, so it may be asked again.
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
@@ -493,7 +494,7 @@ class ClusterBatch(Batch):
         try:
             reasons = await self._group.prepare_worker(address)
         except UnreachableError:
-            # `_watch` asks the worker again as long as it exists.
+            # If the worker still exists, `_watch` asks it again later.
             return
         finally:
             self._asked.discard(address)
@@ -506,7 +507,7 @@ class ClusterBatch(Batch):
             self._news.set()
 
     def _lost(self, worker: _Worker, why: str) -> None:
-        # Several tasks may notice the loss. A new worker may already have the address.
+        # Several tasks may detect the loss, and a new worker may already have the address.
         if self._workers.get(worker.address) is not worker:
             return
         del self._workers[worker.address]
@@ -574,7 +575,7 @@ class ClusterBatch(Batch):
             if made.run_id in out.runs:
                 break
         else:
-            # Meanwhile, another worker has the run or has reported it.
+            # The worker was taken for lost in the meantime, so the run was assigned to another worker.
             return
         planned = out.runs[made.run_id]
         result, row, events = made.result, made.row, made.events
@@ -584,12 +585,12 @@ class ClusterBatch(Batch):
                 result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id))
             )
         if row is not None and self._may_hold_secret(result, row):
-            # This program knows more secrets than the worker did. Therefore, the run is redacted here, without the
-            # worker's row.
+            # The worker's row may contain a secret that only this program knows. The program therefore makes a new row
+            # from the events.
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))
-        # The run is removed last, so another worker gets it if a line above raises.
+        # The run is removed only now, so that another worker gets it if a listener raises an error above.
         del out.runs[made.run_id]
         try:
             self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
@@ -605,11 +606,12 @@ class ClusterBatch(Batch):
         out = worker.assigned.pop(number, None)
         if out is None:
             return
-        # Runs remain only if the worker failed to report them.
+        # A run remains here only if the worker failed to report it.
         for run in out.runs.values():
             self._requeue(out.queue, run, worker.address)
         queue = out.queue
-        # Keeping the leases is faster than returning them, but must not starve a worker without leases.
+        # A worker that keeps its leases for the next portion saves time. It returns them if another worker has none and
+        # none are left to lend.
         all_have_some = all(other is worker or other.portions_of(queue) for other in self._workers.values())
         goes_on = queue.length and not self._stopping and worker.may_have_more_of(queue)
         if not (goes_on and (all_have_some or queue.limits.can_lend()) and self._assign_portion(queue, worker, out)):

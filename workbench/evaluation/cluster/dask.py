@@ -215,10 +215,11 @@ class DaskCluster:
         import dask
         from distributed import Client, Scheduler, Security
 
-        # Clients of a scheduler can run any code. With temporary certificates, this program is the only client.
+        # Any client of a scheduler can execute code in its workers. Temporary certificates make this program the only
+        # client.
         security = await asyncio.to_thread(Security.temporary)
-        # Ctrl+C signals the whole process group. Workers inherit this thread's blocked signals and later ignore the
-        # signals themselves.
+        # Ctrl+C signals the whole process group. Workers start with these signals blocked, as in this thread, and
+        # ignore them later.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, PROGRAM_SIGNALS)
         self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
         # dask imports modules from its working folder. By default, this folder is in the shared temporary folder.
@@ -321,7 +322,7 @@ def _removed_if_killed(folder: str) -> Iterator[None]:
     """Remove a folder if this program is killed inside the context.
 
     A second process waits for the end of this program and then removes the folder."""
-    # The input of this process ends when the program does. It waits a second because workers end later.
+    # The shell reads until this program ends, then waits a second, because workers end later than the program.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
         ["/bin/sh", "-c", script, "workbench keeper", folder],
@@ -353,7 +354,8 @@ async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
 
     why = "it says nothing"
     try:
-        # Connecting has its own time-out, which raises OSError. The request after it has no time-out.
+        # `connect` has its own time limit, at which it raises OSError. The request has none, so the outer limit applies
+        # to it.
         async with asyncio.timeout(CONNECT_TIMEOUT_S * 1.1):
             comm = await connect(address, timeout=CONNECT_TIMEOUT_S, **connecting)
             try:
@@ -390,7 +392,7 @@ def quiet_logs() -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
-        # This module reports the errors that matter.
+        # dask's own messages are not needed, because this module reports the errors that matter.
         logger.setLevel(logging.CRITICAL)
 
 
@@ -459,7 +461,7 @@ class LocalWorkers:
                     if nanny.is_alive():
                         dead = 0
                 _logger.warning("worker %d of this machine: its nanny has ended; another one is started", place)
-            # Any error counts because a process can fail to start in many ways.
+            # A process can fail to start in many ways, so any error is caught.
             except Exception as error:
                 _logger.warning("worker %d of this machine could not be started", place, exc_info=True)
                 if not first.done() and attempt == START_ATTEMPTS:
@@ -489,7 +491,7 @@ async def _ended(nanny: Any) -> None:
     process = nanny.process
     try:
         await nanny.close(timeout=END_TIMEOUT_S)
-    # dask does not expect an interruption while a process starts.
+    # dask raises various errors if a process is ended while it starts.
     except Exception:
         _logger.info("ending a worker of this machine", exc_info=True)
     finally:

@@ -204,7 +204,7 @@ def _content(folder: Path, word: str) -> str | None:
 
 
 def _hashed(suite: Path, what: object) -> str:
-    # The path of the suite is hashed too, because the same command may be approved for only one of two suites.
+    # The hash includes the suite's path, because a command may be approved for one suite and not for another.
     return hashlib.sha256(json.dumps([str(absolute(suite)), what], sort_keys=True).encode()).hexdigest()
 
 
@@ -246,7 +246,8 @@ class EndpointLimits:
         if per_minute is not None:
             uses = max(1, math.ceil(per_minute / MAX_PERMITS))
             self._all_permits = max(1, int(per_minute // uses))
-            # Below one request a minute, the only permit is unavailable for longer than a minute.
+            # With less than one request a minute, there is only one permit, which cannot be used again for longer than
+            # a minute.
             self._permit_s = (60.0 + PERMIT_MARGIN_S) / uses
             if per_minute < 1:
                 self._permit_s = 60.0 / per_minute + PERMIT_MARGIN_S
@@ -289,14 +290,14 @@ class EndpointLimits:
 
     def lend(self, parts: int) -> Lease:
         """Lend one of `parts` equal shares of the limits. Call this method only if `can_lend` returns true."""
-        # The size is rounded up, so no part is empty. The last part gets the remainder.
+        # The size is rounded up, so that no share is empty. The last share gets the remainder.
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None
         if self._permits is not None:
             now_s = self._clock()
             count = min(len(self._permits), -(-self._all_permits // parts))
-            # Durations instead of times because the clocks of two machines differ.
+            # Leases have durations instead of times, because the clocks of two machines differ.
             waits_s = tuple(max(0.0, heapq.heappop(self._permits) - now_s) for _ in range(count))
         return Lease(self.endpoint, self.model, at_once, waits_s, self._permit_s)
 
@@ -391,7 +392,7 @@ class EndpointQueue:
         most = MAX_PORTION_BY_LOSSES[losses]
         if losses == 0:
             parts = min(workers * MAX_PORTIONS_PER_WORKER, self.limits.most_parts)
-            # With fewer runs, a part of the lease would be unused.
+            # A smaller portion could not use its whole share of the limit.
             least = -(-self.limits.concurrency // parts)
             most = min(most, max(least, -(-self.length // (parts * TARGET_PORTIONS_PER_WORKER))))
         runs: list[PlannedRun] = []
@@ -449,7 +450,7 @@ def endpoint_queues(
     endpoints: dict[Endpoint, EndpointLimits] = {}
     for endpoint, specs in endpoints_of(approval, samples).items():
         endpoints[endpoint] = EndpointLimits.of(*endpoint, specs, plan.concurrency)
-    # Judges are the same for all runs of a suite, so the runs in `samples` are enough.
+    # All runs of a suite have the same judges, so the runs in `samples` are enough.
     judges: dict[Path, set[Endpoint]] = {}
     for sample in samples:
         asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}

@@ -42,7 +42,7 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
     """Yield the steps of a run. The results of calls belong to the agent's step that made the calls."""
     entries = run.conversation
-    # After an answer come the results of its calls, then the next message.
+    # The results of an answer's calls follow the answer directly.
     for at, each in enumerate(entries):
         message = each.message
         match each.role:
@@ -70,7 +70,7 @@ def _agent_step(run: ExportedRun, entry: ConversationEntry, results: list[JsonVa
     step: dict[str, JsonValue] = {"source": "agent", "message": entry.message.content}
     answer = entry.answer
     if answer is not None:
-        # ATIF gives a step the time of its end.
+        # In ATIF, the time of a step is the time at which it ended.
         if (span := run.requests.get(answer.number)) is not None:
             step["timestamp"] = run.time(span.end_ms)
         step["model_name"] = run.result.model

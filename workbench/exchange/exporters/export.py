@@ -18,7 +18,7 @@ from workbench.show.forms import pieces_of
 from workbench.show.report_files import why_not_writable, write_report
 from workbench.trajectory.recording import Recording
 
-# File systems allow 255 bytes; the rest is for the ending and a number.
+# File systems allow names of 255 bytes, of which the extension and a number need some.
 _MAX_NAME_BYTES = 180
 
 
@@ -81,7 +81,7 @@ def _make(folder: Path) -> None:
 
 def _free(folder: Path, name: str) -> Path:
     stem, dot, ending = name.rpartition(".")
-    # This extension has two parts, which stay together.
+    # The extension `.atif.json` has two parts, which must stay together.
     if ".atif." in name:
         stem, dot, ending = name.partition(".atif.")
     safe = re.sub(r"[^\w.+-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore").strip("-.") or "run"

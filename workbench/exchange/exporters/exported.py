@@ -76,7 +76,7 @@ class ExportedRun:
         """The id of the run in exports: 32 hexadecimal digits, the same in each export of the run."""
         header = self.header
         parts = (header.started_at, header.run, header.suite.hash, header.case, header.model, header.repeat)
-        # A text of a model may hold half of a surrogate pair, which UTF-8 cannot encode.
+        # A model's text may contain half of a surrogate pair, which UTF-8 cannot encode.
         return hashlib.sha256(json_text(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
     @property
@@ -133,10 +133,10 @@ def conversation(result: RunResult, rounds: int) -> Iterator[ConversationEntry]:
     for message in start.messages:
         yield ConversationEntry(message.role, message)
     for done in result.trajectory.rounds[:rounds]:
-        # A step of a chain may set another system prompt, which then precedes the step's request.
+        # A step of a chain may set another system prompt, which comes before the request of the step.
         yield from _before(done, start, system)
         system = _prompt_of(done, start) or system
-        # This answer broke off, and the next round repeats the request.
+        # The answer broke off, and the next round repeated the request.
         if done.stop_reason is None:
             continue
         yield ConversationEntry("assistant", answer_message(done), done)
@@ -193,7 +193,7 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
     if case is not None:
         expected = tuple(expected_lines(case, result.grade))
     return ExportedRun(
-        # The suite's text is removed: no form has a field for it, and it may contain more than this case.
+        # No format has a field for the suite's text, which may contain more than this case, so it is removed.
         secrets.redacted(replace(header, suite=replace(header.suite, text=""))),
         secrets.redacted(result),
         secrets.redacted(expected),
@@ -238,7 +238,7 @@ def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
                 requests[number] = Span(event.time_ms, event.time_ms)
             case ResponseFinished(round=number) if number in requests:
                 requests[number] = Span(requests[number].start_ms, event.time_ms)
-            # No event marks the start of a call, so the start is the time of the result minus the tool's duration.
+            # No event marks the start of a call. Its start is the time of the result minus the duration of the call.
             case ResultReceived(call_id=call_id, latency_ms=latency_ms):
                 answers[call_id] = Span(max(event.time_ms - latency_ms, 0.0), event.time_ms)
             case _:

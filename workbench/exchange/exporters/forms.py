@@ -54,6 +54,6 @@ def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iter
 
 
 def _writer(form: str) -> Any:
-    # Lazy import: the command line needs only the names and descriptions of the forms.
+    # This import is lazy, because the command line needs only the names and descriptions of formats.
     module, _, function = FORMS[form].writer.partition(":")
     return getattr(import_module(f"workbench.exchange.exporters.{module}"), function)

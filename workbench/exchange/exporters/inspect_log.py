@@ -18,7 +18,7 @@ from workbench.version import __version__
 
 Json = dict[str, JsonValue]
 
-# Inspect's own words. Inspect has no word for a refusal; `content_filter` is the nearest.
+# Inspect's words for why an answer stopped. It has none for a refusal, so the nearest is used.
 _STOP_REASONS = {"answered": "stop", "tool calls": "tool_calls", "truncated": "max_tokens", "refused": "content_filter"}
 _KEPT_IN_MEMORY_BYTES = 1 << 20
 
@@ -89,12 +89,12 @@ def _head(log: _Log) -> Json:
     model, created, task = run.result.model, run.time(0), run.suite.removesuffix(".toml")
     scores: list[JsonValue] = []
     for grader, values in log.scores.items():
-        # Each score is divided first, because the sum of large ones may overflow.
+        # Scores are divided before they are added, because the sum of large scores may overflow.
         mean = sum(value / len(values) for value in values)
         score: Json = {"name": grader, "scorer": grader, "scored_samples": len(values), "params": {}}
         score["metrics"] = {"mean": {"name": "mean", "value": mean, "params": {}}}
         scores.append(score)
-    # Inspect's own ids have 22 characters.
+    # Ids that Inspect makes have 22 characters.
     return {
         "version": 2,
         "status": "success",
@@ -151,7 +151,7 @@ def _sample(run: ExportedRun) -> Json:
     if result.usage is not None:
         sample["model_usage"] = {model: _usage(result.usage)}
     if result.status == Status.ERROR:
-        # Inspect requires all three keys, and there is no traceback to show.
+        # Inspect requires all three keys, although a run has no traceback.
         why = result.error or "error"
         sample["error"] = {"message": why, "traceback": why, "traceback_ansi": why}
     return sample
@@ -172,7 +172,7 @@ def _why(issue: Issue) -> str:
 
 def _events(run: ExportedRun, answers: list[Round], entries: list[ConversationEntry]) -> Iterator[Json]:
     for answer in answers:
-        # A replayed answer comes from a recording, not from a request to a model.
+        # A replayed answer was read from a recording, so there was no request.
         if not answer.replayed:
             yield _event(run, answer, entries)
 

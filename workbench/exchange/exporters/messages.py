@@ -25,7 +25,7 @@ def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
 def _message(entry: ConversationEntry) -> dict[str, JsonValue]:
     message = entry.message
     table: dict[str, JsonValue] = {"role": entry.role, "content": message.content}
-    # `reasoning_content` is DeepSeek's key, which most endpoints have adopted.
+    # The key `reasoning_content` comes from DeepSeek. Most other endpoints use it too.
     if entry.answer is not None and entry.answer.reasoning:
         table["reasoning_content"] = entry.answer.reasoning
     if message.tool_calls:

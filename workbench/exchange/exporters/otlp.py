@@ -50,7 +50,7 @@ from workbench.version import __version__
 
 Json = dict[str, JsonValue]
 
-# Kinds of spans and codes of statuses, as OTLP's protobuf numbers them.
+# The numbers of span kinds and status codes in OTLP.
 _INTERNAL, _CLIENT = 1, 3
 _OK, _ERROR = 1, 2
 
@@ -67,7 +67,7 @@ def resource_spans(run: ExportedRun, *, content: bool) -> Json:
     """Return the trace of a run.
 
     Without `content`, the trace has names, counts, times and verdicts, but no messages, arguments or results."""
-    # Phoenix takes the name of a project from an attribute of OpenInference.
+    # Phoenix, a viewer of traces, reads the name of the project from this attribute of OpenInference.
     resource = {"service.name": "workbench", "service.version": __version__, "openinference.project.name": run.suite}
     scope: Json = {"name": "workbench", "version": __version__}
     spans: list[JsonValue] = list(_Trace(run, content).spans())
@@ -78,7 +78,7 @@ class _Trace:
     def __init__(self, run: ExportedRun, content: bool) -> None:
         self._run = run
         self._content = content
-        # A float of the nanoseconds since 1970 is wrong by some hundred nanoseconds, so times are rounded to
+        # As a float, nanoseconds since 1970 are wrong by some hundred nanoseconds, so the start is rounded to
         # milliseconds.
         self._start_ns = int(run.started.timestamp() * 1_000) * 1_000_000
         self._root = self._id("agent")
@@ -114,7 +114,7 @@ class _Trace:
             for each in run.conversation[-1:]:
                 if each.answer is not None:
                     final.append(each)
-            # Phoenix shows a trace's input and output only if the root has them.
+            # Phoenix shows the input and output of a trace only if its root span has them.
             attributes |= {
                 "gen_ai.input.messages": _messages(before),
                 "gen_ai.output.messages": _messages(final),
@@ -138,7 +138,7 @@ class _Trace:
         result = self._run.result
         if self._content:
             return result.reason or result.status
-        # Reasons quote arguments and answers. So without content, only the names in an issue are sent.
+        # A reason may quote arguments and answers. Without `content`, only the names in an issue are sent.
         issues = result.grade.issues if result.grade is not None else ()
         deciding = [issue for issue in issues if issue.decides] or issues
         return _named(deciding[0]) if deciding else result.status
@@ -220,8 +220,8 @@ class _Trace:
             "attributes": _attributes(attributes),
         }
 
-    # Ids are derived from the run, so a second export of a run has the same trace id. By W3C's Trace Context, a span's
-    # id has 8 bytes, a trace's id 16.
+    # Ids are derived from the run, so each export of a run has the same ids. W3C's Trace Context defines their lengths:
+    # 8 bytes for a span, 16 for a trace.
     def _id(self, which: str) -> str:
         return hashlib.sha256(f"{self._run.key} {which}".encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -300,7 +300,7 @@ def _any_value(value: object) -> JsonValue:
             return {"doubleValue": value}
         case list():
             return {"arrayValue": {"values": list(map(_any_value, value))}}
-        # `str` of a status is its word in reports; a trace gets the plain value instead.
+        # A status is a `str` too. `str(status)` would be its word in reports, but a trace gets its plain value.
         case str():
             return {"stringValue": _valid(value)}
         case _:
@@ -365,7 +365,7 @@ def _headers(text: str, secrets: Secrets) -> dict[str, str]:
         if not equals or not name or not f"{name}{value}".isprintable():
             raise ExportError(f"{HEADERS} must be written NAME=value,NAME=value")
         headers[name] = value
-        # In `Bearer KEY`, the key is secret on its own too.
+        # The key in `Bearer KEY` must be redacted without the word `Bearer` too.
         for secret in (value, value.rpartition(" ")[2]):
             secrets.add(HEADERS, secret)
     return headers
@@ -468,7 +468,7 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
     try:
         partial = ExportTraceServiceResponse.FromString(answer).partial_success
     except DecodeError:
-        # The status reports success, although the body is not OTLP's.
+        # The HTTP status reports success, so a body of another kind does not matter.
         return
     if partial.rejected_spans:
         raise ExportError(
@@ -512,7 +512,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
 
 
 def _request_of(traces: Sequence[Json]) -> Any:
-    # Not every collector takes OTLP/JSON: Phoenix refuses it with 415.
+    # Protobuf is used because not every collector accepts OTLP/JSON: Phoenix answers 415.
     from google.protobuf.json_format import ParseDict
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -39,7 +39,7 @@ def _at(node: Node, key: str) -> Node:
     """Return a table's value under a key in snake case, or in the camel case of ADK's server.
 
     For example, `eval_cases` is also found as `evalCases`. The value is `None` if the table has neither key."""
-    # ADK reads fields under both names, and its own files use either.
+    # ADK accepts both forms of a key, and its own files use both.
     first, *others = key.split("_")
     return node.first(key, first + "".join(map(str.capitalize, others))) or Node(None, node.place)
 
@@ -162,7 +162,7 @@ def _match(criterion: Node) -> Match:
 def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[ImportedCase]:
     before: list[Node] = []
     for number, turn in enumerate(turns, start=1):
-        # Later turns follow the expected answers of earlier ones, because the set has no answers of a model.
+        # The set has no answers of a model, so the expected answers of earlier turns come before a later turn.
         notes: list[Note] = []
         request, *answers = placed_at(turn.place, _messages(turn, notes))
         full = conversation_of(Node({}, turn.place), [*before, request, *answers])
@@ -224,7 +224,7 @@ def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
         calls.append(call_written(given, use.text_of("tool_name"), use.value_of("tool_input")))
         if (output := use.get("mock_tool_output")) is not None:
             results.append(result_written(given, output.value))
-    # Sets that ADK records from a session have events; sets written by hand have lists of uses and responses.
+    # ADK writes events if it recorded the set from a session. Sets written by hand have lists of uses and responses.
     uses, answers = _elements(data, "tool_uses"), _elements(data, "tool_responses")
     for event in _elements(data, "invocation_events"):
         for part in _elements(event.at("content"), "parts"):

@@ -85,7 +85,7 @@ def _read(source: Source) -> ImportedFile:
         every += [*suite.items_of("cases"), *suite.items_of("comparative")]
     if not every:
         raise first_refusal(notes, "holds no suite with cases")
-    # The first case's rubric becomes the suite's. Only cases with another rubric write their own.
+    # The suite gets the rubric (thresholds and weights) of the first case. Cases with another rubric set their own.
     usual = _rubric(every[0])
     top: Table = {"limits": {"max_rounds": 1}, "grading": _grading(usual, _USUAL, {"arcade_compatible": True})}
     systems = {case.text_of("system") for case in every}
@@ -238,7 +238,7 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
         expected, mapped = _expectation(case, names, notes)
         calls = expected.get("unordered")
         if isinstance(calls, list) and len(calls) > 1:
-            # As in Arcade, all calls of the case share one list of critics.
+            # In Arcade, all calls of a case share one list of critics.
             critics = _grading(_rubric(case), usual, {"weights": _weights_of(calls)})["critics"]
             own["critics"] = critics
         if own:
@@ -294,7 +294,7 @@ def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[
     for field, critic in critics.items():
         if field in named:
             continue
-        # Arcade compares an argument that no call names with null.
+        # If no call has an argument that a critic compares, Arcade compares it with null.
         check = _check(field, critic, Node(None, critic.place), notes)
         if check is not None:
             of_call[field] = check
@@ -339,7 +339,7 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
         bounds = bare_values(critic.need("value_range").items())
         return {"near": exact, "value_range": bounds, **_option(critic, "match_threshold"), "weight": weight}
     if kind == "SimilarityCritic":
-        # Arcade compares the text of the Python value: True, not true.
+        # Arcade compares the text of a Python value, such as `True` and not `true`.
         text = str(value.value)
         if isinstance(value.value, list):
             text = " ".join(map(str, value.value))

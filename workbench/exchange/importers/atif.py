@@ -76,7 +76,7 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
     calls: list[JsonValue] = []
     ids: set[str] = set()
     for call in step.items_of("tool_calls"):
-        # `raw_arguments`: written by `workbench export` where a model did not write an object.
+        # `workbench export` writes `raw_arguments` if the model's arguments are not an object.
         arguments = call.at("extra").value_of("raw_arguments") or call.value_of("arguments")
         ids.add(given := call.text_of("tool_call_id"))
         calls.append(call_written(given, call.text_of("function_name"), arguments))

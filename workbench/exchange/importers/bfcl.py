@@ -55,7 +55,7 @@ def _recognizes(source: Source) -> bool:
 
 def _read(source: Source) -> ImportedFile:
     answers = _answers(source)
-    # Only the name of a file shows the category of its rows.
+    # Rows do not say to which category they belong, but the name of their file does.
     name = source.path.name
     any_call = "relevance" in name and "irrelevance" not in name
     made = imported_of(source.records, lambda row: _case(row, answers, "irrelevance" in name, any_call), "row")
@@ -91,7 +91,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     opening = Conversation(row.place, conversation.messages, conversation.system, tools, name=row_id)
     asked = case_of(opening, last_request(opening.messages))
     table = asked.table_without("expect_nothing_yet")
-    # The leaderboard judges the first answer and runs no tools.
+    # The leaderboard judges only the first answer, and executes no tools.
     table |= {"id": row_id, "limits": {"max_rounds": 1}}
     notes: list[Note] = []
     if row_id in answers:
@@ -157,7 +157,7 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
         declared = _declared(functions[name], "properties", parameter, "type")
         if may_be_left_out and isinstance(declared, str) and declared in _EMPTY:
             checks.append({"equals_text": _EMPTY[declared]})
-        # The accepted values may call a parameter optional that the schema requires; the schema decides.
+        # If the schema requires a parameter, it may not be left out, even if the accepted values allow that.
         required = _declared(functions[name], "required")
         if isinstance(required, list) and parameter in required:
             may_be_left_out = False
@@ -196,7 +196,8 @@ def _check(node: Node, *, in_table: bool = False) -> Table:
         return _table_check(node)
     if isinstance(value, list) and (holds_table(value) or holds_null(value)):
         return {"same_elements": [_check(each) for each in node.items()], "in_order": True}
-    # The leaderboard ignores case, blanks and punctuation, even in the texts of lists, but not of lists inside tables.
+    # The leaderboard ignores case, spaces and punctuation of texts and of texts in lists. It does not in lists inside
+    # tables.
     if isinstance(value, str) or (isinstance(value, list) and not in_table):
         return {"equals_text": value}
     return {"equals": value, "cast": False}
@@ -211,7 +212,7 @@ def _table_check(node: Node) -> Table:
             raise node.at(name).refused("lists no accepted values")
         optional = any(each.value == _LEAVE_OUT for each in listed)
         checks = _checks(listed, in_table=True)
-        # For an optional field, the leaderboard also accepts the empty text.
+        # The leaderboard accepts an empty text for an optional field.
         if optional:
             checks.append({"equals_text": ""})
         fields[name] = _any_of(checks, node.at(name), optional=optional)

@@ -51,7 +51,7 @@ def _last_branch(lines: list[Node]) -> list[Node]:
     # A damaged file may link its lines in a circle.
     while line is not None and len(found) < len(lines):
         found.append(line)
-        # After a conversation was compacted, its next line has `logicalParentUuid` instead.
+        # In a conversation that was compacted, the next line has `logicalParentUuid` instead of `parentUuid`.
         parent = line.value_of("parentUuid", "logicalParentUuid")
         line = known.get(parent) if isinstance(parent, str) else None
     return found[::-1]
@@ -78,13 +78,13 @@ def _is_request(line: Node) -> bool:
     parts = line.need("message").listed_of("content")
     if line.text_of("type") != "user" or not line.at("message").has("content"):
         return False
-    # The results of calls are lines of the user, too.
+    # Lines with results of calls have the role `user` too, but are not requests.
     return not has_type(parts, ("tool_result",))
 
 
 def _case(turn: list[Node]) -> ImportedCase:
     messages: list[JsonValue] = []
-    # Answers by the endpoint's id; all lines of an answer have the same id.
+    # Answers by the id that the endpoint gave them. All lines of an answer have its id.
     written: dict[str, dict[str, JsonValue]] = {}
     model = ""
     for line in turn:
@@ -95,7 +95,7 @@ def _case(turn: list[Node]) -> ImportedCase:
         # Claude Code writes a line for each part of an answer.
         if same is not None:
             same["content"] = [*_parts(same), *_parts(table)]
-            # The last line of an answer has the token counts of the whole answer.
+            # Only the last line of an answer counts the tokens of the whole answer.
             same["usage"] = table.get("usage")
             continue
         if message.text_of("id"):

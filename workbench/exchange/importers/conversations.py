@@ -37,7 +37,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.external_run import ExternalResult, ExternalRound
 
-# The result of reading a file: cases, their runs, and notes on omitted parts.
+# The result of reading a file: cases, their runs, and notes on parts that were left out.
 
 NO_TOOLS = "no definitions of tools: write [[tools]] or [[servers]] into the suite"
 """The note on a case that calls tools without definitions in its file."""
@@ -165,7 +165,7 @@ class ImportedCase:
         for mapped in self.mapped:
             yield f"  ✓ {mapped}"
         for note in self.notes:
-            # The report prints the place of the case once, next to its name.
+            # The report prints the place once, beside the name of the case.
             yield f"  · {note.why if note.place == self.place else note}"
 
 
@@ -280,7 +280,7 @@ class CallRegistry:
         self.made += 1
         own_id = given_id or f"call-{self.made}"
         call_id, number = own_id, 1
-        # Ids repeat in files, because some models number the calls of each answer from the start.
+        # Some models number the calls of each answer from the start, so ids may repeat in a file.
         while call_id in self._taken:
             number += 1
             call_id = f"{own_id}-{number}"
@@ -290,7 +290,7 @@ class CallRegistry:
         raw: str | None = None
         if problem is not None:
             raw = arguments if isinstance(arguments, str) else json_text(arguments)
-        # Arguments are repaired as in an endpoint's answers, so that imported runs are graded like Workbench's own.
+        # Arguments are repaired as those of live answers are, so imported runs are graded in the same way.
         if problem is not None and isinstance(arguments, str) and (found := repair([arguments])) is not None:
             read, problem = found.arguments, None
             self.repaired[call_id] = Deviation(found.kind, DETAILS[found.kind], call_id)
@@ -341,7 +341,8 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     answer. Raises RefusedError for a conversation without a user's message."""
     messages = conversation.messages
     requests = list(indices_of("user", messages))
-    # A request without an answer, such as the last request of an abandoned session, has no calls to expect.
+    # A request without an answer has no calls that a case could expect. It may be the last request of an abandoned
+    # session.
     followed = []
     for at in requests:
         if at + 1 < len(messages) and messages[at + 1].role == "assistant":
@@ -370,7 +371,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
         mapped.append(MappedPart(counted(len(conversation.tools), "tool")))
     later = requests[requests.index(asked) + 1 :]
     end = len(messages)
-    # A run answers one request, so later requests are left out.
+    # A run has the answer to one request, so later requests are left out.
     if later:
         end = later[0]
         then = "and what followed" if set(later) & set(followed) else "which no answer followed"
@@ -397,7 +398,7 @@ def merge_cases(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
         first = found.get(key)
         if first is None:
             found[key] = case
-        # All earlier runs were judged wrong, so this run defines the expectations.
+        # The source judged all earlier runs wrong, so the case expects the calls of this run.
         elif first.expects_nothing_yet:
             found[key] = replace(case, runs=(*first.runs, *case.runs), place=first.place)
         else:
@@ -413,7 +414,7 @@ def merge_cases(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
 
 def case_name(text: str, place: str) -> str:
     """Return a name for a case: the first line of its request, cut after a word."""
-    # A tree shows the name on one line, and the case's id is derived from it.
+    # The name must fit on one line of the tree, and gives the case its id.
     line = " ".join(next(filter(str.strip, text.splitlines()), "").split())
     if len(line) > _MAX_NAME_CHARS:
         line = line[:_MAX_NAME_CHARS].rpartition(" ")[0] or line[:_MAX_NAME_CHARS]
@@ -426,7 +427,7 @@ def tool_table(name: str, description: str, parameters: Mapping[str, JsonValue] 
     if description:
         table["description"] = description
     if parameters:
-        # TOML has no null, but a suite also takes a schema as a JSON text.
+        # TOML has no null. A suite therefore also accepts a schema as JSON text.
         schema = dict(parameters)
         table["parameters"] = json_text(schema) if holds_null(schema) else schema
     return table
@@ -492,7 +493,7 @@ def _expecting(
                 notes.append(Note(place, f"the call of {call.tool} is not expected: its arguments are {call.problem}"))
                 continue
             group.append(expected_call(call))
-        # Calls of one answer are made at once, so their order has no meaning.
+        # The model made the calls of one answer at the same time, so their order has no meaning.
         if len(group) > 1:
             ordered.append({"any_order": group})
         else:
@@ -513,7 +514,7 @@ def _expecting(
     table = _with_mocks(table, calls, results, place, mapped, notes)
     last = rounds[-1]
     if last.calls:
-        # Without the limit, a new run would ask the model once more and could not be compared with the recorded one.
+        # Without this limit, a new run would send one more request than the recorded run.
         table = table | {"limits": {"max_rounds": len(rounds)}}
         notes.append(Note(place, "ends with calls and no answer: max_rounds stops a run there too"))
     elif last.text:
@@ -650,7 +651,7 @@ def written_messages(messages: Iterable[Message], place: str) -> tuple[list[Tabl
             table["call"] = message.call_id
         if message.is_error:
             table["is_error"] = True
-        # An answer without text and calls has no meaning, and a suite cannot express it.
+        # An answer without text and calls cannot be written into a suite, and says nothing.
         if len(table) > 1:
             written.append(table)
     return written, notes

@@ -32,7 +32,7 @@ _READ = {"input", "name", "expected_output", "expected_tools", "actual_output", 
 
 
 def _keys(source: Source) -> set[str]:
-    # A CSV file names its columns even if they are empty in the first record.
+    # A CSV record lacks empty cells, but the first line names all columns.
     keys = set(source.columns)
     if isinstance(first := source.beginning.value, dict):
         keys.update(first)
@@ -67,7 +67,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
         case.table["response"] = {"similar": answer}
         notes.append(Note(record.place, "expected_output is compared by `similar`; in DeepEval you choose the metric"))
     if wanted:
-        # DeepEval ignores the order of tools by default.
+        # By default, DeepEval ignores the order of calls.
         case = with_reference_calls(
             case, wanted, of_wanted, key="unordered", match=match, answers=[[call] for call in wanted]
         )
@@ -77,7 +77,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
         notes.append(Note(record.place, "no expected_tools: DeepEval omits the key also where no call is expected"))
         if answer:
             case = replace(case, table=case.table_without("expect_nothing_yet"), notes=())
-    # The answers of tools that were called also serve as results of expected calls.
+    # The golden's calls may have results, which become mocks for the expected calls.
     if made:
         mocked = with_reference_calls(replace(case, mapped=(), notes=()), made, of_made)
         notes += [note for note in mocked.notes if note.kind == "no mock"]

@@ -87,7 +87,7 @@ def _case(test: Node, tools: list[str]) -> ImportedCase:
     calls = _list(test, _CALLS, used, dict)
     if calls is not None and calls.value:
         expected = [_expected(call, notes) for call in calls.items()]
-        # The system ignores the order of calls.
+        # The evaluator ignores the order of calls.
         key = "ordered" if len(expected) == 1 else "unordered"
         table[key] = expected
         mapped.append(MappedPart("expected calls", key))
@@ -105,7 +105,7 @@ def _case(test: Node, tools: list[str]) -> ImportedCase:
         value = test.value_of(key)
         if isinstance(value, int | float) and value != getattr(_DEFAULTS, key):
             limits[key] = value
-    # The limit counts answers with calls, and one final answer without calls follows.
+    # `max_tool_calls` counts answers with calls. One final answer without calls follows them.
     if isinstance(rounds := limits.get("max_tool_calls"), int):
         limits["max_rounds"] = rounds + 1
     if limits:
@@ -182,7 +182,7 @@ def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: 
     elif holds_null(value):
         notes.append(Note(call.place, f"the value of {name} is not mapped: null inside a value"))
     else:
-        # A plain table could look like a check, so it is wrapped in `equals`.
+        # A table could look like a check, so it is put into `equals`.
         yield {"equals": value} if isinstance(value, dict) else value
 
 

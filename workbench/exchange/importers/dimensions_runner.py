@@ -105,7 +105,7 @@ def node_of(function: Any) -> Any:
                 and tuple(arg.arg for arg in node.args.args) == code.co_varnames[: code.co_argcount]
             ):
                 found.append(node)
-    # Of several lambdas on one line, take the lambda in the same columns; Python records columns since 3.11.
+    # If a line has several lambdas, the columns identify the right one. Python has recorded columns since 3.11.
     if len(found) > 1 and hasattr(code, "co_positions"):
         columns = set(code.co_positions())
         found = [node for node in found if isinstance(node, ast.Lambda) and extent(node.body) in columns]
@@ -144,7 +144,7 @@ class Reader:
 
     def comparison(self, node: ast.Compare) -> Check:
         operands = [node.left, *node.comparators]
-        # `re.search(…) is not None` means the same as the search alone.
+        # `re.search(…) is not None` is the same condition as `re.search(…)` alone.
         if len(node.ops) == 1 and isinstance(node.ops[0], ast.IsNot) and self.is_none(operands[1]):
             return self.check(operands[0])
         parts = [self.pair(*each) for each in zip(operands, node.ops, operands[1:])]  # noqa: B905 - newer Pythons only
@@ -334,7 +334,7 @@ def document_of(made: list[Any], module: types.ModuleType) -> dict[str, Any]:
 
 
 def main(path: str) -> None:
-    # Standard output is for the result alone: from here on, the file's own prints go to standard error.
+    # Only the result may be written to standard output, so prints of the script go to standard error.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     source = sys.stdin.buffer.read()
@@ -344,7 +344,7 @@ def main(path: str) -> None:
     module = types.ModuleType("__main__")
     module.__file__ = file
     sys.modules["__main__"] = module
-    # Clients cannot be constructed without a key; this one is never sent.
+    # The script cannot create a client without a key. This key is never sent.
     os.environ.setdefault("ANTHROPIC_API_KEY", "not-needed")
     made = record_instances()
     SOURCES[file] = source.decode("utf-8", "replace")

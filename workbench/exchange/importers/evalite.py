@@ -82,10 +82,10 @@ def _case(suite: Node, result: Node) -> ImportedCase:
     if run is None:
         return case.with_notes(Note(result.place, f"the output is not a run: {why}"))
     if run.rounds[-1].calls:
-        # A task without further steps ends with the model's calls, so a run to compare must also end there.
+        # The task ended with the model's calls. A run to compare with it must end there too.
         case.table["limits"] = {"max_rounds": len(run.rounds)}
     name = suite.text_of("variantName") or "imported"
-    # Version 0 writes the times of SQLite, which are UTC.
+    # Version 0 writes times as SQLite does, without a time zone. They are UTC.
     at = result.text_of("createdAt")
     if " " in at:
         at = at.replace(" ", "T") + "Z"

@@ -48,7 +48,7 @@ FORMS_WITH_MATCH = ("agentevals", "adk", "langsmith", "deepeval")
 
 
 def format_of(name: str) -> Format:
-    # Lazy import: the command line needs only the names and descriptions of the forms.
+    # This import is lazy, because the command line needs only the names and descriptions of formats.
     form = FORMS[name]
     found: Format = getattr(import_module(f"workbench.exchange.importers.{form.module}"), form.attribute)
     return found

@@ -69,7 +69,7 @@ from workbench.trajectory.external_run import ExternalRound
 from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import RecordingError, recordings_in
 
-# The text of a suite of imported cases, in the style of a suite written by hand.
+# The text of an imported suite looks like that of a suite written by hand.
 
 RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITE_EXTRA_CALLS}}
 """The keys at the top of a suite of recorded conversations, besides its name."""
@@ -103,7 +103,8 @@ def make_suite(imported: ImportedFile, name: str, path: Path, secrets: Secrets) 
             cases.append(replace(case, table=table, notes=(*case.notes, *replaced)))
     file = _file(top, cases, path, secrets)
     if file.suite is None:
-        # Loading each case alone finds the faulty cases but is slow, so it is done only if the whole suite fails.
+        # To find the cases with errors, each is loaded alone. This is slow, so it is done only if the whole suite has
+        # errors.
         sound: list[ImportedCase] = []
         for case in cases:
             alone = _file(top, [case], path, secrets)
@@ -193,11 +194,11 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
             known = definitions.setdefault(name, [])
             if not _is_among(tool, known):
                 known.append(tool)
-    # In a suite of one case, all tools become the suite's.
+    # If there is only one case, all of its tools are moved into the suite.
     least = min(2, len(tables))
     shared: dict[str, Table] = {}
     for name, known in definitions.items():
-        # Tools with several definitions stay in their cases: a suite has one tool of each name.
+        # A suite can define a tool of each name only once. If cases define a tool differently, it stays in the cases.
         if len(known) == 1 and offered[name] >= least:
             shared[name] = known[0]
     found = []
@@ -282,7 +283,7 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
         yield from _conversation(run.rounds, run.user)
         return
     yield from external_payloads(run.rounds)
-    # A conversation that ends with calls counts as cut off, unless the case tests one decision and expects no answer.
+    # A conversation that ends with calls was cut off, unless it is a single answer and the case does not check answers.
     reason: FinishReason = "answered"
     if run.rounds and run.rounds[-1].calls:
         reason = "decided" if len(run.rounds) == 1 and not case.checks_answer else "rounds exhausted"
@@ -302,7 +303,7 @@ def _conversation(rounds: tuple[ExternalRound, ...], user: ImportedUser) -> Iter
     yield RunFinished(user.reason)
 
 
-# Definitions of tools for a file without them, from a suite or from a server's list of tools.
+# If an imported file does not define its tools, a suite or a server's list of tools may.
 
 
 def with_tools_from(imported: ImportedFile, path: Path, output: Path) -> ImportedFile:
@@ -460,7 +461,8 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
         form = options.form or _form_of(source)
         read, name = _Read(form, _imported(form, source), [source.root.value]), source.name
     form, imported = read.form, read.imported
-    # Keys are registered first, so that they do not get into the suite, the recordings or the report.
+    # Keys must be registered before anything else, so that the suite, the recordings and the report do not contain
+    # them.
     keys = register_keys(read.values, "IMPORTED_KEY", secrets)
     if options.tools_from is not None:
         imported = with_tools_from(imported, options.tools_from, options.output)
@@ -521,7 +523,7 @@ def _read_folder(options: ImportOptions) -> _Read:
         if len(notes) > 1:
             why += f", and {counted(len(notes) - 1, 'other')}"
         raise RefusedError(why)
-    # In reverse order, so that each form ends up with its first file.
+    # The order is reversed, so that the first file of each format remains in the dictionary.
     forms = {form: file.name for file, (form, _, _) in reversed(read.items())}
     if len(forms) > 1:
         named = ", ".join(f"{name}: {form}" for form, name in forms.items())
@@ -575,7 +577,7 @@ def write_import(
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
-        # Recordings are written first: a failure then leaves no suite that looks like a finished import.
+        # The suite is written last. If the recordings fail, no suite looks like a finished import.
         recorded = 0
         if recordings is not None:
             recorded = record_runs(made, recordings, secrets, agreement)
@@ -620,7 +622,7 @@ def register_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> i
     The secrets are called `name` with a number."""
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
-    # Iterative, because an imported file may nest deeper than Python's recursion limit.
+    # A loop instead of recursion, because a file may nest more deeply than Python's recursion limit.
     while waiting:
         match waiting.pop():
             case str() as text:
@@ -629,7 +631,7 @@ def register_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> i
                 waiting += items
             case dict() as table:
                 waiting += [*table, *table.values()]
-    # The order makes a second import assign the same numbers.
+    # Sorting gives each key the same number in a second import.
     for number, key in enumerate(sorted(found), start=1):
         secrets.add(f"{name}_{number}", key)
     return len(found)

@@ -37,7 +37,7 @@ def _read(source: Source) -> ImportedFile:
     cases, notes = collect_cases(partial(_case, each, evaluation) for each in samples)
     if not cases:
         raise RefusedError(notes[0].why, notes[0].place)
-    # The log has a separate sample for each epoch of a sample.
+    # In the log, each epoch of a sample is a sample of its own.
     return ImportedFile(merge_cases(cases), {"name": evaluation.need("task").text()}, notes)
 
 
@@ -51,9 +51,9 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     for each in sample.need("messages").items():
         if each.text_of("role") == "assistant":
             answers.append(each)
-    # The event of a request has the tokens and the time of its answer; the message lacks them.
+    # The tokens and the duration of an answer are not in its message, but in the event of its request.
     measured = {_id_of_answer(event): event for event in asked}
-    # In a log without ids of answers, events and answers are matched by order if there are as many of both.
+    # If answers have no ids, events are assigned to answers in order, provided that there are as many of both.
     if "" in measured:
         measured = {}
         if len(answers) == len(asked):
@@ -88,7 +88,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
         started_at=sample.text_of("started_at"),
         notes=tuple(notes),
     )
-    # Agents write notes to themselves as user messages, so the request is the input's last user message.
+    # Agents may add user messages as notes to themselves. So the request is the last user message of the input.
     index = None
     if last_input is not None:
         at = sum(each.text_of("role") != "system" for each in messages[:last_input])

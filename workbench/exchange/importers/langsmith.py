@@ -49,7 +49,7 @@ def is_example(record: Node) -> bool:
     """Return whether a record is an example of a LangSmith dataset.
 
     The outputs of an example are the reference. In other records, they are a run."""
-    # agentevals has the same keys, except for these, which LangSmith adds to an exported dataset.
+    # LangSmith adds these keys to an exported dataset. The other keys are the same in agentevals.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")
 
@@ -77,7 +77,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
         return case_of(conversation_of(Node(document, messages.place)))
 
     case = read(wanted)
-    # Without a reference, the outputs are those of a run. The case expects the calls of this run.
+    # Without a reference, `outputs` is a run, and the case expects the calls of this run.
     if reference is None:
         return replace(case, place=record.place)
     answers: list[Sequence[ToolCall]] = []
@@ -87,7 +87,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
             answers.append(each.calls)
             results |= each.results
     case = without_expectations(case)
-    # `of_reference` writes mocks, so the mocks made from the run are removed first.
+    # The mocks made from the run are removed, because `with_reference_calls` adds those of the reference.
     mapped = tuple(each for each in case.mapped if each.into != "mocks")
     notes = notes_without(case.notes, "no mock")
     case = replace(case, table=case.table_without("mocks"), mapped=mapped, notes=tuple(notes))
@@ -152,7 +152,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
         asked = [Node({"role": "user", "content": texts[0]}, record.need("inputs").place)]
     outputs = record.get("outputs") or Node({}, record.place)
     wanted = _messages(outputs)
-    # Outputs may repeat the conversation from its start.
+    # `outputs` may begin with the messages of the conversation.
     if bare_values(wanted[: len(asked)]) == bare_values(asked):
         wanted = wanted[len(asked) :]
     if not wanted and (calls := outputs.get("tool_calls")) is not None:
@@ -222,7 +222,7 @@ def _message(node: Node) -> Node | None:
         inner = given
     if kind not in _ROLES or not isinstance(inner.value, dict):
         return None
-    # Older versions of LangChain keep OpenAI's calls in `additional_kwargs`.
+    # In older versions of LangChain, calls are in `additional_kwargs`, in OpenAI's form.
     calls = inner.value_of("tool_calls") or inner.at("additional_kwargs").value_of("tool_calls")
     table: dict[str, JsonValue] = {}
     for key in ("content", "tool_call_id", "name"):

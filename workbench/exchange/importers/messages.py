@@ -58,7 +58,7 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
     for each in messages:
         reading.add(each)
     tools: dict[str, Table] = {}
-    # `functions` is the key of OpenAI's form until 2023.
+    # Until 2023, OpenAI's key was `functions`.
     for each in node.items_of("tools") or node.items_of("functions"):
         kind = each.text_of("type")
         if kind not in ("function", "custom", ""):
@@ -117,7 +117,7 @@ class _Reading:
                 raise node.refused(f"has the role {role!r}, which is none of system, user, assistant and tool")
 
     def _user(self, node: Node) -> None:
-        # In Anthropic's form, the results of calls are parts of a user message, before any text.
+        # In Anthropic's form, a user message has the results of calls as parts, before its text.
         parts = node.listed_of("content")
         others: list[Node] = []
         for part in parts:
@@ -144,7 +144,7 @@ class _Reading:
             inner = each.get("function") or each
             arguments = inner.value_of("arguments", "args", "input")
             made.append(self.calls.call(each, each.text_of("id"), inner.text_of("name"), arguments))
-        # OpenAI's form until 2023 has one call, without an id.
+        # Until 2023, a message in OpenAI's form had at most one call, without an id.
         if (old := node.get("function_call")) is not None:
             made.append(self.calls.call(old, "", old.text_of("name"), old.value_of("arguments")))
         at = len(self.messages)
@@ -187,7 +187,7 @@ def _usage(node: Node | None) -> Usage | None:
         return None
     count = UsageCount()
     count.update(node.value)
-    # The three wire formats count cached tokens differently. Each is recognized by keys that the others lack.
+    # Each wire format counts cached tokens in its own way, and has keys that identify it.
     if node.has("prompt_tokens"):
         usage = count.chat()
     elif node.first("cache_read_input_tokens", "cache_creation_input_tokens") is not None:
@@ -276,11 +276,12 @@ ANTHROPIC = Format(
 )
 
 
-# Items of OpenAI's Responses API. A record holds them as `input` and `output`; a session of the Agents SDK is one list.
+# Items of OpenAI's Responses API. A record has them under `input` and `output`. A session of OpenAI's Agents SDK is a
+# list of them.
 
 _OF_ANSWERS = {"message", "function_call", "custom_tool_call", "reasoning"}
 _RESULTS = {"function_call_output", "custom_tool_call_output"}
-# Items of the type "message" also occur in plain lists of messages, so they identify no form.
+# Plain lists of messages may have items of the type "message" too, so this type identifies no format.
 _TYPED = (_OF_ANSWERS | _RESULTS) - {"message"}
 
 

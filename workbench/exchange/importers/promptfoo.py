@@ -37,14 +37,14 @@ from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue, Message, SourceScore
 
 # The files that a configuration of promptfoo names: prompts, tests, tools, variables. A configuration may come from a
-# stranger, and its files are copied into the suite. So only data below the configuration's folder is read, and code is
-# never run.
+# stranger, and an import copies the content of its files into the suite. So only data files below the configuration's
+# folder are read, and code is never run.
 
 _SCHEME = "file://"
 _DATA = {".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv"}
 _TEXTS = {".txt", ".md", ".j2", ".njk", ".html", ".xml", ""}
 _CODE = re.compile(r".*\.(?:[cm]?[jt]s|py|rb|go|sh|exe)(?::\w+)?")
-# The flag 16 is DOTALL: a dot is any character.
+# 16 is the flag DOTALL, with which a dot matches line breaks too.
 _ASSERTION = re.compile(r"(not-)?([a-z][a-z0-9:-]*?)(?:\(([0-9.]+)\))?(?::\s*(.*))?", 16)
 _LISTED = {"contains-any", "contains-all", "icontains-any", "icontains-all", "tool-call-f1"}
 _KINDS = _LISTED | {
@@ -229,7 +229,7 @@ def _assertion(text: str) -> JsonValue:
     return made
 
 
-# The tests of promptfoo as cases: a prompt with variables, and the expectations of its assertions.
+# Tests of promptfoo become cases: a prompt with variables, and expectations made from the test's assertions.
 
 _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _OF_TEST = {"description", "vars", "assert"}
@@ -247,7 +247,8 @@ def cases_of(test: Node, defaults: Node, prompts: list[Node], tools: tuple[Table
     choices: list[list[JsonValue]] = []
     for value in given.values():
         choices.append(value if isinstance(value, list) else [value])
-    # Combinations are counted before they are made, because a few variables with a hundred values each give millions.
+    # A few variables with a hundred values each give millions of combinations, so they are counted before they are
+    # made.
     count = len(prompts) * math.prod(map(len, choices))
     if count > MAX_TEST_CASES:
         raise test.refused(MAX_TEST_CASES.reached(count=count))
@@ -348,7 +349,8 @@ def _value(name: str, values: dict[str, JsonValue], test: Node) -> str:
     return json_text(found)
 
 
-# The results of promptfoo (version 3 of its output): each test with a prompt is a case, each answer to it a run.
+# Results of promptfoo (version 3 of its output): each pair of a test and a prompt becomes a case, and each answer a
+# run.
 
 _CALLS = ("tool_use", "function_call")
 
@@ -371,7 +373,7 @@ def cases_of_results(
     A note with the reason is added to `notes` for each test that is left out."""
     groups: dict[str, list[Node]] = {}
     for result in results:
-        # Repeats of a test share its index, if the file has indices.
+        # Repeats of a test have the same index, if the file has indices at all.
         raw = result.at("prompt").text_of("raw")
         key = json_text([raw, result.value_of("vars"), result.text_of("description")])
         groups.setdefault(f"{result.value_of('testIdx')} {key}", []).append(result)
@@ -430,7 +432,7 @@ def _run(
             "completion_tokens": tokens.table().get("completion"),
             "completion_tokens_details": {"reasoning_tokens": tokens.at("completionDetails").value_of("reasoning")},
         }
-    # An answer from the cache reports the latency of the cache, not of the model.
+    # The latency of a cached answer is that of promptfoo's cache, not of the model.
     if answer.value_of("cached") is not True:
         reply["latency_ms"] = result.value_of("latencyMs")
     provider = result.at("provider")
@@ -458,7 +460,8 @@ def _message_of_text(text: str, place: str) -> dict[str, JsonValue]:
     whole = Node(_parsed(text), place)
     if whole.value is not None and _calls(whole) is not None:
         return _message(whole)
-    # promptfoo joins the parts of an answer of Anthropic or Responses by line breaks, with calls as JSON.
+    # If an answer of Anthropic or the Responses API has several parts, promptfoo joins them by line breaks, with calls
+    # as JSON.
     called: list[JsonValue] = []
     texts: list[str] = []
     for line in text.splitlines():
@@ -496,7 +499,7 @@ def _calls(output: Node) -> list[JsonValue] | None:
     return made or None
 
 
-# Longer prefixes come first: the first match counts.
+# Longer prefixes come first, because the first one that matches is used.
 _MODELS = {
     "openai:chat:": "openai:",
     "openai:responses:": "openai-responses:",
@@ -549,7 +552,7 @@ def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes:
     if not prompts:
         raise first_refusal(files.notes, "has no prompt written in the file itself", "prompts")
     defaults = files.filled(config.at("defaultTest"))
-    # A text here names a file that could not be read.
+    # If this is a text, it is the name of a file that could not be read.
     if not isinstance(defaults.value, dict):
         defaults = Node({})
     for test in files.tests(config.need("tests")):
@@ -595,9 +598,9 @@ def _providers(config: Node, files: Files, notes: list[Note]) -> tuple[tuple[Tab
 
 def _tools_in(options: Node) -> Iterator[Node]:
     for each in [*options.listed_of("tools"), *options.listed_of("functions")]:
-        # Each file of tools adds a list, so lists are flattened.
+        # A file may contain a list of tools, so each value is flattened.
         for tool in each.listed():
-            # A text here names an unreadable file, which has a note from `Files`.
+            # If this is a text, it is the name of an unreadable file, for which `Files` has added a note.
             if not isinstance(tool.value, str):
                 yield tool
 

@@ -17,8 +17,8 @@ from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.render import Table, holds_null
 from workbench.trajectory.events import JsonValue
 
-# The two idioms of JavaScript in promptfoo's documentation of calls: comparisons of the first call's name and of one of
-# its arguments.
+# The two JavaScript idioms in promptfoo's documentation of tool calls: they compare the name of the first call, or one
+# of its arguments.
 _NAME = r"output(?:\[0\])?(?:\.function)?\.name"
 _ARGUMENT = r"JSON\.parse\(\s*output(?:\[0\])?(?:\.function)?\.arguments\s*\)\.([A-Za-z_]\w*)"
 _NAME_IS = re.compile(rf"\s*{_NAME}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
@@ -42,12 +42,12 @@ class Expectations:
         self._calls: list[Table] = []
         self._ordered: list[Table] = []
         self._disallowed: list[Table] = []
-        # Separate assertions give the name and the arguments of the first call; `keys` joins them.
+        # One assertion may give the name of the first call, and others its arguments. `keys` joins them.
         self._first: tuple[str | None, Table] = (None, {})
         self._contained: list[str] = []
         self._checks: list[object] = []
         self._at_most: Table = {}
-        # The expected number of calls by tool name or pattern of names.
+        # The least and highest number of calls, by a tool's name or a pattern of names.
         self._used: dict[str, tuple[int, float]] = {}
         # Tools that may be called although all other calls are forbidden.
         self._repeatable: set[str] = set()
@@ -86,7 +86,7 @@ class Expectations:
             # promptfoo also refuses an answer without calls.
             if not self._ordered and not self._calls:
                 self._calls.append({**self._any_call(), "times": [1, math.inf]})
-            # This makes a call of an unknown tool fail; the other assertions judge calls of known tools.
+            # With this key, calls of unknown tools fail. Calls of known tools are judged by the other assertions.
             if self._tools and not self._no_others:
                 table["extra_calls"] = self._tools
         if self._ordered:
@@ -187,7 +187,7 @@ class Expectations:
         self.notes.append(Note(node.place, f"{node.text_of('type')}: {why}"))
 
     def _filled(self, node: Node) -> str:
-        # promptfoo's templates are those of Nunjucks; only plain variables are supported here.
+        # promptfoo uses templates of Nunjucks, of which only plain variables are supported here.
         text = str(node.value) if isinstance(node.value, int | float) else node.text()
         for name, value in self._values.items():
             if isinstance(value, str | int | float):
@@ -256,11 +256,12 @@ class Expectations:
     def _tool_call_f1(self, node: Node) -> str:
         value = node.need("value")
         given = value.value.split(",") if isinstance(value.value, str) else list(map(Node.text, value.items()))
-        # promptfoo compares sets of names, in which a repeated name counts once.
+        # promptfoo compares sets of names, so a repeated name counts once.
         names = list(dict.fromkeys(filter(None, map(str.strip, given))))
         threshold = self._number(node, "threshold") if node.has("threshold") else 1
         count = len(names)
-        # One surplus name gives an F1 of 2n/(2n+1), a missing name less. So a higher threshold requires equal sets.
+        # With n expected names, one more name gives an F1 of 2n/(2n+1), and a missing name gives less. A threshold
+        # above this value therefore requires equal sets.
         if not names or threshold <= 2 * count / (2 * count + 1):
             raise node.refused(f"a threshold of {threshold} allows missing or extra calls; see the accuracy grader")
         for name in names:
@@ -276,7 +277,7 @@ class Expectations:
             fewest = self._number(each, "min") if each.has("min") else 1
             if each.has("max"):
                 most = min(most, self._number(each, "max"))
-                # Without `min`, a limit of 0 forbids the tool.
+                # If `max` is 0 and `min` is missing, the tool is forbidden.
                 if not each.has("min"):
                     fewest = min(fewest, most)
             if not isinstance(fewest, int) or not 0 <= fewest <= most:
@@ -331,7 +332,7 @@ class Expectations:
         value = node.need("value")
         steps = (value.get("steps") or value).items()
         self._ordered += self._calls_of(steps)
-        # The default mode, `in_order`, allows other calls in between.
+        # The default mode, `in_order`, allows other calls between the expected ones.
         if value.text_of("mode") == "exact":
             self._no_others = True
         return "ordered"
@@ -355,7 +356,7 @@ class Expectations:
         return name
 
 
-# A marker other than `None`, which stands for JavaScript's null.
+# `None` is the value of JavaScript's null, so a separate marker is needed.
 _NONE = object()
 
 _OF_CALLS: dict[str, Callable[[Expectations, Node], str | None]] = {

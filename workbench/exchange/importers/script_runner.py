@@ -75,7 +75,7 @@ def attributes_of(value: object, names: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-# Arcade evals: suites are built, and their calls that add servers are recorded.
+# Arcade evals: suites are built, and the servers that they add are recorded instead of started.
 
 ADDS_SERVER = ("add_mcp_server", "add_mcp_http_server", "add_mcp_stdio_server", "add_arcade_gateway")
 
@@ -142,7 +142,7 @@ def asking_servers(method: Any) -> Any:
             if server.track == track and server.tools is None:
                 names = suite._get_registry(track)._tools
                 before = set(names)
-                # In a thread, because the file may already run in an event loop.
+                # A separate thread is needed, because the file may already be running an event loop.
                 errors: list[BaseException] = []
                 thread = threading.Thread(target=load_tools, args=(suite, server, errors))
                 thread.start()
@@ -222,7 +222,7 @@ def comparative_case_of(suite: Any, case: Any) -> dict[str, Any]:
     rubric = case.rubric or suite.rubric
     tracks = []
     for name, track in case.track_configs.items():
-        # The case of a track is made as in Arcade's `run_comparative`.
+        # These steps make the case of a track as Arcade's `run_comparative` does.
         calls = [suite._convert_to_named_expected_tool_call(call) for call in track.expected_tool_calls]
         critics = suite._add_none_critics(calls, list(track.critics or []))
         made = suite._create_eval_case(
@@ -273,7 +273,7 @@ def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
             except Exception as error:  # noqa: BLE001 - whatever a file of the user raises
                 traceback.print_exc()
                 problems.append({"name": name, "error": reason_of(error)})
-    # A decorated function may return a suite that is also a variable of the module.
+    # A suite may be found twice: as a variable, and as the result of a decorated function.
     unique = list({id(suite): suite for suite in suites}.values())
     return {"arcade_suites": [suite_of(suite, show) for suite in unique], "problems": problems}
 
@@ -299,7 +299,7 @@ class Evaluations:
         return bool(self.examples or self.chains)
 
     def add(self, examples: Any, system: str | None = None) -> None:
-        # An example that several models answer counts once.
+        # A file may evaluate several models on one example, which is imported once.
         for example in examples or ():
             found = {"system_prompt": system, **without_none(example, "system_prompt")}
             self.examples.setdefault(id(example), (example, found))
@@ -419,7 +419,7 @@ def place_of(server: Any) -> dict[str, str] | None:
 
     Returns `None` if there is no server, or if the executed file itself defines it."""
     for module_name, module in list(sys.modules.items()):
-        # A main module may also be called `__mp_main__`.
+        # Python may load the main module as `__mp_main__` too.
         if module_name in ("__main__", "__mp_main__") or server is None:
             continue
         for name, value in list(getattr(module, "__dict__", {}).items()):
@@ -438,12 +438,12 @@ def imports_of(tree: ast.Module) -> Iterator[str]:
 
 
 def main(path: str, names: list[str]) -> None:
-    # Standard output is for the result alone: from here on, the file's own prints go to standard error.
+    # Only the result may be written to standard output, so prints of the file go to standard error.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     source = sys.stdin.buffer.read()
     file = str(Path(path).resolve())
-    # This file's folder is removed from `sys.path`: its modules could shadow packages that the file imports.
+    # `sys.path` begins with the folder of this module. Modules in it could shadow packages that the file imports.
     sys.path[0] = str(Path(file).parent)
     values = {name: os.environ[name] for name in names}
 
@@ -454,7 +454,8 @@ def main(path: str, names: list[str]) -> None:
             return list(map(show, value))
         if isinstance(value, str):
             for name, passed in values.items():
-                # Short values are not replaced: a value such as a number can be a part of many texts.
+                # A short value, such as a number, may be part of an unrelated text. It is replaced only if it is the
+                # whole text.
                 if passed and (value == passed or len(passed) > 7):
                     value = value.replace(passed, f"${{{name}}}")
         return value
@@ -469,7 +470,7 @@ def main(path: str, names: list[str]) -> None:
         sys.modules[module.__name__] = module
         if is_program:
             sys.argv = [path]
-            # Scripts refuse to run without a key; this key is never sent.
+            # Scripts do not run without a key. This key is never sent.
             os.environ.setdefault("OPENAI_API_KEY", "not-needed")
             evaluations.record()
         elif (package := loaded("arcade_evals")) is not None and "arcade_evals" in packages:

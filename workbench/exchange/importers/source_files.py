@@ -21,8 +21,8 @@ from workbench.encoding import SAVE_AS_UTF_8, csv_limit, why_not_utf_8
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.events import JsonValue
 
-# Limits of imported files. Values are counted in the text before it is parsed: a parsed file takes many times its size
-# in memory, so a later limit would come too late.
+# Limits of imported files. A parsed file takes many times its size in memory, so its values are counted in the text
+# before it is parsed.
 
 _TOKENS_OF_A_VALUE = 3
 """The tokens of a key with a text as its value: the key, the value, and the comma after it."""
@@ -63,7 +63,7 @@ class BoundedJsonParser:
         return value
 
 
-# `.eval` files of Inspect: zip archives of the parts of a log.
+# `.eval` files of Inspect are zip archives with the parts of a log.
 
 _STEP_BYTES = 4_096
 """Bytes unpacked at once: a part may be larger than its archive declares."""
@@ -80,7 +80,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
     try:
         with _archive(content) as archive:
             parts = {info.filename: info for info in archive.infolist()}
-            # A log whose writing was interrupted has no header, only the journal.
+            # If the writing of a log was interrupted, the archive has a journal instead of a header.
             head = parts.get("header.json") or parts.get("_journal/start.json")
             if head is None:
                 raise ValueError("it has no header.json, so it is not a log of Inspect")
@@ -99,7 +99,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
         raise
     except NotImplementedError as error:
         raise ValueError(f"is packed with Zstandard: install backports.zstd, or {how}") from error
-    # Each compression method raises errors of its own for a broken archive.
+    # Each compression method has its own errors for a broken archive.
     except Exception as error:
         raise ValueError(f"is an archive that cannot be unpacked ({error}): if it is a log, {how}") from error
 
@@ -326,7 +326,7 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
     try:
         if path.is_dir():
             raise RefusedError("cannot be read: it is a folder", file=path)
-        # Reading a pipe would wait for its writer.
+        # A pipe is refused, because reading it could wait forever for its writer.
         if path.exists() and not path.is_file():
             raise RefusedError("cannot be read: it is a special file", file=path)
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -375,15 +375,15 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
             raise RefusedError(f"is not JSON: {error.msg}", f"line {error.lineno}") from error
     except ValueError as error:
         raise RefusedError(f"is not JSON: {error}") from error
-    # JSON lines are also recognized by their content: many tools write them into a `.json` file.
+    # Many tools write JSON lines into a file called `.json`, so they are recognized by their content too.
     few = BoundedJsonParser(path)
     values: list[JsonValue] = []
     for at, each in lines.items():
         try:
             values.append(_checked(few.parsed(each)))
         except ValueError as problem:
-            # If even the first line is not JSON, the file was not meant as JSON lines, so the error of the whole text
-            # counts.
+            # If the first line is not JSON either, the file does not have JSON lines. Then the error in the whole text
+            # is reported.
             place = f"line {at if values else _error_line(text)}"
             raise RefusedError(f"is not JSON: {problem}", place) from problem
     return Source(path, "lines", Node(values), fields, line_numbers=tuple(lines))
@@ -415,7 +415,7 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
             count += len(row)
             if count > MAX_FILE_VALUES:
                 raise RefusedError(MAX_FILE_VALUES.reached())
-            # The usual cause is an unquoted comma, which would move all later values.
+            # A row with too many values usually has an unquoted comma, which moves all later values to wrong columns.
             if len(row) > len(head):
                 raise RefusedError(
                     f"has {len(row)} values, and the first line names {len(head)}", f"line {reader.line_num}"
@@ -446,7 +446,7 @@ def _yaml(text: str) -> JsonValue:
 
     try:
         value = yaml.load(text, Loader=Loader)
-    # A value that contradicts its tag raises errors of any kind.
+    # For a value that contradicts its tag, yaml raises various errors.
     except Exception as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or str(error)

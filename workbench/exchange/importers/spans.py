@@ -33,7 +33,8 @@ from workbench.trajectory.events import JsonValue, Usage
 _Numbered = TypeVar("_Numbered")
 
 # Messages, tools and token counts in the attributes of a span. The attributes follow the GenAI conventions,
-# OpenInference, OpenLLMetry, Logfire with Pydantic AI, or Vercel's AI SDK. All are read as messages of OpenAI.
+# OpenInference, OpenLLMetry, Logfire with Pydantic AI, or Vercel's AI SDK. Messages of all of them are converted to
+# OpenAI's form.
 
 _MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
 _PROMPT = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")
@@ -167,7 +168,7 @@ def tools_of(span: Attributes) -> list[JsonValue]:
     for key in ("gen_ai.tool.definitions", "ai.prompt.tools"):
         if (given := span.node(key)) is not None:
             return [each.parsed().value for each in given.listed()]
-    # A text under this key may not be JSON, so it is parsed only if it can hold tools.
+    # `request_data` is not always JSON, so it is parsed only if it contains the word `tools`.
     if '"tools"' in as_text(span.values.get("request_data")):
         request = span.node("request_data")
         if request is not None and request.has("tools"):
@@ -188,7 +189,7 @@ def tools_of(span: Attributes) -> list[JsonValue]:
 
 
 def _in_order(numbered: Mapping[int, _Numbered]) -> Iterator[_Numbered]:
-    # The attributes of a span have no order in OTLP.
+    # OTLP does not define an order of attributes, so they are sorted by their numbers.
     for number in sorted(numbered):
         yield numbered[number]
 
@@ -293,13 +294,13 @@ def _of_requests(span: Attributes) -> Iterator[JsonValue]:
         return
     if (message := response.get("message")) is not None:
         yield {**message.table(), "role": "assistant"}
-    # Logfire joins the pieces of a streamed answer under this key.
+    # For a streamed answer, Logfire writes the joined text under this key.
     elif text := response.text_of("combined_chunk_content"):
         yield {"role": "assistant", "content": text}
 
 
 def _of_vercel(span: Attributes) -> Iterator[JsonValue]:
-    # The span of a whole run has `ai.prompt`, the span of one request `ai.prompt.messages`; some spans have both.
+    # The span of a run has `ai.prompt`, and that of a request `ai.prompt.messages`. Some spans have both.
     prompt, listed = None, span.node("ai.prompt.messages")
     if "ai.prompt.messages" not in span.values:
         prompt = span.node("ai.prompt")
@@ -395,7 +396,7 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
             called: JsonValue = {"name": each.get("name"), "arguments": each.get("arguments")}
             made_calls.append({"id": each.get("id") or "", "function": called})
         messages[place]["tool_calls"] = made_calls
-    # Prompts and answers are numbered separately.
+    # Prompts and answers have separate numbers, which must each be complete.
     for of_last in (False, True):
         numbers = sorted(number for is_last, number in messages if is_last is of_last)
         if numbers and numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
@@ -421,7 +422,7 @@ def _parts_in(value: JsonValue) -> JsonValue:
     return parts if typed else value
 
 
-# SDKs write several dialects at once: the first dialect with messages counts.
+# An SDK may write several dialects into one span. The first one with messages is read.
 _DIALECTS: tuple[Callable[[Attributes], Iterator[JsonValue] | list[JsonValue]], ...] = (
     _of_conventions,
     _of_events,
@@ -512,7 +513,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
             "no span of a model holds its messages: record content at the source",
             place,
         )
-    # Each request repeats the conversation so far, so the longest one contains all others of the same agent.
+    # Each request repeats the conversation, so the longest one contains all others of the same agent.
     span, messages = max(
         asked, key=lambda each: (len(each[1]), not is_of_whole_run(each[0].attributes), each[0].start_ns)
     )
@@ -522,14 +523,14 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
         if (found := tool_result_of(tool.attributes)) is None:
             continue
         call_id, result = found
-        # A result that no later request repeats is only in its tool's span.
+        # If no later request repeats a result, it is only in the span of its tool.
         if call_id not in answered and _makes(messages, call_id):
             answered.add(call_id)
             messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
     keys = ("gen_ai.request.model", "llm.model_name", "ai.model.id", "gen_ai.response.model", "model_name")
     same = [each for each in asked if _same(each[1], messages)]
     document: dict[str, JsonValue] = {"messages": messages}
-    # An SDK may write tools or the model only into another span of the same request.
+    # Some SDKs write the tools or the model only into another span of the same request.
     for each, _ in [(span, messages), *same]:
         document["tools"] = document.get("tools") or tools_of(each.attributes)
         document["model"] = document.get("model") or each.attributes.text(*keys)
@@ -594,7 +595,7 @@ def _same(messages: list[JsonValue], others: list[JsonValue]) -> bool:
 def _first_request(messages: list[JsonValue]) -> JsonValue:
     texts = (each.get("content") for each in messages if isinstance(each, dict) and each.get("role") == "user")
     first = next(texts, None)
-    # A trace may have the request as a text in one span, and as a list with only this text in another.
+    # The request may be a text in one span, and a list with this text as its only part in another.
     if isinstance(first, list) and len(first) == 1 and isinstance(first[0], dict):
         return first[0].get("text")
     return first

@@ -121,7 +121,7 @@ def _below(node: Node, path: list[str]) -> Node | None:
     if key.isdecimal():
         elements = node.items()
         return _below(elements[int(key)], rest) if int(key) < len(elements) else None
-    # A missing value keeps its place: a call's arguments are found by the index of its tool.
+    # A missing value stays in the list as `None`, because the arguments of a call are found by the index of its tool.
     found = [_below(each, path) for each in node.items()]
     if found and not any(found):
         return None
@@ -162,7 +162,7 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     if "answer" in given:
         table["response_contains"] = list(map(_cell_text, given["answer"].listed()))
     notes = _expect(table, row, fields, given)
-    # A mapped field inside a table marks its whole column as used.
+    # If a field inside a column is mapped, the whole column counts as used.
     used = set(fields.values())
     for field in fields.values():
         used |= {re.split(r"[.\[]", part)[0] for part in field.split("+")}
@@ -192,7 +192,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
     if len(listed) != len(tools):
         raise args.refused(f"has arguments of {len(listed)} calls, and the tool field names {len(tools)}")
     calls: list[object] = []
-    # The call is written like an imported one, so arguments that look like checks stay values.
+    # `case_with_expected_call` makes sure that arguments that look like checks are compared as values.
     for tool, each in zip(tools, listed, strict=True):
         if each.value is None:
             calls.append({"tool": tool})

@@ -151,7 +151,7 @@ def _read(source: Source) -> ImportedFile:
         raise first_refusal(notes, "holds no conversation")
     systems = {str(case.table.get("system", "")) for case in cases}
     suite: Table = {}
-    # The system prompt is the domain's policy. It is moved to the suite, because every case would repeat it.
+    # The system prompt is the same for all cases of a domain, so it is moved into the suite.
     if len(systems) == 1 and "" not in systems:
         suite["system"] = systems.pop()
         cases = [replace(case, table=case.table_without("system")) for case in cases]
@@ -205,7 +205,7 @@ def _trial(record: Node, results: Node | None) -> _Trial:
     return _Trial(record, name, conversation, task, _scores(record, results, trial), trial)
 
 
-# Whole conversations: a case for each task, whose user a model plays, and a run for each trial.
+# Whole conversations: each task becomes a case whose user is played by a model, and each trial becomes a run.
 
 _MAX_STEPS = 30
 """The most answers of the agent in tau-bench, over all turns."""
@@ -281,7 +281,7 @@ def _joined(known: ImportedCase | None, case: ImportedCase) -> ImportedCase:
     return replace(known, runs=(*known.runs, *case.runs))
 
 
-# Single turns, where the file does not say what the user wants.
+# Single turns, for files that do not say what the user wants.
 
 
 def _turns(trial: _Trial, notes: list[Note]) -> Iterator[ImportedCase]:
@@ -340,8 +340,8 @@ def _by_turn(actions: Sequence[_Action], calls: list[list[ToolCall]], answered: 
 
     An action that the agent did not execute belongs to the last turn with calls. If no turn has calls, it belongs to
     the turn `answered`."""
-    # Calls with the same arguments are matched first over all turns. Otherwise an action could take the call of a later
-    # action.
+    # First, actions are matched with calls that have the same arguments, over all turns. Otherwise, an action could
+    # take the call that belongs to a later action.
     free = []
     for number, made in enumerate(calls, start=1):
         for call in made:
@@ -372,7 +372,7 @@ def _task(record: Node, results: Node | None) -> _Task | None:
     goal = task.text_of("instruction")
     if results is not None:
         task_id = record.table().get("task_id")
-        # Tasks of a domain are numbered, and a run may hold only some of them.
+        # The number of a task is not its index, because a file may have only some of the domain's tasks.
         same_id = []
         for each in results.items_of("tasks"):
             if each.table().get("id") == task_id:

@@ -47,7 +47,7 @@ def _read(source: Source) -> ImportedFile:
         return ImportedFile(cases, _top(), others)
     found = source.root.at("toolvaluator")
     top = _top()
-    # A server that the suite can start lists its own tools. For any other server, each example defines its tools.
+    # A server that the suite can start lists its own tools. If it cannot be started, each case defines its tools.
     served: tuple[Table, ...] = ()
     listed = tuple(map(tool_of, found.items_of("tools")))
     if (server := found.get("server")) is not None and server.value is not None:

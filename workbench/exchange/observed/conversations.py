@@ -166,7 +166,7 @@ class ObservedConversation:
         if not sound:
             raise RefusedError(f"has no complete answer: {problem}", self.place)
         read = conversation_of(Node({**last.head, "messages": messages}, self.place))
-        # Requests repeat earlier items, so the same note may occur several times.
+        # Each request repeats earlier items, so a note on one of them may occur several times.
         left_out: dict[str, None] = {}
         for step in self.steps:
             for note in step.notes:
@@ -180,7 +180,7 @@ class ObservedConversation:
                 notes.append(Note(self.place, f"a request that was repeated: {answer.problem}"))
             elif answer.stop in ("truncated", "refused"):
                 notes.append(Note(self.place, f"answer {self.steps.index(step) + 1} was {answer.stop} by the endpoint"))
-        # The last request repeats all messages, but only the answers themselves have reasoning, times and tokens.
+        # The last request has all messages. Only the answers themselves have reasoning, times and tokens.
         reasoning, latency_ms = dict(read.reasoning), {}
         first_token_ms: dict[int, float] = {}
         usage: dict[int, Usage] = {}
@@ -258,7 +258,7 @@ class Observer:
         conversation: ObservedConversation | None = None
         if parent is None:
             conversation = self._continued(wire, step.keys)
-        # A request that continues an earlier step than the last one begins a separate conversation.
+        # A request may continue an earlier step than the last one. It then begins a separate conversation.
         elif self._of_step[parent].steps[-1] is parent:
             conversation = self._of_step[parent]
         if conversation is None:
@@ -313,7 +313,8 @@ class Observer:
         notes: list[Note] = []
         messages = messages_in(wire, body, notes)
         if wire == "openai-responses":
-            # Here the endpoint stores the conversation, and a request names the response or conversation to continue.
+            # In the Responses API, the endpoint stores the conversation. A request refers to the response or the
+            # conversation that it continues.
             if (named := body.get("conversation")) is not None:
                 kept = named.text_of("id") or str(named.value)
             previous = body.text_of("previous_response_id")
@@ -384,9 +385,9 @@ def _meant(call: ToolCall) -> str:
     return json_text(dict(sorted(call.arguments.items())))
 
 
-# Running conversations on disk, so that none is lost if the program ends. The file has a redacted JSON line for each
-# answered request. It is removed once suite and recordings are written; a file of an interrupted recording can be read
-# back.
+# Conversations are stored on disk while they are recorded, so that none is lost if the program is killed. The file has
+# a redacted JSON line for each answered request. It is removed once suite and recordings are written, and can be read
+# if the recording was interrupted.
 
 SUFFIX = ".kept.jsonl"
 """The ending of the file, after the name of the suite or of the folder of recordings."""
@@ -493,10 +494,10 @@ class ConversationJournal:
 
     def _write(self) -> None:
         if self._file is None:
-            # Readable by its owner alone, and never written over the file of another recording.
+            # Only the user may read the file. `O_EXCL` prevents overwriting the file of another recording.
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         text = b"".join(self._waiting)
-        # Cut off a partly written line, which is written again.
+        # A line that was written only in part is removed and written again.
         os.ftruncate(self._file, self._good)
         written = 0
         # `pwrite` may write only a part of the bytes.
@@ -515,7 +516,7 @@ def read_journal(path: Path, secrets: Secrets) -> list[ObservedConversation]:
     except OSError as error:
         raise RefusedError(f"{path} cannot be read: {error.strerror}") from error
     found: dict[int, ObservedConversation] = {}
-    # The last piece is empty, or a line that was written only in part.
+    # The last piece is not a complete line: it is empty, or its writing was interrupted.
     for number, line in enumerate(lines[:-1], 1):
         try:
             kept: _StoredStep = _READ(parsed_json(line.decode("utf-8")))
@@ -547,7 +548,7 @@ def _step(kept: _StoredStep, conversation: ObservedConversation, secrets: Secret
     )
 
 
-# Calls as servers received them, from the logs of their tees. They are matched with conversations by time, tool and
+# Calls that `workbench record --server` logged. They are matched with calls in conversations by time, tool and
 # arguments.
 
 _SLACK_S = 1.0
@@ -590,7 +591,7 @@ def read_server_log(path: Path) -> ServerLog:
                     try:
                         answer = answer_of(CallToolResult.model_validate(result.value))
                     except ValidationError:
-                        # A call without a line of its result is dropped: the client got no result of it either.
+                        # A result that is not valid reached no client either, so the call is dropped.
                         continue
                 else:
                     answer = ToolAnswer(line.text_of("error"), is_error=True)
@@ -645,7 +646,7 @@ class ServerLogMerger:
         return replace(case, runs=as_read.runs, mapped=tuple(mapped))
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
-        # The answer to a request is the message after the request's own messages.
+        # The index of an answer among the messages is the number of messages in its request.
         ended: dict[int, float] = {}
         began: list[tuple[int, float]] = []
         for step in observed.steps:
@@ -668,7 +669,7 @@ class ServerLogMerger:
 
     def _match(self, call: ToolCall, from_s: float, to_s: float) -> ServerCall | None:
         arguments = self._secrets.redacted(dict(call.arguments))
-        # Logs are written without secrets, so calls are compared without secrets.
+        # Logs contain no secrets, so the arguments of the conversation are redacted before they are compared.
         fitting: list[ServerCall] = []
         for each in chain.from_iterable(log.calls for log in self._logs):
             in_time = each not in self._used and from_s <= each.began_s <= to_s
@@ -753,7 +754,7 @@ def save_observed(
     written."""
     values: list[JsonValue] = []
     for each in observer.conversations:
-        # The last request repeats the messages of all others.
+        # The last request has the messages of all earlier requests.
         for step in each.steps[-1:]:
             values += [*step.messages, *step.head.values(), *step.answer_messages]
     register_keys(values, "RECORDED_KEY", secrets)

@@ -33,7 +33,8 @@ _OF_ONE_CONNECTION = {
 }
 _CLOSING_S = 0.2
 """Time for open answers to end when the proxy is closed, in seconds."""
-# Headers with keys of endpoints. Their values become secrets: a program may repeat its key in a message.
+# Headers that contain API keys. Their values are registered as secrets, because a program may repeat its key in a
+# message.
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
@@ -115,13 +116,13 @@ class RecordingProxy:
             why = error.strerror or str(error)
             raise ListenError(f"cannot listen on {listen.host}:{listen.port}: {why}; name another port") from error
         port = self._runner.addresses[0][1]
-        # The only host names that requests may have; the docstring of `_refused` says why.
+        # Requests may have only these host names. `_refused` explains the reason.
         self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]", _in_url(listen.host))}
         tls = await asyncio.to_thread(tls_context) if self._parts.scheme == "https" else True
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_S),
-            # The program gets the endpoint's bytes unchanged, even compressed ones.
+            # The program gets the bytes of the endpoint unchanged, even if they are compressed.
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
@@ -142,7 +143,7 @@ class RecordingProxy:
         if (why := self._refused(request)) is not None:
             self._say(f"refused: {why}")
             return _plain(403, why)
-        # Keys are registered before the body is read, because an error message about the body could quote one.
+        # Keys are registered before the body is read, because an error message could quote a part of the body.
         for name in _KEYS:
             key = request.headers.get(name, "").rpartition(" ")[2]
             if not is_plain_word(key):
@@ -152,7 +153,7 @@ class RecordingProxy:
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return _plain(413, MAX_BODY_BYTES.reached())
-        # Only POST requests an answer; other methods of these paths list or delete stored answers.
+        # Only POST requests an answer. Other methods list or delete stored answers at the same paths.
         wire = wire_format_of(request.path) if request.method == "POST" else None
         step: Step | None = None
         if wire is not None:
@@ -244,7 +245,8 @@ class RecordingProxy:
         except (aiohttp.ClientError, OSError) as error:
             self._fail(step, self._broken(error, began=True))
             if request.transport is not None:
-                # Close the connection: a proper end of the body would hide from the program that the answer broke off.
+                # The connection is closed. If the body ended properly, the program could not see that the answer broke
+                # off.
                 request.transport.close()
 
     def _fail(self, step: Step | None, why: str) -> None:

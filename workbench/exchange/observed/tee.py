@@ -131,7 +131,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
             return _NOT_FOUND
         return _CANNOT_RUN
 
-    # A client sends its signals to the program that it started, so they are forwarded to the server.
+    # A client sends signals to this program, because the client started it. They are forwarded to the server.
     def pass_on(number: int, _: FrameType | None) -> None:
         with suppress(OSError):
             server.send_signal(number)
@@ -145,9 +145,9 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     )
     to_server.start()
     _forward(server.stdout.fileno(), sys.stdout.fileno(), log, False, lambda: None)
-    # The server then sees that its client has disconnected.
+    # The client has disconnected, and the server sees that from the closed pipe.
     server.stdout.close()
-    # A signal's number comes as a negative code; shells report it with 128 added.
+    # `wait` returns the negative number of a signal. Shells report it as 128 plus the number.
     code = server.wait()
     log.close()
     return code if code >= 0 else 128 - code
@@ -170,7 +170,7 @@ def _forward(source: int, target: int, log: ServerLogWriter, by_client: bool, at
 
     Each complete line is logged after it was forwarded."""
     lines = _Lines()
-    # When one side ends, the other side learns that from its closed stream.
+    # An OSError means that one side has ended. The other side learns that when its stream is closed.
     with suppress(OSError):
         while chunk := os.read(source, _PIECE_BYTES):
             view = memoryview(chunk)

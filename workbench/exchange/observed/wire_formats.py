@@ -116,7 +116,7 @@ class Decompressor:
         if self._encoding == "identity" or not chunk:
             return chunk
         if self._unpack is None:
-            # Deflate is sent with a header of zlib, or without.
+            # Some servers send deflate with a zlib header, and some without.
             is_bare = self._encoding == "deflate" and chunk[0] & 15 != 8
             self._unpack = zlib.decompressobj(-zlib.MAX_WBITS if is_bare else zlib.MAX_WBITS | 32).decompress
         try:
@@ -198,14 +198,14 @@ class ObservedAnswerReader:
         assert self._unpacked is not None
         chunk = self._unpacked.feed(chunk)
         self._bytes += len(chunk)
-        # Only the beginning of a refusal is quoted.
+        # For an error status, only the beginning of the body is kept, to quote it.
         if not 200 <= self._status < 300:
             self._held += chunk[: MAX_ERROR_BYTES - len(self._held)]
             return
         if self._bytes > MAX_BODY_BYTES:
             raise ValueError(f"it is longer than {MAX_BODY_BYTES >> 20} MiB")
         if self._kind != "events":
-            # The first bytes are checked as well, because some endpoints send a wrong content type.
+            # Some endpoints send a wrong content type, so the first bytes are checked too.
             self._held += chunk
             self._kind = self._kind or body_kind(bytes(self._held[:64]).lstrip(), self._content_type)
             if self._kind != "events":
@@ -216,7 +216,7 @@ class ObservedAnswerReader:
 
     def _take_events(self, events: list[SseEvent]) -> None:
         for event in events:
-            # The first event already has the id, which a later request may name.
+            # The id is read from the first event, because the next request may already refer to it.
             if self.wire == "openai-responses" and not self._response_id:
                 self._response_id = _response_id(event.data)
             self._add_events(self._reader.feed(event))
@@ -239,7 +239,7 @@ class ObservedAnswerReader:
             self.fail(f"{problem}: {words}" if words else problem)
             return
         if self._kind == "events":
-            # The last event may lack its final blank line.
+            # The blank line after the last event may be missing.
             if not self._reader.ended:
                 for event in self._parser.close():
                     self._add_events(self._reader.feed(event))
@@ -248,7 +248,7 @@ class ObservedAnswerReader:
             if isinstance(document, dict):
                 self._response_id = str(document.get("id") or "")
             self._add_events(self._reader.feed_document(document))
-            # The answer arrived as a whole, so it has no time to the first token.
+            # A document arrives as a whole, so there is no time to the first token.
             self._first_token_ms = None
         elif self._held.strip():
             raise ValueError("it is neither a stream of events nor JSON")
@@ -269,7 +269,8 @@ class ObservedAnswerReader:
                     text.append(piece)
                 case ReasoningDelta(text=piece):
                     reasoning.append(piece)
-                # The model closed a tag of thoughts without opening it, so the text before the tag was reasoning.
+                # The model closed a tag of its reasoning that it had not opened, so the text before the tag was
+                # reasoning.
                 case TextWasReasoning():
                     reasoning += text
                     text.clear()
