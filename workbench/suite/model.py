@@ -171,8 +171,7 @@ class ProviderTool(Frozen):
     """A tool that a model's provider runs itself, such as a web search.
 
     `chat`, `messages` and `responses` describe the tool in requests to these APIs, and are sent unchanged. A model
-    behind any other API is not offered the tool. If none of the three is set, the endpoint offers the tool on its
-    own."""
+    behind any other API is not offered the tool. If none of the three is set, the endpoint itself offers the tool."""
 
     name: NonEmpty
     chat: dict[str, JsonValue] | None = None
@@ -429,9 +428,7 @@ class Case(Frozen):
 
     @property
     def opening_text(self) -> str | None:
-        """The text that represents the request in lists.
-
-        For a conversation, this is the user's opening, first scripted message, or goal."""
+        """The request. For a conversation, this is the user's opening, first scripted message, or goal."""
         if isinstance(self.user, UserTable):
             return self.user.opening_text
         return self.user
@@ -473,8 +470,7 @@ class Case(Frozen):
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Return the expected calls: first the ordered list, then the unordered list.
 
-        For a chain, these are the calls of its steps. Groups are flattened. Repeated calls of this method return the
-        same objects."""
+        For a chain, these are the calls of its steps. Groups are flattened. The objects are the same on each access."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
