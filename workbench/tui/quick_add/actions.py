@@ -1,4 +1,4 @@
-"""The actions of the line for new cases."""
+"""Actions of quick add, the input line below the panes in which the user writes requests for new cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _RUNNING = _needs_state("run", otherwise="no request is running")
 
 
 class QuickAddActions(MainActions):
-    """The actions of quick add. Letter keys are actions only while a result is focused; otherwise they are typed."""
+    """The actions of quick add.
+
+    A letter key is an action only while a result has the focus. Otherwise it is typed text."""
 
     GROUP = "Quick add"
 
@@ -41,7 +43,7 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def enter(self) -> None:
-        """Run the request. On an empty line, accept the displayed result, or else show the next waiting result."""
+        """Run the typed request. If the line is empty, accept the displayed result or show the next result."""
         self._adder.enter()
 
     @action(
@@ -52,7 +54,7 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def kind(self) -> None:
-        """Choose the next kind of request. On an empty line, letters become commands for the displayed result."""
+        """Switch to the next kind of request. If the line is empty, switch letter keys between text and commands."""
         self._adder.tab()
 
     @action("shift+tab", "Go to the run; Tab returns", name="quick.panes", scope="line", listed=False)
@@ -71,12 +73,12 @@ class QuickAddActions(MainActions):
 
     @action("right", "Another check for the argument; in a text, right", name="quick.check", scope="line", listed=False)
     def other_check(self) -> None:
-        """Choose another check, or move the cursor in the text."""
+        """Choose the next check for the focused argument. If the line has text, move the text cursor right."""
         self._adder.sideways(1)
 
     @action("left", "The previous check; in a text, left", name="quick.check_before", scope="line", listed=False)
     def check_before(self) -> None:
-        """Choose the previous check, or move the cursor in the text."""
+        """Choose the previous check for the focused argument. If the line has text, move the text cursor left."""
         self._adder.sideways(-1)
 
     @action("e", "Edit the expectation at the mark", name="quick.change", scope="line", needs=_CHECKED, listed=False)

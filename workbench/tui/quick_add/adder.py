@@ -54,7 +54,7 @@ WAITING: Final = "Enter on the empty line"
 
 
 class QuickAdder:
-    """Controls the app's line for new cases."""
+    """Controls quick add: runs the requests typed in the line, shows results, and adds accepted results as cases."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
@@ -205,7 +205,9 @@ class QuickAdder:
             self._accept()
 
     def tab(self) -> None:
-        """Choose the next kind of request. On an empty line below a result, letters become commands for the result."""
+        """Switch to the next kind of request.
+
+        If a result is shown and the line is empty, switch letters to commands or back."""
         state = self.state
         if state.changing is not None:
             return
@@ -216,7 +218,9 @@ class QuickAdder:
         self.show()
 
     def move(self, step: int) -> None:
-        """Recall an earlier or later request, or move the mark of a question."""
+        """Recall an earlier (-1) or later (1) request.
+
+        If a result is shown and the line is empty, move the focus in the result."""
         state = self.state
         if state.question is not None and not state.text and state.changing is None:
             # A user who moves the mark has seen the question.
@@ -236,7 +240,9 @@ class QuickAdder:
         self.show()
 
     def sideways(self, step: int) -> None:
-        """Choose another check of a question, or move the cursor in the text."""
+        """Choose the next (1) or previous (-1) check of the focused argument.
+
+        If the line has text, move the text cursor."""
         state, field = self.state, self._line.field
         if state.question is None or field.value:
             if step > 0:
@@ -251,7 +257,7 @@ class QuickAdder:
         self.show()
 
     def change(self) -> None:
-        """Let the user type another expectation in the line."""
+        """Let the user type another expected value in the line."""
         state = self.state
         if state.question is None:
             return
@@ -285,14 +291,14 @@ class QuickAdder:
         self.show()
 
     def leave_out(self) -> None:
-        """Exclude the marked call, or expect it again."""
+        """Toggle whether the new case expects the focused call."""
         if self.state.question is not None:
             self.state.replace_question(self.state.question.with_call_left_out())
             self._annotate()
             self.show()
 
     def order(self) -> None:
-        """Expect the calls in their order, or in any order."""
+        """Toggle whether the new case expects its calls in order."""
         question = self.state.question
         if question is None:
             return
@@ -338,7 +344,9 @@ class QuickAdder:
         run_list.move_cursor((run_list.top if step < 0 else run_list.top + page) + step * page)
 
     def escape(self) -> None:
-        """Leave the innermost state: a changed expectation, the keys of a run, a result, the line."""
+        """Leave the innermost mode.
+
+        From inside out: editing an expected value, commands by letter keys, a result, the line."""
         state = self.state
         if state.changing is not None:
             self._end_change()
@@ -352,7 +360,7 @@ class QuickAdder:
             self.close()
 
     def unused(self, key: str) -> None:
-        """Announce that the pressed letter has no command at a result."""
+        """Announce that the pressed letter is not a command."""
         self._say(f"No command on {key_name(key)} here: Tab gives letters back to the line", "muted")
 
     # Requests
@@ -462,14 +470,16 @@ class QuickAdder:
         self._show_next_result()
 
     def _show_next_result(self) -> None:
-        """Show the result of the first request if the field is empty. Start the next request in any case."""
+        """Start the next waiting request. If the user is not typing, also show the first finished result."""
         if self._line.typing and not self._line.field.value and self.state.show_result():
             self._show_question()
         self._start_next()
         self.show()
 
     def _show_question(self) -> None:
-        """Show a question. Enter answers it only after a short delay."""
+        """Show the result of a request, and ask whether to accept it.
+
+        The Enter key works only after a short delay, so a key press meant for the line does not accept the result."""
         self._is_settled = False
         if self._answer_timer is not None:
             self._answer_timer.stop()
@@ -526,7 +536,8 @@ class QuickAdder:
     def _add(self, request: Request, case: dict[str, object], why_not: str | None = None) -> bool:
         """Add the case of a request after the selected case, as one undo step, and save the suite.
 
-        A suite with other unsaved changes is not saved. Returns whether the case was added."""
+        `why_not` is set if the request's run fails the case. A suite with other unsaved changes is not saved. Returns
+        whether the case was added."""
         try:
             suite = self._editable(request.suite)
             row = self._selection.row
@@ -615,7 +626,7 @@ class QuickAdder:
 
     @property
     def runs_shown(self) -> tuple[list[RunRecord], Message] | None:
-        """The runs to show in the run pane, and the message if there are none.
+        """The runs to show in the run pane, and a message for an empty pane.
 
         `None` if the pane shows the selected case."""
         if not self._shows or not self._line.is_open:
@@ -725,7 +736,7 @@ class QuickAdder:
         return f" {GLYPHS.dot} ".join(parts), "strong"
 
     def keys(self) -> tuple[Line, list[tuple[Action, bool]]]:
-        """Return the notice before the keys, and the entries of the key bar."""
+        """Return the notice before the keys, and the actions for the key bar, each with whether it is available."""
         state = self.state
         labels: dict[str, str]
         match state.state:

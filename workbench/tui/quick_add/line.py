@@ -1,4 +1,4 @@
-"""The line for new cases below the panes: a title, and the field for a request."""
+"""The widgets of quick add below the panes: a title, and the field for a request."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from workbench.tui.terminal.key_queue import mark_handled
 
 
 class RequestField(SafeInput):
-    """The field of the line. While it `has_commands`, a letter is a command for the result above, not text."""
+    """The input field for a request. While `has_commands` is true, a letter key is a command for the result above."""
 
     DEFAULT_CSS = "RequestField { width: 1fr; height: 1; border: none; padding: 0; background: $panel; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("line", QuickAddActions))
 
     class Unused(Message):
-        """Posted when a letter has no command for the result."""
+        """Posted when the user presses a letter that is not a command."""
 
         def __init__(self, key: str) -> None:
             super().__init__()

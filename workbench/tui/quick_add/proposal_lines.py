@@ -1,4 +1,4 @@
-"""The lines of a proposed expectation. They replace the arguments of calls in the run."""
+"""Renders a proposed expectation. In the run pane, its lines replace the arguments of the run's calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KIND_CELLS = 10
 
 
 def row_in_call(question: Question, focus: tuple[int, int | None]) -> tuple[int, int]:
-    """Return the index of the focused call in the run, and the offset of the focused line in the call."""
+    """Return the index of the focused call in the run, and the row of the focus within the lines of this call."""
     call, argument = focus
     places = calls_shown(question, question.runs[0].trajectory)
     index = next((at for at, number in places.items() if number == call), 0)
@@ -24,9 +24,9 @@ def row_in_call(question: Question, focus: tuple[int, int | None]) -> tuple[int,
 
 
 def unseen_calls(question: Question) -> str:
-    """Return the expected calls as text for a run without calls, otherwise "".
+    """Return the expected calls as text if the run has no calls, otherwise "".
 
-    A run with calls shows the expected calls beside them."""
+    If the run has calls, `call_lines` shows the expected calls at their place in the run."""
     if question.runs[0].trajectory.calls:
         return ""
     calls: list[str] = []
@@ -41,9 +41,9 @@ def unseen_calls(question: Question) -> str:
 
 
 def call_lines(question: Question) -> Callable[[CallItem, int], list[Line] | None]:
-    """Return a function that returns the lines of a call in the question.
+    """Return a function that renders a call of the run as the proposed expectation.
 
-    The function takes the call's item and a width. It returns `None` for a call that is not in the question."""
+    The function takes the call's item and a width. It returns `None` for a call without a proposed expectation."""
     places = calls_shown(question, question.runs[0].trajectory)
 
     def lines(item: CallItem, width: int) -> list[Line] | None:

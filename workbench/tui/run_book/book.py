@@ -138,7 +138,7 @@ class RunBook:
         """By the id of a starting fork, the run that the fork will replace, and the holds before the fork's hold."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
-        """Process one event. Return the case whose display changed, if any."""
+        """Apply one event. Return the case whose display changed, `None` if none did."""
         match event:
             case BatchStarted():
                 self._start(event)
@@ -197,7 +197,7 @@ class RunBook:
         return None
 
     def follow(self, change: SuitesChanged) -> None:
-        """If the workspace was read, add the runs of its recordings."""
+        """Add the runs of recordings if the suites were read from disk, as opposed to edited."""
         if change.how != "read":
             return
         for run in change.workspace.recorded:
@@ -212,7 +212,7 @@ class RunBook:
         *,
         is_unsaved: bool = False,
     ) -> None:
-        """Add a recorded run. The run counts until its case is run again.
+        """Add a run from a recording. It decides the case's result until the case is run again.
 
         `is_unsaved` is true if this program recorded the run and has not saved it yet."""
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
@@ -228,11 +228,13 @@ class RunBook:
             self._clear_caches(record)
 
     def branch(self, run_id: str, origin: RunRecord) -> None:
-        """Register the run from which a starting fork was made."""
+        """Register the origin of a fork before the fork starts. `run_id` is the id of the fork."""
         self._origins[run_id] = origin
 
     def step_back(self, run_id: str, run: RunRecord) -> None:
-        """Register a fork that will start at the previous hold of a held run and replace the run."""
+        """Register a fork that will replace a held run and start at the run's previous hold.
+
+        `run_id` is the id of the fork."""
         self._stepped_back[run_id] = run, run.holds_before[:-1]
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
@@ -241,7 +243,7 @@ class RunBook:
         return [run for run in distinct(runs) if run.figures is not None]
 
     def forget_case(self, case: CaseKey) -> None:
-        """Forget the finished runs of a skipped request. Their tokens and cost still count."""
+        """Remove the finished runs of a case that the user did not add. Totals still include their tokens and cost."""
         if self._going.get(case):
             return
         for run in self._latest.pop(case, {}).values():
@@ -254,9 +256,7 @@ class RunBook:
         self._ended.put(case, ())
 
     def regrade(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
-        """Replace the grade of a finished run by the grade of the case in `planned`.
-
-        Only affected caches are cleared."""
+        """Replace the grade of a finished run by the grade of the case in `planned`."""
         case = run.case_key
         before, status = self.summary(case), run.status
         run.regrade(planned, result)
@@ -291,20 +291,22 @@ class RunBook:
         return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
 
     def answered(self, question: Question) -> None:
-        """Remove an answered question. The run reports by an event of its own that it continues."""
+        """Remove an answered question. The status of its run changes later, by an event of the run."""
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
-        """Return the latest runs of a case by model and repeat, each followed by its forks.
+        """Return all displayed runs of a case, each followed by its forks.
 
-        Recorded runs come next, then the runs that count in place of stopped runs."""
+        The latest runs come first, by model and repeat. If they were stopped early, the earlier runs that decide the
+        case's result follow."""
         runs = (*self._latest.get(case, {}).values(), *self.counting_runs(case))
         return with_branches(distinct(runs))
 
     def counting_runs(self, case: CaseKey) -> list[RunRecord]:
-        """Return the runs that count for a case, without forks. Recorded runs count only if there are no other runs.
+        """Return the runs that decide the result of a case, without forks.
 
-        If the runs of a model were stopped early, the model's earlier runs count instead."""
+        Recorded runs are returned only if there are no other runs. If the runs of a model were stopped early, the
+        model's earlier runs are returned instead."""
         runs = counting(self._latest.get(case, {}))
         spared = self.by_model.earlier_runs(case)
         if not spared:
@@ -334,7 +336,7 @@ class RunBook:
         return self._summaries[case]
 
     def _other_active(self, case: CaseKey, counted: Sequence[RunRecord]) -> list[RunRecord]:
-        """Return the active runs of a case that do not count for the case: forks, and runs of variants."""
+        """Return the active runs that do not decide the result of their case: forks, and runs of variants."""
         known = set(map(id, counted))
         beside: list[RunRecord] = []
         for run in self.active_runs(case):
@@ -417,7 +419,7 @@ class RunBook:
         return frozenset(status for status in Status if status in self._ended.totals)
 
     def spend(self) -> Spend:
-        """Return the usage of the latest runs of all cases."""
+        """Return the tokens and cost of the latest runs of all cases."""
         self._count()
         return total(self._spent.values())
 
@@ -485,7 +487,7 @@ class RunBook:
 
     @property
     def starting(self) -> tuple[str, ...]:
-        """The starting servers and models, each with the seconds since its start."""
+        """The names of servers and models that are starting, each with the seconds since its start."""
         now_s = self._clock()
         return tuple(f"{name} … {int(now_s - began_s)} s" for name, began_s in self._starting.values())
 

@@ -1,4 +1,4 @@
-"""Forks: runs that begin like another run, the origin. Their order, numbers and descriptions."""
+"""Forks, which are runs that replay the start of another run (the origin). Orders, numbers and describes them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def with_replaced(
 
 
 def origin_name(run: RunRecord, *, of_several: bool) -> str:
-    """Return the name of a run from which a fork was made.
+    """Return a short name for the origin of a fork.
 
     With `of_several`, the name includes the number of the repeat."""
     kind = "run"
@@ -84,7 +84,7 @@ def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
 
 
 def place_text(fork: Fork) -> str:
-    """Return the point of a fork as text that follows the word "from"."""
+    """Describe the point where a fork leaves its origin, for a sentence with "from": `the call to add (round 2)`."""
     at = fork.at
     if at.answered is None:
         return f"round {at.round}"
@@ -100,9 +100,7 @@ def place_text(fork: Fork) -> str:
 
 
 def branch_text(run: RunRecord) -> str:
-    """Describe a fork: its model, its first difference from the origin (once ended), and where it begins.
-
-    Narrow panes cut the line. The most important part is first, and a model equal to the origin's model is last."""
+    """Describe a fork: its model, its first difference from the origin (once ended), and where it begins."""
     fork = run.planned.fork
     if fork is None:
         return ""

@@ -1,7 +1,7 @@
-"""The record of a run, from its plan to its result, packed when the run has ended.
+"""The record of a run, from its plan to its result. The record of a finished run is compressed.
 
-A run of a few rounds takes about fifty kilobytes as objects and two kilobytes packed. A comparison has thousands of
-runs. A packed run is unpacked for viewing."""
+A run of a few rounds takes about fifty kilobytes as objects and two kilobytes compressed, and a comparison has
+thousands of runs. A record is decompressed when it is viewed."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ class RunRecord:
 
     @property
     def broke_off(self) -> bool:
-        """Whether the run ended without a grade. A case without expectations does not count as broken off."""
+        """Whether the run ended by an error, or was stopped or skipped."""
         return self.status in (Status.ERROR, Status.STOPPED, Status.SKIPPED)
 
     @property
@@ -295,7 +295,7 @@ class RunRecord:
 
     @property
     def has_verdict(self) -> bool:
-        """Whether the run ended by itself, even with an error. A stopped run has no verdict on its case."""
+        """Whether the run ended by itself, possibly with an error. A run that was stopped has no verdict."""
         return self.figures is not None and self.status != Status.STOPPED
 
     @property
@@ -307,9 +307,9 @@ class RunRecord:
         return self._view
 
     def result_reader(self) -> Callable[[], RunResult | None]:
-        """Return a function that returns the current result without secrets. Callable in any thread.
+        """Return a function that returns the current result without secrets. Any thread may call the function.
 
-        A packed run stays packed."""
+        The function does not decompress the record."""
         # The functions hold the data to read, because the app may pack the run before the thread calls them.
         secrets = self.parts.secrets
         if self._content is not None:
@@ -431,7 +431,7 @@ class RunRecord:
 
     @property
     def wait(self) -> tuple[datetime, str] | None:
-        """The time of the next request and the reason of the wait, `None` if the run does not wait."""
+        """The time of the next attempt at a request and the reason for the delay, `None` if the run is not delayed."""
         if self.delayed_until is not None:
             at = f"{self.delayed_until.astimezone():%H:%M:%S}"
             return self.delayed_until, f"waits until {at} at least: the endpoint asked another run to wait"
@@ -528,9 +528,10 @@ class RunRecord:
 
     @property
     def plan_to_save(self) -> tuple[PlannedRun, RunResult | None]:
-        """The plan and result to save.
+        """The plan and the result to save.
 
-        If the case now asks something else, these are the original plan and result, otherwise the current ones."""
+        These are the current ones. If the case was edited so that the model would get other requests, they are the
+        original ones."""
         if self.original is None or sends_same_requests(self.original_plan, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original
@@ -553,7 +554,7 @@ class RunRecord:
             self.retry, self.retry_at = event.payload, datetime.fromisoformat(self.started_at) + wait
 
     def set_request(self, request: HttpRequest | str) -> None:
-        """Store the request before which the run is held, or the reason why the request cannot be sent."""
+        """Store the next request of a held run, or the reason why that request cannot be sent."""
         self.request = request
         if self._view is not None:
             self._view.set_request(self.parts.secrets.redacted(request))
@@ -629,9 +630,9 @@ class Question:
 
 
 def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
-    """Return the reason why a run waits, as a message.
+    """Return a message that says why a run waits.
 
-    `held` are the held runs, `starting` the starting servers and models."""
+    `held` are the held runs, `starting` the servers and models that are starting."""
     if run.stage != "waiting":
         return (("Waiting for its turn.", "muted"),)
     needed = [words for words in starting if _is_needed(run, words)]

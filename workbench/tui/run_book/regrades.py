@@ -35,10 +35,10 @@ GradingMode = Literal["at once", "in background", "with Python"]
 
 @dataclass(frozen=True, slots=True)
 class DueRun:
-    """A finished run to regrade, with its plan by the current case (`now`).
+    """A finished run whose case was edited, so that it may need new grades.
 
-    `figures` and `result` belong to the current grade. If the current case is the one that graded the run originally,
-    `known` is that original result."""
+    `now` is its plan with the edited case. `figures` and `result` belong to its current grade. `known` is its original
+    result if the edited case equals the case that graded the run originally."""
 
     run: RunRecord
     figures: RunSummary
@@ -48,7 +48,7 @@ class DueRun:
 
     @property
     def mode(self) -> GradingMode:
-        """How the run is graded: at once, in the background, or by the suite's Python code."""
+        """How to grade the run: at once, in the background, or with the suite's Python code."""
         if self.known is not None:
             return "at once"
         return _grading_mode(self.now.case, self.result.trajectory)
@@ -56,9 +56,9 @@ class DueRun:
 
 @dataclass(frozen=True, slots=True)
 class DueCase:
-    """The runs of one case to regrade. May be empty.
+    """An edited case with its finished runs, of which there may be none.
 
-    `case_version` identifies the version of the case."""
+    `case_version` is the edited suite and case."""
 
     key: CaseKey
     runs: tuple[DueRun, ...]
@@ -68,7 +68,7 @@ class DueCase:
 class Regrading:
     """Follows the edits of suites, and finds the cases whose runs may need regrading.
 
-    The cost of an edit depends on the number of edited cases, not of all cases."""
+    An edit takes time in proportion to the edited cases, whatever the size of the suite."""
 
     def __init__(self, book: RunBook) -> None:
         self._book = book
@@ -80,7 +80,7 @@ class Regrading:
 
     @property
     def waiting(self) -> int:
-        """The number of due cases."""
+        """The number of cases whose runs may need regrading."""
         return len(self._due)
 
     def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
@@ -103,7 +103,7 @@ class Regrading:
                 del self._followed[path]
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
-        """Check a case whose runs ended. The suite may have changed after the runs began."""
+        """Check whether a case changed while its runs were active, now that the runs have ended."""
         if self._is_graded_by(suite.file, case):
             return
         now = suite.file.suite
@@ -117,9 +117,9 @@ class Regrading:
                 break
 
     def due(self, most: int) -> list[DueCase]:
-        """Return the first due cases with their runs.
+        """Return the next cases to regrade with their runs.
 
-        At most `most` cases are returned. No case is added once the returned cases have `most` runs."""
+        Returns at most `most` cases, and stops after the case that brings the number of runs to `most`."""
         found: list[DueCase] = []
         runs = 0
         for key, now in islice(self._due.items(), most):
@@ -130,7 +130,9 @@ class Regrading:
         return found
 
     def done(self, cases: Iterable[DueCase], results: Mapping[int, RunResult]) -> None:
-        """Apply new results, given by the `id` of the run records. Runs without a result keep their grade."""
+        """Apply new results, whose keys are the `id()` of the run records.
+
+        A run without a new result keeps its grade."""
         for case in cases:
             current = self._book.finished(case.key)
             for due in case.runs:

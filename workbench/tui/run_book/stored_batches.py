@@ -29,8 +29,8 @@ MAX_RUNS_OF_CASE = 1_000
 class LoadedBatches:
     """The latest batches, newest first, including damaged batches.
 
-    `regraded` is the number of regrades by batch. `active` are the batches with active runs, in this program or
-    another. `older` is the number of older batches, and `older_forks` the number of forks among these."""
+    `regraded` is the number of regrades by batch. `active` has the batches with active runs, in this or another
+    process. `older` counts the batches that are not included, and `older_forks` the forks among them."""
 
     batches: tuple[BatchRow, ...] = ()
     regraded: Mapping[int, int] = field(default_factory=dict)
@@ -48,11 +48,12 @@ RUNS_UNTIL_SEARCHED = 4_000
 
 @dataclass(frozen=True)
 class LoadedBatch:
-    """A batch and its runs.
+    """A batch with its runs.
 
     The grades are those of the regrade `grading`, or the original grades if it is `None`. `is_active` is true while
-    runs are active, in this program or another. Of a large batch, `runs` has only the first cases. If there are
-    `words`, these are the first cases with all of the words. `is_all` is false if more cases match."""
+    this or another process executes runs of the batch. Of a large batch, `runs` covers only the first cases. With a
+    search text `words`, it covers the first cases that contain each word. `is_all` is false if further cases were left
+    out."""
 
     batch: BatchRow
     runs: Sequence[RunRow]
@@ -91,7 +92,9 @@ def read_batches(file: Path, most: int | None = None) -> LoadedBatches:
 
 
 def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the results of each suite and model of a batch, in the batch and in earlier ones, oldest first."""
+    """Return the past results of each suite and model in a batch, up to this batch, oldest first.
+
+    Each result is a batch number with the pass rate."""
     from workbench.analysis.trends import stored_trends
 
     with opened(file) as history:
@@ -106,7 +109,7 @@ def read_active(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], fro
 
 
 class OutdatedError(Exception):
-    """Raised when the result of a search is no longer wanted."""
+    """Raised when the caller no longer wants the result of a search."""
 
 
 def read_cases(
@@ -124,7 +127,9 @@ def read_cases(
 
 
 def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
-    """Return the text that a filter searches. `ended` has the status of the case on each model."""
+    """Return the text of a case that a search in the batch looks through, in lower case.
+
+    `ended` has the status of the case on each model."""
     statuses = (f"{model}:{status}" for model, status in ended)
     return " ".join((suite, name, case_id, *tags, *statuses)).casefold()
 
@@ -138,7 +143,7 @@ def read_two(
 
 
 def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[BatchPart, ...]]]:
-    """Return every regrade of a batch, with the counted parts."""
+    """Return every regrade of a batch, each with its counts by suite and model."""
     with opened(file) as history:
         batch = history.batch(f"#{number}")
         return [(grading, history.counted_again(batch, grading)) for grading in history.gradings(number)]
@@ -153,10 +158,10 @@ def read_agents(file: Path, number: int) -> dict[str, tuple[str, ...]]:
 def read_case(
     file: Path, suite: str, case_id: str
 ) -> tuple[Sequence[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
-    """Return the latest runs of a case, newest first.
+    """Return the latest runs of a case, newest first, and data about their batches.
 
-    Also returns the names of batches, the number of regrades of each batch, and a message for each damaged run. `suite`
-    is a key."""
+    The second value has the names of batches and the third the numbers of regrades, both by batch number. The last has
+    a message for each damaged run. `suite` is the suite's key in the history."""
     damaged: list[str] = []
     with opened(file) as history:
         runs = history.runs_of_case(suite, case_id, MAX_RUNS_OF_CASE, damaged.append)

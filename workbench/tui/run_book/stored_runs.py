@@ -45,10 +45,10 @@ def _latest_grading(history: History, batch: int) -> Regrade | None:
 
 
 def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict[str, Cause]:
-    """Return the main causes of failed runs.
+    """Return the main cause of each failed run.
 
-    Keys are run ids for runs of the session, and #id for rows of the history in `file`. Unreadable runs have no cause.
-    """
+    The key is the run id for a run of this session, and `#` with the row's id for a row of the history in `file`.
+    Unreadable runs are left out."""
     from workbench.analysis.failures import failures_of
 
     found: dict[str, Cause] = {}
@@ -94,7 +94,7 @@ def record_of(recording: Recording) -> RunRecord:
 
 
 def recalled(planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> RunRecord:
-    """Return the record of an earlier run. `started_at` is ISO 8601."""
+    """Rebuild the record of an earlier run from its events. `started_at` is ISO 8601, "" if unknown."""
     record = RunRecord(planned, recorded=True, started_at=started_at)
     for event in events:
         record.add(event)

@@ -19,10 +19,10 @@ from workbench.tui.run_book.record import RunIdentity, RunRecord, Stage, without
 
 
 class RunsByModel:
-    """The counting runs, by case and model.
+    """The runs that decide the results of cases, by case and model.
 
-    These are the runs of the last batch, or earlier runs if the batch was stopped early. Recorded runs count only if
-    there are no other runs. Forks never count."""
+    These are the runs of the last batch, or earlier runs if the batch was stopped early. Recorded runs are included
+    only if there are no other runs. Forks are never included."""
 
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
@@ -55,7 +55,7 @@ class RunsByModel:
             self._put(case, run.model, sorted([*others, run], key=lambda each: each.repeat))
 
     def drop(self, run: RunRecord) -> None:
-        """Forget a run that the user abandoned. If the last batch has no other run, the earlier runs count."""
+        """Remove a run that the user discarded. If no run of the last batch is left, the earlier runs decide again."""
         case = run.case_key
         of_case = self._runs.get(case, {})
         runs = of_case.get(run.model, [])
@@ -75,14 +75,14 @@ class RunsByModel:
         self._note_change(case)
 
     def of(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """Return the counting runs of a case by model. The runs of each model are sorted by repeat."""
+        """Return the runs that decide the result of a case, by model. The runs of each model are sorted by repeat."""
         latest, spared = self._runs.get(case, {}), self.earlier_runs(case)
         if not spared:
             return latest
         return {**latest, **spared}
 
     def earlier_runs(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """Return the earlier runs that count for a case, by model. They count because the last runs were stopped."""
+        """Return the earlier runs of the models whose last runs were stopped. They decide the result of the case."""
         latest = self._runs.get(case, {})
         earlier_runs: dict[str, list[RunRecord]] = {}
         for model, runs in self._before.get(case, {}).items():
@@ -92,7 +92,7 @@ class RunsByModel:
         return earlier_runs
 
     def before(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """Return, by model, the runs that counted when a case's last runs began.
+        """Return the runs that decided a case's result before its last runs began, by model.
 
         Only models with an ended run are included."""
         return self._before.get(case, {})
@@ -148,7 +148,9 @@ StepStage = Literal["waiting", "running", "made", "over"]
 
 
 class SpoiltRuns(NamedTuple):
-    """The numbers of runs: passed or warned (`good`), graded, and spoilt by a simulated user (`errors`)."""
+    """The runs of a case of which a simulated user invalidated some.
+
+    `good` is the number of passed and warned runs, `graded` of graded runs, `errors` of invalid runs."""
 
     good: int
     graded: int
@@ -157,9 +159,9 @@ class SpoiltRuns(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseSummary:
-    """A case at a glance: the worst status and the lowest score of its models, and the progress of its runs.
+    """The summary of a case for the tree: the worst status and lowest score of its models, and progress of its runs.
 
-    Repeats on a model are combined by the case's rule."""
+    The repeats on one model are combined by the case's repeat rule."""
 
     status: Status | None = None
     score: float | None = None
@@ -209,9 +211,10 @@ def worst_graded(statuses: Collection[Status]) -> Status | None:
 
 @dataclass(frozen=True)
 class StepSummary:
-    """A step of a chain at a glance: the worst status and the lowest score of the models.
+    """The summary of one step of a chain: the worst status and the lowest score of all models.
 
-    Each model counts by its deciding repeat. A step that is `over` without a status was never reached."""
+    Of each model, only the repeat that decides its result is included. If `stage` is `over` and `status` is `None`, no
+    run reached the step."""
 
     stage: StepStage
     status: Status | None = None
@@ -234,9 +237,9 @@ class Counts:
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
-    """Return the index of the run to show first.
+    """Return the index of the run to show first, a run on the first model.
 
-    It is a run on the first model: the last run with the combined status, or else the last run."""
+    It is the last run whose status equals the combined status of the repeats, or else the last run."""
     return next(_deciding_runs(runs), 0)
 
 
@@ -255,16 +258,16 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
 
 
 def counting(runs: Mapping[RunIdentity, RunRecord]) -> list[RunRecord]:
-    """Return the counting runs of a case, without forks.
+    """Return the runs that decide the result of a case, without forks.
 
-    Recorded runs and runs of variants count only if there are no other runs."""
+    Recorded runs and runs of variants are returned only if there are no other runs."""
     own = [run for run in runs.values() if not run.is_fork]
     own = [run for run in own if not run.recorded] or own
     return [run for run in own if variant_name_of(run.model) is None] or own
 
 
 def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
-    """Return the summary of a case's runs. `forks` affect only the progress."""
+    """Return the summary of a case with these runs. Active forks only add to its progress."""
     going = (*runs, *forks)
     stages: set[Stage] = set()
     asks = held = disagree = False
@@ -301,7 +304,7 @@ def _spoilt(runs: Sequence[RunRecord]) -> SpoiltRuns | None:
 
 
 def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
-    """Return the progress of a step (from 1) in the active runs of a case."""
+    """Return the summary of a step (from 1) in the active runs of a case."""
     stage: StepStage = "made"
     asks = held = False
     for run in runs:
@@ -315,7 +318,7 @@ def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
 
 
 def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
-    """Return the summaries of the steps of finished runs of one chain. Return none if no run was graded."""
+    """Return the summary of each step, from finished runs of one chain. Empty if no run was graded."""
     of_models = []
     for index in _deciding_runs(runs):
         result = runs[index].result

@@ -54,7 +54,6 @@ class PairHead(Widget):
         self._rows: list[Line] = []
 
     def show(self, rows: list[Line]) -> None:
-        """Replace the rows, and adjust the height."""
         if rows != self._rows:
             self._rows = rows
             self.styles.height = len(rows)
@@ -95,7 +94,7 @@ class PairList(LineView):
         self._go_to(self._lines.state.entry_of(first) if first is not None else 0)
 
     def to_difference(self, step: int) -> int | None:
-        """Go to the next (1) or previous (-1) difference. Return its index, or `None` if there is no difference."""
+        """Go to the next (1) or previous (-1) difference. Return its index, or `None` if the runs do not differ."""
         found = self._lines.state.difference_from(self._entry, step)
         if found is None:
             return None
@@ -103,7 +102,9 @@ class PairList(LineView):
         return found[1]
 
     def fold(self, folded: bool | None) -> None:
-        """Fold, unfold or toggle (`None`) the entry at the cursor, or fold the group around the entry."""
+        """Fold or unfold (`False`) the entry at the cursor, or toggle it (`None`).
+
+        On an entry inside an unfolded group, fold the group."""
         entry = self._entry
         if not self._lines.turn(entry, folded) and folded:
             around = self._lines.state.fold_at(entry)

@@ -82,9 +82,9 @@ class PairState:
     """The comparison of two runs. Equal rounds are folded at first."""
 
     def __init__(self, left: RunRecord, right: RunRecord, *, snapshot: Snapshot | None = None) -> None:
-        """Compare two runs, which takes a while for long runs.
+        """Compare two runs. This is slow for long runs.
 
-        If a `snapshot` is given, any thread may compare."""
+        With a `snapshot` of both trajectories, the comparison may run in any thread."""
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""
@@ -145,9 +145,9 @@ class PairState:
         return entries
 
     def fold_at(self, entry: int) -> int | None:
-        """Return the index of the fold at an entry, or of the unfolded fold around the entry.
+        """Return the index of the fold that is at an entry or, unfolded, contains the entry.
 
-        Return `None` if there is no fold."""
+        `None` if there is no fold."""
         shown = self.entries[entry]
         if isinstance(shown, Fold):
             return entry
@@ -160,8 +160,8 @@ class PairState:
     def turn(self, entry: int, folded: bool | None) -> tuple[int, int] | None:
         """Fold (`True`), unfold (`False`) or toggle (`None`) the fold at an entry.
 
-        Returns the index of the change and the number of added entries, negative for removed entries. Returns `None` if
-        nothing changed."""
+        Returns the index after the fold and the number of entries added there, negative for removed entries. Returns
+        `None` if nothing changed."""
         fold = self.entries[entry]
         assert isinstance(fold, Fold)
         is_folded = fold not in self.unfolded
@@ -192,7 +192,7 @@ class PairState:
         return self.entry_of(self.differences[number]), number
 
     def entry_of(self, row: int) -> int:
-        """Return the index of the entry of a differing row."""
+        """Return the index of the entry that shows a row in which the runs differ."""
         # Entries are in the order of their first rows, and differing rows are never folded.
         return bisect_left(self.entries, row, key=self._first_row)
 

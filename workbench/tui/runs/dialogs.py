@@ -94,7 +94,7 @@ def cost_limit_lines(reached: CostLimitReached, left: int, width: int) -> list[L
 
 
 class HandExecutionScreen(QuestionScreen[Literal["yes", "no"]]):
-    """Asks before a call by hand of a tool that may change something."""
+    """Asks for confirmation before the user executes a tool that may change something."""
 
     TITLE_LINE = "Execute this tool for real?"
 
@@ -122,7 +122,7 @@ def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Li
 
 
 def hand_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
-    """Return the exact call by hand, without secrets."""
+    """Return the exact call that the user wants to execute, without secrets."""
     return [EMPTY, *_call_lines(tool, arguments, width, secrets)]
 
 
@@ -194,9 +194,9 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(QuestionScreen[TrustAnswer]):
-    """Asks whether to trust a suite: once, always, or not. With `mocks`, mocks may answer the suite's tools instead.
+    """Asks whether to trust a suite: once, always, or not. With `mocks`, the user may also choose mocked tools.
 
-    `allowed` lists the effects of trust, one per line. `refusing` describes the answer no."""
+    `allowed` lists what a trusted suite may do, one item per line. `refusing` is the text of the option "no"."""
 
     def __init__(
         self,

@@ -33,9 +33,9 @@ def _tool(question: Question) -> _ToolKey:
 
 
 class Questions:
-    """The open questions. The oldest question is shown once nothing else has the focus.
+    """The open permission questions. The oldest question is shown once no dialog or filter has the focus.
 
-    A key meant for a dialog or the filter therefore cannot answer a question."""
+    Otherwise, a key meant for the dialog or the filter could answer the question."""
 
     def __init__(
         self, stage: Workbench, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]
@@ -52,7 +52,7 @@ class Questions:
 
     @contextmanager
     def put_off(self) -> Iterator[None]:
-        """Suspend questions, so no question appears below another dialog of the app."""
+        """Suspend questions while another dialog is open, so no question appears below the dialog."""
         self._put_off += 1
         try:
             yield

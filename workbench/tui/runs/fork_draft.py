@@ -1,4 +1,4 @@
-"""The draft of a fork: point, model, and edited texts."""
+"""A fork that the user is preparing: its starting point, its model, and edited texts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ ForkKey = tuple[Path, str, bool, ForkPoint]
 
 @dataclass(frozen=True)
 class StepBack:
-    """A fork that replaces a held run and is held at the run's previous hold (`to`). `hold` is the current hold."""
+    """A fork that replaces a held run and goes back to the run's previous hold.
+
+    `hold` is the run's current hold, and `to` the event of the previous hold."""
 
     run: RunRecord
     hold: int | None
@@ -45,7 +47,7 @@ class StepBack:
 
     @staticmethod
     def of(run: RunRecord) -> StepBack:
-        """Create the step back of a held run to its previous hold."""
+        """Create the fork that takes a held run to its previous hold."""
         to = run.holds_before[-1]
         return StepBack(run, run.hold, to.paused, to.fork(_inherited_system(run)))
 
@@ -60,11 +62,11 @@ class StepBack:
 
 @dataclass
 class ForkDraft:
-    """The user's choices for a fork of `run` at the point `at`.
+    """The user's choices for a fork of `run` that starts at the point `at`.
 
-    `model` is an index into `models`. The first model is the run's own. Fields ending in `_was` are the unedited
-    values. `result_was` is set only if the point is directly after a result. `user_was` is set only if the user of a
-    conversation speaks there. With `is_error`, the model reads the result as a tool error."""
+    `model` is an index into `models`, and 0 is the model of `run`. A field ending in `_was` has the text before the
+    user's edits. `result` is the tool result directly before the point, and `user` the user's message directly after
+    it. Each is `None` if there is no such text. `is_error` marks the result as a tool error."""
 
     run: RunRecord
     origin: Trajectory
@@ -106,7 +108,7 @@ class ForkDraft:
             self.result = text
 
     def reset(self, name: TextName) -> None:
-        """Restore the unedited text."""
+        """Undo the edits of a text."""
         if name == "system":
             self.system = self.system_was
         elif name == "user":
@@ -161,10 +163,10 @@ class ForkDraft:
         return None
 
     def planned(self, now: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
-        """Return the planned run of the current case.
+        """Return the planned run of this fork, graded by the current case.
 
-        `chosen` are the models selected by the user. Any other model, named by the suite or a recording, needs approval
-        as in every run."""
+        `chosen` are the models that the user selected. Any other model comes from the suite or a recording and needs
+        approval."""
         return _planned(self.run, self.models[self.model].name, self.fork, now, chosen)
 
 
@@ -247,9 +249,7 @@ def _user(origin: Trajectory, at: ForkPoint, now: CurrentCase) -> str | None:
 
 
 def _inherited_system(run: RunRecord) -> str | None:
-    """Return the edited system prompt of a forked run, for its own forks.
-
-    Return `None` if the prompt was not edited."""
+    """Return the system prompt edited in a fork, so forks of the fork keep it. `None` if the prompt was not edited."""
     fork = run.planned.fork
     if fork is None:
         return None

@@ -42,7 +42,7 @@ PROGRESS_DELAY_S = 1.0
 
 
 class Regrader:
-    """Keeps grades consistent with the open suites, without asking a model, a server or a tool."""
+    """Keeps the grades of runs up to date while suites are edited. Never calls a model, a server or a tool."""
 
     def __init__(
         self,
@@ -65,10 +65,9 @@ class Regrader:
         self._worker: Worker[object] | None = None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Regrade the runs affected by a change.
+        """Regrade the runs affected by a change of suites: a few runs at once, many in the background.
 
-        A few runs are regraded at once, and `OpenSuites.moved` describes the new grades. Many runs are regraded soon
-        after."""
+        The description of the new grades is stored in `OpenSuites.moved`."""
         selected, outline = self._selection.suite, self._selection.outline
         for suite in change.suites:
             seen = None
@@ -79,7 +78,7 @@ class Regrader:
         self._open_suites.moved = self._grade()
 
     def finish(self, cases: Iterable[CaseKey]) -> None:
-        """Check the ended runs of these cases. Their suites may have changed since the runs began."""
+        """Regrade the ended runs of these cases if their suites changed while the runs were active."""
         before = self._state.waiting
         for case in cases:
             if self._book.finished(case) and (suite := self._open_suites.at(case[0])) is not None:
@@ -111,7 +110,9 @@ class Regrader:
         return self._state.take_summary()
 
     def _begin(self) -> None:
-        """Start regrading the due runs. An earlier start is cancelled, and its remaining runs stay due."""
+        """Start regrading in the background.
+
+        A start that is still in progress is cancelled, and its other runs are included."""
         self._worker = self._stage.work(self._regrade_waiting, group="regrade", exclusive=True)
 
     async def _regrade_waiting(self) -> None:
@@ -141,10 +142,10 @@ class Regrader:
     async def _regrade_in_thread(
         self, due: Sequence[DueRun], refused: dict[Path, str], not_regraded: Counter[str]
     ) -> dict[int, RunResult]:
-        """Regrade runs in a thread, and return the results by the `id` of the run records.
+        """Regrade runs in a thread, and return the results by the `id()` of the run records.
 
-        `not_regraded` counts runs without a result, by reason. `refused` has, by suite, the reason why its Python code
-        is no longer called."""
+        `not_regraded` counts the runs without a result by reason. `refused` collects the suites whose Python code must
+        not be called, each with the reason."""
         results: dict[int, RunResult] = {}
         codes: dict[Path, HashedCode] = {}
         quick = [each for each in due if each.mode in ("at once", "in background")]

@@ -129,12 +129,12 @@ class Runner:
         return (await self._open()).serving
 
     def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
-        """Answer a permission question of a run."""
+        """Answer a run's question for permission to execute a call."""
         if self._runtime is not None:
             self._runtime.allow(run_id, call_id, leave)
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Set a new cost limit for a batch that has reached its limit. `None` stops the batch from making more runs."""
+        """Set a new limit for a batch that has reached its cost limit. With `None`, the batch starts no more runs."""
         if self._runtime is not None:
             self._runtime.raise_cost_limit(batch, usd)
 

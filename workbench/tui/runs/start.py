@@ -90,7 +90,7 @@ class Starter:
         """The variants that the command line adds to suites."""
 
     def add_hosts(self) -> None:
-        """Add the variants of the library of hosts to all suites, in memory only."""
+        """Add the variants that simulate known host programs to all suites, in memory only."""
         # Lazy imports: few sessions need the library.
         from workbench.evaluation.options import AddedVariants
         from workbench.suite.added_variants import HOST_LIBRARY, host_variants
@@ -141,9 +141,9 @@ class Starter:
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
 
-        With `until` other than "end", one case is run once and held. This run uses the variant of the displayed run. If
-        there is no such variant, it uses the first model. `begin` has the options of the command line. `variants` are
-        run instead of the selected variants."""
+        If `until` is not "end", one case runs once and is held. It runs as the variant of the displayed run, or else on
+        the first model. `begin` has the options of the command line. `variants` replace the variants that the user
+        selected."""
         # A second key press during a question must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
         beginning: set[CaseKey] = set()
@@ -419,7 +419,9 @@ class Starter:
             return untrusted
 
     async def resume(self, resumption: Resumption) -> str | None:
-        """Execute the missing runs of a claimed batch. Return why they are not executed, or `None`."""
+        """Execute the missing runs of a batch. Return why they are not executed, or `None`.
+
+        The history has reserved the batch for this process."""
         from workbench.evaluation.cost_limit import CostLimitError
         from workbench.evaluation.resume import plan_of
 
@@ -438,7 +440,9 @@ class Starter:
             return None
 
     async def approval_to_run(self, plan: Plan) -> Approval | str:
-        """Ask for trust in the suites of a plan that runs elsewhere. Return the approval, or why there is none."""
+        """Ask for trust in the suites of a plan whose runs the caller starts.
+
+        Return the approval, or why there is none."""
         async with self._exclusive_start():
             return await self._approval(await asyncio.to_thread(needs, plan, self._typed_servers()), "ask no model")
 
@@ -466,9 +470,7 @@ class Starter:
             await self._read_again()
 
     def plan(self, runs: Sequence[PlannedRun], options: RunOptions | None = None) -> Plan:
-        """Return the plan of runs.
-
-        Without `options`, the suites decide which tools are executed and mocked."""
+        """Return the plan of runs. Without `options`, the suites decide which tools are executed and mocked."""
         execution, concurrency = ExecutionRules(None, False, self._trust.store.is_exempt), DEFAULT_CONCURRENCY
         if options is not None:
             execute = options.execute_all or options.execute
@@ -549,10 +551,10 @@ class Starter:
     async def approval_of_servers(
         self, file: SuiteFile, program: Program | None = None, *, typed: bool = False
     ) -> Approval | str:
-        """Ask for trust in the servers of a valid suite. Return the approval, or why the servers may not start.
+        """Ask for trust in the servers of a suite. Return the approval, or why the servers may not start.
 
-        `program` replaces the app's own program for servers with other environment variables. With `typed`, the user
-        has just typed all servers."""
+        `program` starts the servers with other environment variables than the app's. With `typed`, the user has just
+        typed the commands of the servers, which then need no trust."""
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
@@ -568,8 +570,8 @@ class Starter:
     ) -> tuple[PlannedRun, ...]:
         """Plan the runs of cases.
 
-        If the user selected no model, a recorded case runs on its recorded model (if known) and as its recorded
-        variant."""
+        The case of a recording runs on the recorded model (if known) with the recorded variant, unless the user
+        selected a model."""
         planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats)
         if begin is not None:
             planned_as = partial(planned_as, by=begin.options.by, repeat_rule=begin.options.repeat_rule)
@@ -584,9 +586,9 @@ class Starter:
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:
-        """Return the message that a run is impossible because files of a recording's suite are missing.
+        """Return why the case of a recording cannot run: its suite needs files that a recording does not contain.
 
-        `None` if no file is missing."""
+        `None` if the case can run."""
         recorded = self._open_suites.workspace.recording_at(file.path)
         if recorded is None or file.suite is None:
             return None

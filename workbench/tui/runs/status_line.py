@@ -1,4 +1,4 @@
-"""The status line: counts, spending and progress of runs. The timer of its clock."""
+"""The status line: counts, spending and progress of runs. Also the timer that updates the line each second."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 
 class RunTicker:
-    """Calls `moved` every second while servers start or runs are active.
-
-    While all runs wait for the user, the ticker stops, so nothing is drawn."""
+    """Calls `moved` every second while servers start or runs are active, unless all runs wait for the user."""
 
     def __init__(
         self, book: RunBook, start: Callable[[float, Callable[[], None]], Timer], moved: Callable[[], None]
@@ -186,7 +184,7 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
 
 
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
-    """Return alternatives for the right end of a title, longest first. The last is empty.
+    """Return alternative texts for the right end of a title, longest first. The last is empty.
 
     Each shows the progress of batches, followed by `about` if there is room. Without batches, it shows only `about`."""
     if not progress.is_active:

@@ -1,4 +1,4 @@
-"""Actions of the main screen for the program, the panes and other screens. The table of all actions."""
+"""The table of all actions, and the main screen's actions for the program, its panes and other screens."""
 
 # This module is loaded before the first frame, so each method imports its screen or dialog itself.
 
@@ -445,9 +445,9 @@ class ScreenActions(MainActions):
         words="diff benchmark versus table cost price",
     )
     def open_comparison(self) -> None:
-        """Show models side by side.
+        """Open the comparison of models.
 
-        Shows the last batch in the history, or the runs of this session once a case has run."""
+        It shows the runs of this session, or the last batch in the history if no case has run yet."""
         from workbench.tui.comparison.screen import Comparison
         from workbench.tui.history.stored_screens import observe_batch
 
@@ -516,7 +516,8 @@ class ScreenActions(MainActions):
     def show_runs(self, shown: SideScreen[Any], wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
         """Show one run, or two runs side by side, above the screen `shown`.
 
-        `wanted` has the origin, the row and the regrade of each run."""
+        `wanted` has a title, the row in the history and the displayed regrade (`None`: the original grades) of each
+        run."""
         from workbench.tui.history.stored_screens import runs_screen, show_stored
 
         show_stored(self.app, shown, lambda: runs_screen(self.app, wanted))

@@ -139,9 +139,7 @@ class MainBars:
         return self._screen.query_one("#keys", KeyBar)
 
     def _request_runs(self) -> Sequence[RunRecord] | None:
-        """Return the runs that the run pane shows for the line for new cases.
-
-        Return `None` if there are none."""
+        """Return the runs of quick add in the run pane, `None` if the pane shows the selected case."""
         if self._screen.adder is None or (shown := self._screen.adder.runs_shown) is None:
             return None
         return shown[0]

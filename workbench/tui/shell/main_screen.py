@@ -111,7 +111,7 @@ class MainScreen(PanesScreen):
         self.post_message(self.FocusReturned())
 
     def follow(self, change: SuitesChanged) -> None:
-        """Show a change of the open suites. Called after their journal was written."""
+        """Show a change of the open suites. Called after the unsaved text was written to its journal."""
         tree, state, moved = self.suite_tree, self.selection.tree, self.open_suites.moved
         if moved:
             state.follow_status(self.book)
@@ -199,7 +199,7 @@ class MainScreen(PanesScreen):
             self.suite_tree.follow_state()
 
     def follow_history(self) -> None:
-        """Show last results of cases that were read from the history."""
+        """Show the last results of cases after they were read from the history."""
         if self.is_covered:
             self._missed = True
             return
@@ -209,7 +209,7 @@ class MainScreen(PanesScreen):
             self.show_run()
 
     def add_to(self, suite: OpenSuite) -> None:
-        """Open the line for new cases of a suite."""
+        """Open quick add, the input line for new cases, for a suite."""
         from workbench.tui.quick_add.adder import QuickAdder
 
         self.adder = self._stage.part(QuickAdder)
@@ -217,7 +217,7 @@ class MainScreen(PanesScreen):
 
     @property
     def saved_request_line(self) -> SavedRequestLine | None:
-        """The stored part of the line for new cases, `None` if the line was never opened."""
+        """The text and requests of quick add to restore in the next session. `None` if quick add was never opened."""
         if self.adder is None:
             return None
         return self.adder.kept

@@ -56,7 +56,8 @@ _MIN_TITLE_CELLS = 12
 class Entry:
     """One action in the palette.
 
-    `why` is why the action is unavailable. `matched` are the matching positions in its title."""
+    `why` is the reason why the action is unavailable. `matched` has the positions in its title that match the search.
+    """
 
     action: Action
     why: str | None = None
@@ -103,9 +104,9 @@ def sections_for(
 
 
 def _match(words: Sequence[str], action: Action) -> tuple[int, frozenset[int], str] | None:
-    """Return the score of an action, the matching positions in its title, and the matching other words.
+    """Match the words of a query. Return a score, the matching positions in the title, and the matching keywords.
 
-    Returns `None` unless each typed word matches the title or another word."""
+    Return `None` unless each word matches the title or a keyword of the action."""
     score, positions, also = 0, set[int](), dict[str, None]()
     for word in words:
         in_title, other = fuzzy_match(word, action.title), _other_word(word, action)

@@ -46,7 +46,7 @@ _LAYOUTS: Mapping[int, Layout] = {2: "narrow", 3: "wide"}
 
 
 def layout_of(panes: Sequence[Pane]) -> Layout | None:
-    """Return the layout of some visible panes. A single pane has no borders and no layout (`None`)."""
+    """Return the layout for these visible panes. `None` for a single pane, which has no borders."""
     return _LAYOUTS.get(len(panes))
 
 
@@ -100,7 +100,7 @@ class Splitter(Widget):
     """
 
     class Dragged(TextualMessage):
-        """Posted when the mouse drags a border to a column of the screen. A later message replaces an earlier one."""
+        """Posted while the mouse drags the border. Replaces an earlier message that was not yet handled."""
 
         def __init__(self, index: int, column: int) -> None:
             super().__init__()
@@ -166,7 +166,7 @@ def _edits() -> Message:
 
 
 def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Message:
-    """Return the message of the run pane for a selected row without runs in this session."""
+    """Return the message of the run pane if the selected row has no runs in this session."""
     row = tree.selected
     if row is None:
         return ()
@@ -218,7 +218,7 @@ def _runs_case(row: Row, case: CaseOutline, models: tuple[str, ...]) -> Message:
 
 
 class PanesScreen(Screen[None]):
-    """The part of the main screen that places the panes and the focus. A subclass supplies content and bars."""
+    """The part of the main screen that arranges the panes and moves the focus. A subclass supplies content and bars."""
 
     DEFAULT_CSS = """
     PanesScreen { layout: vertical; background: $background; }

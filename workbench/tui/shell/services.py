@@ -1,4 +1,4 @@
-"""The services of the app, such as running, saving and regrading. Events between services and screens."""
+"""The services of the app, such as running, saving and regrading, and the events between services and screens."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Services:
             self.program.secrets.exempt(suite.text)
 
     def tools_changed(self) -> None:
-        """Clear the known tools after a server listed other tools."""
+        """Discard the cached tool lists because a server announced other tools."""
         self.known_tools.forget()
         self._main.auditor.forget()
 

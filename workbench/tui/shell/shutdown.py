@@ -38,7 +38,7 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 class SignalWatch:
-    """Passes each signal to `at_once` in its own thread, then to `leave` in the event loop."""
+    """Calls `at_once` for each signal that ends a program, in a separate thread, then `leave` in the event loop."""
 
     # A handler in the event loop would not run while the loop hangs. Python writes the number of each signal into a
     # pipe (`set_wakeup_fd`), and a thread can read the pipe at any time.
@@ -77,7 +77,7 @@ class SignalWatch:
 
 
 def _wake() -> None:
-    """Do nothing. The call itself wakes the event loop, and the loop then runs handlers of signals."""
+    """Do nothing. Scheduling this call wakes the event loop, so that Python runs pending signal handlers."""
 
 
 _log = logging.getLogger(__name__)
@@ -99,10 +99,10 @@ HANG_REPORT_S = 2.0
 
 
 class Shutdown:
-    """The end of the app: closes runs, servers and the history, then exits.
+    """Ends the app: closes runs, servers and the history, then exits.
 
-    Leaving begins once, by a key, a signal, the loss of the terminal, or an internal error. If leaving hangs, a thread
-    ends the program by force."""
+    A key, a signal, the loss of the terminal or an internal error begins the shutdown, which happens once. If it hangs,
+    a thread kills the process."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Shutdown:
         self._watch_end(SIGNAL_CODE + number)
 
     def clean_up(self) -> None:
-        """Clean up after the app has ended."""
+        """Wait until runs, servers and the history are closed, and restore the handling of signals."""
         wait((self._begin_closing(),), MAX_ENDING_SECONDS)
         # A run may have opened the runtime again meanwhile.
         self._services.runner.close()

@@ -175,7 +175,7 @@ def _other_held_run(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
 
 
 def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
-    """Return a message if the run is held at another call than the selected call, otherwise `None`."""
+    """Return a message if the run is held at a call other than the selected one, otherwise `None`."""
     # An edit applies only to the held call, but the cursor may be on another call.
     place = screen.run_pane.run_list.place
     if run.paused is None or place is None or place.call_id is None or place.call_id == run.paused.call_id:
@@ -190,7 +190,9 @@ def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
 
 
 def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
-    """Return why the selected call cannot be added to the case. With `answered`, the call needs a result."""
+    """Return why the selected call cannot be added to the case, `None` if it can.
+
+    With `answered`, the call must have a result."""
     suite, run, call_id = screen.selection.suite, screen.selection.run, screen.run_pane.call_meant
     if run is None or call_id is None:
         return "put the cursor on a call or its result"

@@ -131,10 +131,10 @@ PRELOADED_MODULES = ("workbench.tui.kit.help", "workbench.evaluation.runtime")
 
 
 class StartUp:
-    """Starts the app on some `paths`.
+    """Starts the app with the suites at `paths`.
 
-    `begin` are runs to start at once. `shown_batch` is the number of another process's batch to observe. `problems`
-    are the problems found so far in the user's own files."""
+    `begin` selects cases to run at once. `shown_batch` is the number of a batch in another process to observe.
+    `problems` were found in the user's configuration files."""
 
     # Nothing is drawn until the suites are read or FIRST_PAINT_S has passed. Otherwise Textual would draw three or four
     # whole frames at the start.

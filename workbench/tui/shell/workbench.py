@@ -203,7 +203,7 @@ class Workbench(StagedApp):
         return self.focused is not None and self.focused.check_consume_key("a", "a")
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom of the top screen. Below a dialog, use the main screen.
+        """Show a notice at the bottom of the top screen, or of the main screen while a dialog is open.
 
         With `gently`, the notice is always on the main screen and does not replace a warning."""
         shown = self.side_screens()
@@ -390,7 +390,7 @@ class Workbench(StagedApp):
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
-        """Open the palette for the top screen. Dialogs have no palette. The help is an exception: it closes first."""
+        """Open the palette for the top screen. Does nothing above a dialog, but closes the help first."""
         from workbench.tui.kit.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
@@ -411,9 +411,7 @@ class Workbench(StagedApp):
         self.show(HelpScreen(sections, now, partial(keys_elsewhere, *here), reads_at_once=all_screens_are_imported()))
 
     def action_help_quit(self) -> None:
-        """After Ctrl+C, announce the keys that stop runs, go back and quit.
-
-        Dialogs show their own keys."""
+        """Announce the keys that stop runs, go back and quit. Bound to Ctrl+C. Does nothing above a dialog."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing

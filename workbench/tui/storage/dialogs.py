@@ -32,10 +32,10 @@ _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks 
 
 
 class ChangedScreen(QuestionScreen[ChangedAnswer]):
-    """Asks about a suite that was changed here, and changed or deleted (`gone`) on disk.
+    """Asks about a suite that was changed in the app and also changed or deleted (`gone`) on disk.
 
-    `found` is the difference from the text on disk to the text here. If all parts except one were merged, `part` names
-    the unmerged part."""
+    `found` is the difference from the text on disk to the text in the app. `part` names the only part that could not be
+    merged. `None` means that nothing was merged."""
 
     TITLE_LINE = "Changed here and on disk"
 
@@ -75,7 +75,7 @@ class RewrittenScreen(QuestionScreen[RewrittenAnswer]):
 
 
 def difference_lines(path: Path, texts: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
-    """Return the lines of a question on a suite: path, texts, and a difference."""
+    """Return the body of a question about a suite: its path, texts with their roles, and a difference."""
     lines: list[Line] = [EMPTY]
     lines += with_margin(str(path), width, "strong")
     for text, role in texts:
@@ -112,7 +112,9 @@ UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
 
 
 class UnsavedScreen(QuestionScreen[UnsavedAnswer]):
-    """Asks about unsaved changes when the app ends. `trouble` is why drafts cannot be stored."""
+    """Asks about unsaved changes when the app ends.
+
+    `trouble` is the reason if drafts cannot be stored, or `None`."""
 
     TITLE_LINE = "Save before quitting?"
 

@@ -57,7 +57,7 @@ class DraftKeeper:
 
     @property
     def drafts_text(self) -> str:
-        """The end of a sentence on whether unsaved changes are stored as a draft."""
+        """What happens to unsaved changes, as the end of a sentence such as "your text is kept as a draft"."""
         if self._problem is None:
             return "your text is kept as a draft"
         return "and it cannot be kept as a draft either"
@@ -126,7 +126,7 @@ class DraftKeeper:
         self._selection.select(suite.path)
 
     def path_here(self, path: Path) -> Path:
-        """Return a path in the form used by open suites."""
+        """Convert the path in a draft to the path under which the app opens the suite."""
         known = self._drafts.draft_path(path)
         for root in self._open_suites.workspace.roots:
             for place in self._drafts.places(root):

@@ -1,4 +1,4 @@
-"""Reloads suites from disk, on request and after changes of files. Searches for suites."""
+"""Searches for suites, and reloads them from disk on request or after their files changed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Searches:
         self._notice = ""
 
     async def run(self, search: Search, find: Callable[[], Found]) -> Found:
-        """Run `find` in a thread and return its result. `find` uses `search`."""
+        """Run `find` in a thread and return its result.
+
+        `search` is the search that `find` makes. Stopping it ends `find`."""
         showing = asyncio.create_task(self._show(search))
         try:
             found = await asyncio.to_thread(find)
@@ -193,7 +195,8 @@ class SuiteReader:
     def settle_soon(self, suites: Sequence[OpenSuite]) -> Worker[object] | None:
         """Merge suites that changed both here and on disk, or ask about them.
 
-        A suite waits while the user types, and while the suite's text here is not TOML."""
+        While the user types, or while the text of a suite in the app is not TOML, announce that the suite is merged
+        later."""
         ready, waiting = [], []
         for suite in suites:
             if suite.document.is_sound and not self._is_typing():
@@ -214,7 +217,7 @@ class SuiteReader:
 def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], notice: str) -> tuple[str, Role, str]:
     """Return the announcement after reloading: `notice`, or that suites are `gone` or have errors.
 
-    Suites `made` here and not yet on disk do not count."""
+    The paths in `made` are new suites of the app without a file, so they are not errors."""
     broken = sum(file.suite is None and file.path not in (*gone, *made) for file in workspace.files)
     if gone:
         text = f"{gone[0].name} no longer exists" if len(gone) == 1 else f"{len(gone)} suites no longer exist"

@@ -82,7 +82,9 @@ class Saver:
             pass
 
     async def settle(self, suites: Sequence[OpenSuite]) -> None:
-        """Merge suites that were changed both here and on disk, or ask about them unless the question was put off."""
+        """Merge suites that were changed both here and on disk.
+
+        If a merge is impossible, ask the user, unless the user has already answered "later"."""
         async with self._busy:
             for suite in suites:
                 if suite.dirty:
@@ -176,7 +178,7 @@ class Saver:
     async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
         """Merge a suite with the file on disk, or ask about it. Return whether nothing is left to save.
 
-        With `again`, ask even if the question was put off, because the user wants to save."""
+        With `again`, ask even if the user has already answered "later"."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 
@@ -245,7 +247,9 @@ class Saver:
         self._stage.announce(f"{suite.path.name} {what}", "warned", GLYPHS.warned)
 
     async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> MergeResult | None:
-        """Merge a suite with the text on disk. Return `None` if only one of the two can be kept."""
+        """Merge a suite with the text on disk. `chosen` has the user's answers to conflicts.
+
+        Return `None` if the texts cannot be merged, so that the user must choose between them."""
         # A merge needs a common base of both texts. If the suite is outdated, the last read text is not the base.
         if suite.is_behind or not _can_be_merged(theirs):
             return None
@@ -330,7 +334,7 @@ class Saver:
         return True
 
     def _reset_to_disk(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
-        """Reset a suite to its file on disk, or close a suite without a file. Its changes were saved elsewhere."""
+        """Undo the changes of a suite that was saved at another `path`. If the suite has no file, close it."""
         if disk.hash and suite.path != path:
             suite.reloaded(disk, FileState(disk.hash))
             suite.take_disk(f"Saved as {path.name}")

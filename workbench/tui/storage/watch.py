@@ -69,13 +69,13 @@ class Watch:
         self._stage.work(self._check_regularly, group="watch")
 
     def check_selected(self) -> None:
-        """Check the file of the selected suite, after a key."""
+        """Check the file of the selected suite. Called after each key."""
         suite = self._selection.suite
         if suite is not None and self._may_act and self._is_changed(suite):
             self._found(_CheckResult((suite,)))
 
     def check_now(self) -> None:
-        """Check all files now, because the terminal has regained the focus."""
+        """Check all files now. Called when the terminal regains the focus."""
         self._stage.work(self._check_once, group="look")
 
     async def _check_regularly(self) -> None:
@@ -131,9 +131,9 @@ class Watch:
         return _CheckResult(changed, states, tuple(come))
 
     def _found(self, seen: _CheckResult) -> None:
-        """Reload unedited suites, and open new suites.
+        """React to a check: reload suites without unsaved changes, and open new suites.
 
-        If there are none of these, merge edited suites."""
+        If there are neither, merge the suites with unsaved changes."""
         for suite in seen.changed:
             self._rows.pop(suite.path, None)
         touched = [suite for suite in seen.changed if suite.dirty]
@@ -160,7 +160,7 @@ class Watch:
         return found not in (before, self._saver.put_off.get(suite.path, before))
 
     def _rows_changed(self, suite: OpenSuite) -> bool:
-        """Return whether a file of rows changed since its suite was read or since the first check."""
+        """Return whether a file with data rows of a suite changed since the suite was read or first checked."""
         file = suite.disk
         if not file.row_files:
             return False

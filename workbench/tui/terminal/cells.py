@@ -129,7 +129,9 @@ class CellStyle:
         return f"{link}\x1b[{codes}m"
 
     def on(self, ground: str) -> CellStyle:
-        """Return this style for blanks on the background `ground`. Attributes visible on blanks are removed."""
+        """Return this style for blanks on the background `ground`.
+
+        Attributes that would show on a blank are removed."""
         if self.ground == ground:
             return self
         return cell_style(self.fg, ground, tuple(code for code in self.attributes if code in _UNSEEN_ON_BLANKS))
@@ -186,7 +188,7 @@ def _read(codes: str) -> CellStyle:
 
 
 def _whole(codes: str) -> Iterator[str]:
-    """Yield each complete SGR code: an attribute, or a colour with all its numbers."""
+    """Split SGR codes into complete ones: each is an attribute, or a colour with all its numbers."""
     if not codes:
         return
     numbers = iter(codes.split(";"))

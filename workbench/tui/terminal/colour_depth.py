@@ -87,7 +87,9 @@ def _level(value: str, grounds: Collection[str]) -> float:
 
 
 def _readable(grounds: Mapping[str, str], level: float) -> list[str]:
-    """Return the fixed colours with a level of contrast to all backgrounds, or else the closest one."""
+    """Return the fixed colours whose contrast to every background is at least `level`.
+
+    If there is none, return the one with the highest contrast."""
     wanted = []
     for name, ground in grounds.items():
         # On the coloured rows of the cursor, a contrast of 4.5 is enough. Nearly all colours with a contrast of 7 are

@@ -76,8 +76,8 @@ class Containment:
     def handle_error(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
         """Log and announce an internal error.
 
-        Ends the app if the app cannot continue (`ends`), or after `MAX_EQUAL_ERRORS` equal errors. `undrawn` is the
-        widget that could not be drawn or set up."""
+        `undrawn` is the widget that could not be drawn or set up. The app ends if `ends` is true, or after
+        `MAX_EQUAL_ERRORS` equal errors in a row."""
         cause = error
         if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
             cause = error.error
@@ -143,7 +143,9 @@ class Containment:
             loop.default_exception_handler(context)
 
     def retry_undrawn(self) -> None:
-        """React to a handled key: try undrawn widgets again. A key without an error ends a series of errors."""
+        """Redraw the widgets that could not be drawn. Called after each key.
+
+        If a key caused no error, the count of equal errors begins again."""
         if self._was_quiet:
             self._last = ()
         self._was_quiet = not self.undrawn

@@ -1,4 +1,4 @@
-"""Terminal drivers that survive invalid input and the loss of the terminal. Their parser of input."""
+"""Terminal drivers that survive invalid input and the loss of the terminal, with a parser for terminal input."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ _CONTROL_KEYS = (8, 9, 13, 27, 127)
 
 
 def valid_sequences(sequence: str) -> tuple[str, ...]:
-    """Return the sequences to give Textual's parser for a complete escape sequence from the terminal.
+    """Check a complete escape sequence from the terminal, and return what to pass to Textual's parser.
 
-    A valid sequence is returned unchanged. A key with text is returned once per character. An invalid sequence returns
-    nothing."""
+    This is the sequence itself if it is valid, one sequence per character for a key that types several characters, and
+    nothing for an invalid sequence."""
     # A broken device may send absurd numbers, so sizes, places on the screen and codes of keys are checked.
     if sequence in _FOCUS:
         return (sequence,)
@@ -164,9 +164,10 @@ InputPart = Typed | PastedText
 
 
 class TerminalInput:
-    """Splits terminal input into text, escape sequences and pastes, regardless of where a read ends.
+    """Splits terminal input into text, escape sequences and pastes, wherever a read happens to end.
 
-    All times are seconds of one clock. `escape_s` is how long a lone Escape, or Alt with a bracket, is held."""
+    `escape_s` is the time to wait for more input after a lone Escape, or after Alt with a bracket, because each could
+    begin a sequence. Times are seconds of one clock."""
 
     # The splitter passes on only complete, valid sequences (`valid_sequences`). It drops strings (such as answers to
     # queries) and overlong sequences up to their end. It drops incomplete sequences after a time. None of these is
@@ -208,7 +209,7 @@ class TerminalInput:
         return max(self._read_s + patience_s - now_s, 0.0)
 
     def flush(self, now_s: float) -> Sequence[InputPart]:
-        """Return the input that is complete after a pause without reads, such as a lone Escape."""
+        """Return the input that a pause completes, such as a lone Escape."""
         self._is_burst = False
         if self.wait_s(now_s) != 0.0:
             return ()
@@ -334,7 +335,7 @@ MAX_QUEUED_MESSAGES = 200
 
 
 class StagedDriver(Driver):
-    """The base of the app's drivers. Frames pass an output stage, and any input can be read."""
+    """The base of the app's drivers. Writes frames through an output stage, and tolerates any input."""
 
     stage: OutputStage
     _draws = False
@@ -343,7 +344,7 @@ class StagedDriver(Driver):
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
-        """Mark the output within the context as a frame of the output stage."""
+        """Mark everything written within the context as a frame, as opposed to other output to the terminal."""
         self._draws = True
         try:
             yield
@@ -364,7 +365,7 @@ class StagedDriver(Driver):
                 self.process_message(message)
 
     def _parsed(self, typed: str) -> list[Message]:
-        """Return Textual's messages for complete input. Input that makes Textual's parser fail yields no messages."""
+        """Convert typed characters or one sequence to Textual's messages. Return none if Textual's parser fails."""
         parser = self._parser
         try:
             messages = list(parser.feed(typed))

@@ -1,4 +1,4 @@
-"""A queue that passes on keys and pastes one at a time. Each waits for the effects of the previous one."""
+"""A queue that passes keys and pastes to Textual one at a time, each after the effects of the previous one."""
 
 # Textual handles a burst of keys without waiting for the messages and screens caused by each key. Without this queue, a
 # field opened by a key would miss the text typed after the key. After each key, the queue sends a marker (`KeyHandled`)
@@ -26,9 +26,10 @@ _CONTROLS = late_pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):
-    """Posted when a paste lost `removed_controls` control characters or, if too long, its end (`is_truncated`).
+    """Posted when a paste lost `removed_controls` control characters, or its end because it was too long.
 
-    `behind` is set once the message has passed the queue of keys, after all keys read before it."""
+    The driver posts the message without `behind`. The app posts it again with `behind`, once all earlier keys are
+    handled."""
 
     def __init__(self, removed_controls: int, *, is_truncated: bool = False, behind: bool = False) -> None:
         super().__init__()
@@ -81,10 +82,11 @@ MESSAGE_ROUNDS = 2
 
 
 class KeyHandled(Message, verbose=True):
-    """A marker that follows the key `number` through the message queues for some `rounds`.
+    """A marker that travels through the message queues behind a key, to find out when the key is handled.
 
-    In the second round, it also follows the messages that the key caused, such as the submission of a field. A marker
-    `of_screen` follows a change of the screen instead of a key."""
+    `number` is the number of the key, and `rounds` how many more times to send the marker. In the second round, it is
+    behind the messages that the key caused, such as the submission of a field. With `of_screen`, it follows a change of
+    the screen."""
 
     def __init__(self, number: int, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()
@@ -136,7 +138,7 @@ class KeyQueueApp(App[int]):
         return super().message_queue_size + len(self._waiting)
 
     def _follow(self, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool) -> None:
-        """Send a marker to the widget that gets the keys.
+        """Send a marker to the focused widget, or else to the screen.
 
         The next key waits until the marker has passed the message queues `rounds` times."""
         self._number += 1
@@ -177,12 +179,13 @@ class KeyQueueApp(App[int]):
             self._looking = self.set_timer(SCREEN_POLL_S, self._poll_screen)
 
     def after_key(self) -> None:
-        """React to each key and paste when its effect has begun. Does nothing unless overridden."""
+        """React to a key or paste once its effect has begun. Subclasses may override this."""
 
     def _complete_sequence(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
-        """Return the sequence that an event completes. Return any other event unchanged.
+        """Combine keys into the key sequences that have bindings.
 
-        Returns `None` if the event begins a sequence. A first character has no effect if the second does not follow."""
+        Returns the whole sequence for its last key, `None` for its first key, and any other event unchanged. If another
+        key follows the first, the first key has no effect."""
         begun, self._begun = self._begun, ""
         if not isinstance(event, events.Key):
             return event
@@ -213,7 +216,7 @@ class KeyQueueApp(App[int]):
         return self._carrier is None or (self._carrier.is_mounted and not self._carrier.is_running)
 
     def _is_for_field(self, event: events.Key | events.Paste) -> bool:
-        """Return whether an event is a character for the focused text field. Such an event needs no waiting."""
+        """Return whether an event is a character for the focused text field. The queue passes it on without waiting."""
         field = self.focused
         if field is None or not isinstance(event, events.Key) or not event.is_printable:
             return False

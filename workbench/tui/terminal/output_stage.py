@@ -51,7 +51,7 @@ class Update(CompositorUpdate):
 
 
 def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
-    """Return the content of the screen in some regions."""
+    """Return the drawn content of some regions of the screen."""
     screen = compositor.size.region
     opened: dict[int, list[tuple[int, int]]] = {}
     """The spans of columns not yet filled by a widget, by row."""
@@ -123,7 +123,7 @@ Compositor.render_update = _update  # type: ignore[assignment]
 
 
 class DialogScreen(ModalScreen[ScreenResultType]):
-    """A screen over another screen, whose tinted lines are the background."""
+    """A dialog that is drawn over another screen, whose lines are tinted."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of the screen below, tinted."""
@@ -224,7 +224,7 @@ def erasing(term: str, descriptor: int) -> EraseCapabilities:
 
 
 class Row:
-    """One row of the model: the character and the style of each cell."""
+    """One row of the terminal, as last written: the character and the style of each cell."""
 
     __slots__ = ("cells", "styles", "sure")
 
@@ -245,13 +245,13 @@ class Frame(CompositorUpdate):
         self._height = height
 
     def render_segments(self, console: Console) -> str:
-        """Return the text to write. The call changes the model, so Textual may call it only once."""
+        """Return the text to write. Must be called once, because the call records the text as written."""
         colours = console._color_system or ColorSystem.TRUECOLOR
         return self._stage.frame(self._update.pieces, self._width, self._height, colours)
 
 
 class OutputStage:
-    """A model of the terminal's content. Turns frames into text that updates the terminal."""
+    """Turns frames into text that updates the terminal. Records what the terminal shows, to write only differences."""
 
     def __init__(self, erasing: EraseCapabilities) -> None:
         self._erasing = erasing
@@ -260,7 +260,9 @@ class OutputStage:
         self._certain_column = False
 
     def is_valid_for(self, width: int, height: int) -> bool:
-        """Return whether the model is valid for a terminal of this size. Otherwise, the next frame must be complete."""
+        """Return whether the recorded content is valid for a terminal of this size.
+
+        If not, the next frame must be complete."""
         return self._certain_column and self._size == (width, height)
 
     def forget(self) -> None:
@@ -268,7 +270,7 @@ class OutputStage:
         self._certain_column = False
 
     def register_output(self, sequence: str) -> None:
-        """Register output outside of frames. Discard the model unless the output is `HARMLESS`."""
+        """Discard the recorded content, after a resize or after other output to the terminal."""
         if HARMLESS.fullmatch(sequence) is None:
             self.forget()
 
@@ -379,7 +381,7 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
 
 
 def _suits_cells(style: CellStyle, cells: list[str], styles: list[CellStyle], start: int, end: int) -> bool:
-    """Return whether `style` suits the cells from `start` to `end`. Blanks only need the same background."""
+    """Return whether the cells from `start` to `end` look right in `style`. A blank only needs the same background."""
     return all(styles[x] is style or (cells[x] == " " and _same_ground(styles[x], style)) for x in range(start, end))
 
 
@@ -401,7 +403,7 @@ class _Run(NamedTuple):
 
 
 class FrameWriter:
-    """Collects the writes of one frame row by row, and puts them into the order with the fewest bytes."""
+    """Collects the changed cells of one frame row by row, and writes them in the order that needs the fewest bytes."""
 
     def __init__(self, erasing: EraseCapabilities, width: int) -> None:
         self._erasing = erasing
@@ -412,7 +414,7 @@ class FrameWriter:
         self._runs: list[_Run] = []
 
     def draw(self, y: int, old: Row, new: Row) -> None:
-        """Collect the writes that change the row `y` from `old` to `new`."""
+        """Collect the cells that change the row `y` from `old` to `new`."""
         if old.cells == new.cells and old.styles == new.styles:
             return
         if not (old.sure and new.sure):
@@ -429,15 +431,17 @@ class FrameWriter:
                 drawn = self._cut(y, max(start, drawn), end, new)
 
     def written(self, cleared: CellStyle | None) -> str:
-        """Return the collected writes as text. If `cleared` is a style, clear the screen with it first."""
+        """Return the collected cells as text.
+
+        With a style `cleared`, the text first clears the screen in this style."""
         by_row = _written((*self._in_order, *self._runs), cleared)
         by_style = _written((*self._in_order, *_by_style(self._runs)), cleared)
         return min(by_row, by_style, key=len)
 
     def _cut(self, y: int, x: int, end: int, row: Row) -> int:
-        """Collect the cells from `x` to `end` as runs. Return the column where the runs end.
+        """Collect the cells from `x` to `end`, grouped by style. Return the column after the last group.
 
-        The column is after `end` if the rest of the row was erased."""
+        This column is beyond `end` if the rest of the row was erased."""
         # Blanks are collected first. They are erased if erasing is shorter. Otherwise, they are written with any style
         # of their background. If the next letter has the same background, the blanks begin the run of the letter.
         cells, styles = row.cells, row.styles
@@ -468,7 +472,9 @@ class FrameWriter:
         return x
 
     def _erase_sequence(self, row: Row, x: int, end: int, ground: str) -> tuple[str, int] | None:
-        """Return the sequence that erases blanks and the column after them. Return `None` if writing is shorter."""
+        """Return a sequence that erases blanks, and the column after them.
+
+        Return `None` if writing blanks is shorter."""
         if end - x < MIN_ERASED_BLANKS or not (self._erasing.keeps_colour or ground == PLAIN.bg):
             return None
         if _behind_blanks(row, end, self._width, ground) == self._width:

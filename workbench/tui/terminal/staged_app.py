@@ -1,4 +1,4 @@
-"""The app's changes inside of Textual: drawing through the output stage, and contained errors."""
+"""The base of the app: draws through the output stage, and contains internal errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.terminal.output_stage import Frame, Update
 
 
 class StagedApp(KeyQueueApp):
-    """An app that sends only changes to the terminal. With a `containment`, the app survives internal errors."""
+    """An app that sends only changes to the terminal, and survives internal errors if it has a `containment`."""
 
     containment: Containment | None = None
 

@@ -1,4 +1,4 @@
-"""The appearance of the app: the available themes, the initial theme, and edits of the user's own themes."""
+"""The appearance of the app: the available themes, the initial theme, and reloads of the user's themes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-lig
 
 
 class Appearance:
-    """The themes of one app.
+    """The themes of one app, and its initial theme.
 
-    The initial theme is `wanted`, the theme of the command line. If it is not given, the initial theme is the theme
-    chosen last, if the terminal has enough colours."""
+    This is the theme `wanted` by the command line, or else the last chosen theme. A terminal with few colours starts
+    with a theme in its own colours."""
 
     def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"

@@ -1,4 +1,4 @@
-"""A call by hand: the form of its arguments, and the screen with form, request and answer."""
+"""A tool call that the user makes: the form of its arguments, and the screen with form, request and answer."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ INDENT = 2
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """The state of the last call: not made, `running`, answered (`executed`), or ended by an `error`.
+    """The state of the user's last call: not made, `running`, answered (`executed`), or failed with an `error`.
 
     `output` is the end of a failed server's standard error."""
 
@@ -188,9 +188,10 @@ class CallOutcome:
 
 
 class CallPicture(NamedTuple):
-    """The lines of a call, with the parameter of each line, if any (`fields`).
+    """The lines of a call on its screen.
 
-    The value of a parameter begins at the cell `value_at` of its first line. The answer begins at the line `answer`."""
+    `fields` has for each line the parameter shown there, or `None`. `value_at` is the column at which values begin, and
+    `answer` the index of the first line of the answer."""
 
     lines: list[Line]
     fields: list[str | None]
@@ -199,7 +200,7 @@ class CallPicture(NamedTuple):
 
 
 def call_picture(form: CallForm, outcome: CallOutcome, width: int, secrets: Secrets) -> CallPicture:
-    """Return all lines of a call at a width, without secrets."""
+    """Return all lines of a call and of its outcome at a width, without secrets."""
     outcome = secrets.redacted(outcome)
     lines: list[Line] = []
     fields: list[str | None] = []
@@ -227,7 +228,7 @@ def _kind(form: CallForm, name: str) -> str:
 
 
 def _value_room(form: CallForm, room: int) -> int:
-    """Return the width for values and types. It is the width that the longest of them needs, at most `room`."""
+    """Return the total width for values and types: as much as the longest of them need, at most `room`."""
     # In a wide pane, types at the right end would be far from their values.
     value, kind = MIN_VALUE_CELLS, 0
     for field in form.fields:
@@ -259,7 +260,7 @@ def _field(form: CallForm, name: str, name_width: int, room: int, width: int) ->
 
 
 def _value(form: CallForm, name: str, default: JsonValue) -> Line:
-    """Return the value of a parameter. A string that looks like another type has quotes."""
+    """Return the text for the value of a parameter, its problem, or its default."""
     text = form.text(name)
     if text and name in form.problems:
         return (Span(one_line(text), "failed"),)
@@ -463,7 +464,7 @@ TYPING: tuple[Action, ...] = (
 
 @dataclass(frozen=True)
 class CallSituation(Situation):
-    """The facts that actions of a call by hand depend on: whether the call is active, and whether it was answered."""
+    """The facts that the screen's actions depend on: whether a call is running, and whether it was answered."""
 
     running: bool = False
     answered: bool = False
@@ -499,10 +500,10 @@ the errors of changing a case."""
 
 
 class CallScreen(SearchedScreen[None]):
-    """The screen of a call by hand.
+    """The screen on which the user calls a tool.
 
-    `grant` asks for trust in the server, and returns `None` if the server may not start. `into_case` changes the
-    selected case. `show_log` shows the log of the server."""
+    `grant` asks for trust in the server, and returns `None` if the server may not start. `into_case` adds the call to
+    the selected case. `show_log` shows the log of the server."""
 
     NAME = "call"
     FIRST_ACTIONS = ("call",)

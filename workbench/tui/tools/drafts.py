@@ -126,7 +126,7 @@ class ToolDrafter:
         announce(f"{change.summary}; {key_for('edit.undo')} takes them back", "passed", GLYPHS.passed)
 
     async def _results(self, plan: Plan) -> Sequence[RunResult]:
-        """Run a plan. The runs are not shown with the runs of the suites."""
+        """Run a plan and return its results. The app does not list these runs."""
         from workbench.evaluation.run import Evaluation
 
         approval = await self._approve(plan)
@@ -170,7 +170,7 @@ class _BeforeScreen(QuestionScreen[Literal["ask", "no"]]):
 
 
 class _AfterScreen(QuestionScreen[Literal["add", "no"]]):
-    """Shows the dropped drafts and the change of the suite. Asks whether to add the other drafts."""
+    """Shows the change of the suite and the invalid drafts, which are dropped. Asks whether to add the valid ones."""
 
     TITLE_LINE = "Add the drafted cases?"
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"

@@ -61,7 +61,7 @@ class ToolServers:
         self._watched: dict[ServerToolsKey, Future[ServerStatus]] = {}
 
     async def report_states(self, sources: Iterable[ServerTools]) -> None:
-        """Report the current states of servers."""
+        """Report the current states of the servers in `sources`."""
         serving = self._runner.serving
         servers: list[tuple[ServerToolsKey, SuiteServer]] = []
         for source in sources:
@@ -433,7 +433,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             self.announce(_failure(status), "error", GLYPHS.error)
 
     async def _grant(self, file: SuiteFile) -> Grant | None:
-        """Ask for trust in the servers of a suite. Return their grant, `None` if the servers may not start."""
+        """Ask for trust in the servers of a suite. Return the permission to start them, `None` if the user refuses."""
         approval = await self.stage.services.starter.approval_of_servers(file)
         if isinstance(approval, str):
             self.announce(approval, "warned", GLYPHS.warned)
@@ -465,7 +465,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self.stage.show(screen, lambda _: self._called(row.source))
 
     def _called(self, source: ServerTools) -> None:
-        """Update a server's state and its suite after a call by hand or a new variant."""
+        """Update a server and its suite after the user called a tool or added a variant."""
         if not self.is_mounted:
             return
         file = self._file_at(source.file.path)
@@ -495,7 +495,7 @@ def _failure(status: ServerStatus) -> str:
 
 
 class CallForms:
-    """The forms of calls by hand, by suite and tool. Typed texts are kept until the program ends."""
+    """The argument forms of tools, by suite and tool. The texts typed into them are kept until the program ends."""
 
     def __init__(self, app: Workbench) -> None:
         self.by_tool: dict[tuple[Path, str], CallForm] = {}

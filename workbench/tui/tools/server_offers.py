@@ -1,4 +1,4 @@
-"""Offers to start a server that was just added to a suite. Its tools then become known."""
+"""Offers to start a server that the user has just added to a suite, so the app can list its tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class ServerOffers:
     """Asks for trust in newly typed servers, and starts them.
 
-    Each definition of a server is asked about once, as soon as it is valid and the user stops typing."""
+    The user is asked once about each definition of a server, when it is valid and the user has stopped typing."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ServerOffers:
     ) -> None:
         """Create the offers.
 
-        `approve` asks for trust, and returns the approval for a suite's servers, or why there is none."""
+        `approve` asks the user for trust in a suite's servers. It returns an approval, or why there is none."""
         self._stage = stage
         self._open_suites = open_suites
         self._runner = runner
@@ -51,7 +51,7 @@ class ServerOffers:
         """The suites with settings edited since the last check."""
 
     def follow(self, change: SuitesChanged) -> None:
-        """Record edited settings, and the servers of suites that were read."""
+        """Look for new servers in edited suites. The servers of a suite read from disk are not new."""
         # Only servers typed by the user are offered, not servers that come with a file.
         for suite in change.suites:
             if change.how == "edited" and change.index == HEAD:

@@ -52,9 +52,9 @@ ServerToolsKey = tuple[Path, str | None, str | None]
 class ServerTools:
     """A source of tools: a server, a suite, or a case.
 
-    If `server` is `None`, the suite defines the tools, or its case with the id `case`. `listed_at` is set if the tools
-    come from an earlier listing. `reason` is why the server is down. `output` is the end of the server's output.
-    `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
+    `server` is `None` if the tools are defined in the suite, or in its case with the id `case`. `listed_at` is the time
+    of the tool list if it was remembered from an earlier start. `reason` says why a server is down, and `output` is the
+    end of its output. `starting_since` is in seconds of the monotonic clock, `None` unless the server is starting."""
 
     file: SuiteFile
     server: Server | None
@@ -135,9 +135,9 @@ class ToolList(ListState[ToolRow]):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
 
     def update_server(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
-        """Store the state of a server. Return whether its tools or their issues changed.
+        """Store the state of a server. Return whether its tools, their issues or its instructions changed.
 
-        When the server stops running, its tools count as listed at `now`."""
+        When a server stops, its tools are kept, with `now` as the time of their listing."""
         keys = [source.key for source in self._sources]
         if key not in keys:
             return False
@@ -360,7 +360,7 @@ def list_message(state: ToolList) -> Message:
 
 
 def detail_lines(state: ToolList, row: ToolRow, width: int, now: datetime) -> Sequence[Line]:
-    """Return the lines on the tool, server or suite of a row."""
+    """Return the details of a row's tool, server or suite."""
     if row.tool is not None:
         # A schema may have thousands of lines, so lines are laid out on demand.
         return JoinedLines([_tool_lines(state, row, row.tool, width, now), _schema_lines(row.tool, width)])

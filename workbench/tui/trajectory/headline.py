@@ -74,7 +74,7 @@ def model_time(figures: RunSummary) -> str:
 
 
 def limited_time(figures: RunSummary) -> str:
-    """Return the time limited by the case's latency limit, "" if unknown or if the model never answered."""
+    """Return the time that counts towards the case's latency limit, "" if unknown or if the model never answered."""
     if figures.asked and figures.limited_ms:
         return duration_text(figures.limited_ms)
     return ""
@@ -92,7 +92,7 @@ def headline(name: str, run: RunRecord, width: int) -> Line:
 
 
 def unfinished(run: RunRecord) -> Note:
-    """Return the state of an active run."""
+    """Return the state of an active run as a sign and a text."""
     if run.asks:
         return Note(GLYPHS.asks, "asks whether a call may be executed", "warned")
     if run.held:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 class RunPane(SearchedRun):
-    """The pane of one run of a case. Contains an editor while the user types for a held run."""
+    """The pane of one run of a case. Contains an editor while the user edits a text of a held run."""
 
     class Turned(TextualMessage):
-        """Posted when typing for a held run begins or ends, or the focus moves."""
+        """Posted when the editor of a held run opens or closes, or the focus moves."""
 
     class Kept(TextualMessage):
-        """Posted when the user sends the typed text to the held run."""
+        """Posted when the user sends the edited text to the held run."""
 
     def __init__(self, stage: Workbench, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(widget_id, classes=classes)
@@ -68,10 +68,10 @@ class RunPane(SearchedRun):
         starting: Sequence[str] = (),
         in_use: Sequence[str] = (),
     ) -> None:
-        """Show one of the runs of a case, or a message if there is none.
+        """Show the run at the index `chosen`, or a message if there are no runs.
 
-        `held` are the held runs of all cases, `starting` the starting servers and models, and `in_use` the models
-        selected by the user."""
+        `held` are the held runs of all cases, `starting` the servers and models that are starting, and `in_use` the
+        models that the user selected."""
         # The editor belongs to one held run. Showing another run closes the editor and keeps its unsent text.
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
@@ -92,7 +92,7 @@ class RunPane(SearchedRun):
 
     @property
     def call_meant(self) -> str | None:
-        """The id of the call under the cursor, or else of the held call."""
+        """The id of the call at the cursor, or else of the call at which the run is held."""
         run, place = self._run, self.run_list.place
         if place is not None and place.call_id is not None:
             return place.call_id
@@ -111,19 +111,19 @@ class RunPane(SearchedRun):
 
     @property
     def typing(self) -> HeldKind | None:
-        """The kind of text, while the editor has the focus."""
+        """The kind of the text in the editor while it has the focus, otherwise `None`."""
         if self.editor is None or not self.editor.is_mounted:
             return None
         return self.editor.typing
 
     def is_for_typed_text(self, action_id: str) -> bool:
-        """Return whether an action applies to the text typed for a held run, not to the suite."""
+        """Return whether an action applies to the editor of a held run, not to the suite."""
         return self.typing is not None and action_id in OF_TYPED_TEXT
 
     def type_in(self, held: HeldText) -> None:
-        """Open the editor for a text of a held run, or for its unsent version.
+        """Open the editor for a text of a held run. The user's earlier unsent version is restored.
 
-        If the run has gone on in the meantime, the text is shown but can no longer be sent."""
+        If the run has continued since then, that version is shown but cannot be sent."""
         from workbench.tui.holds.held_editor import HeldEditor
 
         self.end_typing()
@@ -141,7 +141,7 @@ class RunPane(SearchedRun):
         return any(held.run is run and held.why_not_sendable is None for held in drafts)
 
     def end_typing(self, *, dropped: bool = False) -> None:
-        """Close the editor. Keep its text for the next time, unless the text is `dropped`."""
+        """Close the editor. Its text is kept for the next time, unless it is `dropped`."""
         editor, self.editor = self.editor, None
         if editor is None:
             return
@@ -162,7 +162,6 @@ class RunPane(SearchedRun):
             self._drafts.pop(editor.held.key, None)
 
     def follow_run(self) -> None:
-        """Show the end of the run as it grows."""
         self.run_list.follow()
 
     def on_resize(self) -> None:
@@ -246,10 +245,10 @@ class RunChoice(Bar):
 
 
 def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
-    """Return the line of tabs after `lead`, and the end and run index of each visible tab.
+    """Return the line of tabs after `lead`, and the end column and run index of each visible tab.
 
-    Without room for all tabs, names are cut. If that is not enough, only tabs around the selected tab are visible. At
-    each side, the number of hidden tabs then takes the place of a tab. It has the index of the nearest hidden tab."""
+    If there is little room, names are cut. If there is less, only the tabs around the selected tab are visible. The
+    number of hidden tabs on a side is then shown like a tab, with the run index of the nearest hidden tab."""
     widths = list(map(cells, tabs))
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
@@ -294,7 +293,7 @@ def _cut_tab(tab: Line, room: int) -> Line:
 
 
 class BranchLine(Bar):
-    """The line below the tabs. It describes a fork, or a run on an unselected model. Hidden for any other run."""
+    """The line below the tabs, which describes a fork or a run on an unselected model. Hidden for other runs."""
 
     GROUND: ClassVar[Ground] = "background"
 

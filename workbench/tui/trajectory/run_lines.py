@@ -24,9 +24,9 @@ from workbench.show.views.run_view import RunView
 
 
 class Place(NamedTuple):
-    """A line of an item, counted from the item's first line. `number` is the item's last known index.
+    """A reference to a line of an item, which stays valid while lines are added above it.
 
-    A place stays valid while lines are added above."""
+    `line` counts from the first line of the item. `number` is the last known index of the item."""
 
     item: Item
     line: int
@@ -91,7 +91,7 @@ class RunLines(LazyLayout):
                 return None
 
     def step_start(self, step: int) -> int | None:
-        """Return the line of a step's heading (steps count from 1), `None` if the step has not begun."""
+        """Return the line of the heading of a step (from 1), `None` if the step has not begun."""
         for index, item in enumerate(self._items):
             if isinstance(item, StepItem) and item.step == step:
                 # An empty line comes before the heading.
@@ -107,7 +107,7 @@ class RunLines(LazyLayout):
         return None
 
     def heights_from(self, first: int) -> int:
-        """Return the number of items with lines, counted from the item `first` to the end."""
+        """Return the number of visible items from the item `first` to the end."""
         return self._heights.shown_from(first)
 
     def place_of(self, index: int) -> Place | None:
@@ -149,7 +149,7 @@ class RunLines(LazyLayout):
         super().resize(width)
 
     def annotate(self, annotate: Annotate | None) -> None:
-        """Replace the lines of calls. `None` shows the calls' own lines again."""
+        """Set a function that renders calls in place of their own lines. `None` removes it."""
         if annotate is self._annotate:
             return
         self._annotate = annotate
@@ -221,7 +221,7 @@ class RunLines(LazyLayout):
         return self.start_of(item) + found[min(wanted, len(found) - 1)].line
 
     def _count_matches(self, *, longer: bool = False) -> None:
-        """Count the matches of all items. `longer` is true if letters were only added at the end of the pattern."""
+        """Count the matches of all items. If `longer` is true, the search text was only extended at its end."""
         pattern, before = self._pattern, self._times
         if pattern is None:
             self._times = [0] * len(self._items)
@@ -245,7 +245,7 @@ class RunLines(LazyLayout):
         return self._found[item]
 
     def _pieces(self, item: int, line: int) -> list[tuple[int, int, Role]]:
-        """Return the parts of an item's line to highlight as matches."""
+        """Return the parts of an item's line to highlight as matches, each with start, end and role."""
         found = self._matches_in(item)
         current = -1
         if self._current is not None and self._current[0] == item:

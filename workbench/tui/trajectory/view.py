@@ -31,16 +31,16 @@ _AROUND_HELD = 5
 class RunList(LineView):
     """The lines of a run.
 
-    While the cursor is on the held line or at the end of the run, the view follows that line."""
+    While the cursor is at the end of the run, or on the line where the run is held, the view scrolls with new lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("run", ShownRunActions, StepActions))
     RESTING_GROUND: ClassVar[Ground] = "background"
 
     class Changed(Message):
-        """Posted when the number of unseen steps or of matches has changed."""
+        """Posted when the number of matches, or of items added out of view, has changed."""
 
     class ActionClicked(Message):
-        """Posted when an action in the held line is clicked. Carries the id of the action."""
+        """Posted when an action on the line of a held run is clicked. `action` is the id of the action."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -100,7 +100,7 @@ class RunList(LineView):
 
     @property
     def place(self) -> RunPlace | None:
-        """The place in the run under the cursor. `None` at the end of the run , or if there is no run."""
+        """The place in the run under the cursor. `None` at the end of the run, or if there is no run."""
         at = self._place_of(self.cursor)
         if at is None or self.lines is None:
             return None
@@ -131,7 +131,7 @@ class RunList(LineView):
         self.repaint()
 
     def annotate(self, annotate: Annotate | None) -> None:
-        """Replace the lines of calls. `None` shows the calls' own lines again."""
+        """Set a function that renders calls in place of their own lines. `None` removes it."""
         self._annotate = annotate
         if self.lines is not None:
             self.lines.annotate(annotate)
@@ -210,7 +210,7 @@ class RunList(LineView):
         self.post_message(self.Changed())
 
     def go_to_step(self, step: int) -> bool:
-        """Move to the heading of a step (counted from 1). If the run is in this step, follow the run.
+        """Move to the heading of a step (from 1). If it is the current step of the run, follow the run instead.
 
         Returns whether the step has begun."""
         if self.lines is None:

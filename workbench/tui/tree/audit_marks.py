@@ -1,4 +1,4 @@
-"""Audit findings of cases, cached while a case and its suite's settings are unchanged."""
+"""Audit findings of cases, cached until the case or the settings of its suite change."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ class _Audited:
 
 
 class AuditMarks:
-    """Findings by case.
-
-    An edited case counts as not audited."""
+    """The audit findings of each case. The findings of a case are ignored once it was edited."""
 
     def __init__(self) -> None:
         self._audited: dict[CaseKey, _Audited] = {}
@@ -58,7 +56,7 @@ class AuditMarks:
         self._audited[asked.key] = _Audited(_identity(asked), tuple(findings))
 
     def forget(self) -> None:
-        """Clear everything after tools changed."""
+        """Clear all findings, because tools changed."""
         self._audited.clear()
 
     def is_marked(self, row: Row) -> bool:
@@ -90,8 +88,8 @@ def _to_audit(suite: OpenSuite, case: CaseOutline) -> AuditedCases | None:
 
 
 def _identity(asked: AuditedCases) -> tuple[object, ...]:
-    """Return the objects that decide the audit of a case.
+    """Return the objects on which the audit of a case depends.
 
-    Edits of other cases keep these objects."""
+    An edit of another case leaves these objects as they are."""
     suite = asked.suite
     return asked.case, suite.grading, suite.limits, suite.tools, suite.servers

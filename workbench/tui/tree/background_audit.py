@@ -25,9 +25,7 @@ AT_ONCE = 20
 
 
 class Auditor:
-    """Audits the cases of visible rows, each case once.
-
-    Findings go to `TreeState.audits`."""
+    """Audits the cases of visible rows, each case once, and stores the findings in `TreeState.audits`."""
 
     def __init__(self, tree: SuiteTree, listings: StoredListings) -> None:
         self._tree = tree
@@ -36,13 +34,13 @@ class Auditor:
         self._working = False
 
     def audit_soon(self) -> None:
-        """Schedule an audit after the tree changed its rows or cases."""
+        """Schedule an audit of the visible rows, because the rows or their cases changed."""
         if self._resting is not None:
             self._resting.stop()
         self._resting = self._tree.set_timer(REST_S, self._start)
 
     def forget(self) -> None:
-        """Clear findings after known tools changed."""
+        """Clear findings, because the known tools changed."""
         self._tree.state.audits.forget()
         self.audit_soon()
 

@@ -1,9 +1,9 @@
 """The filter of the tree.
 
-Every word must be in a case's name, id, tags or messages, or in the name or tags of its suite. A word found anywhere in
-the tree is matched exactly. Any other word matches similar words. A typing error therefore still finds its case.
-`status:…` and `tag:…` filter by status and tag. The whole name of a status means the status. In quotation marks, the
-name is an ordinary text."""
+Every word must be in a case's name, id, tags or messages, or in the name or tags of its suite. A word that occurs
+anywhere in the tree is matched exactly. Any other word also matches similar words, so a case is found despite a typing
+error. `status:…` and `tag:…` filter by status and tag. The name of a status filters by this status. In quotation marks,
+the name is an ordinary word."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _Texts = list[tuple[int, str]]
 
 @dataclass
 class _SuiteTexts:
-    """The texts of a suite's cases, with the rows and tables used to build them."""
+    """The search texts of a suite's cases, with the rows and TOML tables from which they were built."""
 
     named: str
     cases: list[tuple[Row, Table]] = field(default_factory=list)
@@ -139,7 +139,7 @@ class Search:
 
 
 def _unquoted(word: str) -> str:
-    """Remove the quotation marks around the name of a status. Return any other word unchanged."""
+    """Remove the quotation marks around the name of a status, to search for the name as a word."""
     inner = word.strip('"')
     if inner in _TESTS:
         return inner
@@ -165,8 +165,8 @@ def with_status(
 ) -> frozenset[CaseKey] | None:
     """Return the cases that match the status words of a filter, `None` if the filter has no status words.
 
-    A word after `status:` may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or
-    `disagree` (the graders do). A case must match every word."""
+    After `status:` comes the beginning of a status or of `running`, `never` (never run), `unsaved`, `broken` or
+    `disagree` (graders disagree). A case must match every status word."""
     asked = []
     for word in text.casefold().split():
         if word.startswith(STATUS) or word in _TESTS:

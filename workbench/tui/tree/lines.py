@@ -51,7 +51,7 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
 
 
 def fold_cell(row: Row) -> int:
-    """Return the cell with the sign that folds a row."""
+    """Return the column of the sign that folds a row."""
     # For a case, the sign of its status and a blank come first.
     return 1 + INDENT * row.depth + (2 if row.key.kind == "case" else 0)
 
@@ -65,7 +65,7 @@ def _fold(tree: TreeState, row: Row) -> str:
 
 
 def _case_fold(tree: TreeState, row: Row) -> str:
-    """Return a blank and the fold sign of a chain. Return "" if the case has no steps."""
+    """Return a blank and the fold sign of a row that can be folded, "" for any other row."""
     if tree.is_foldable(row):
         return f" {_fold(tree, row)}"
     return ""
@@ -100,9 +100,9 @@ def _case_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
 
 
 def _is_request_changed(row: Row, book: RunBook) -> bool:
-    """Return whether the case of a row now asks the model something else than in its last run.
+    """Return whether the messages to the model in a row's case changed since its last run.
 
-    A changed expectation regrades the run. A changed request needs a new run."""
+    Such a case needs a new run. After a change of expectations alone, the run is regraded."""
     if row.case is None or row.file is None or row.file.suite is None:
         return False
     now = row.file.case_of(row.case.index, row.case.id)
@@ -153,10 +153,10 @@ def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
 
 
 def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, name_share: float = NAME_SHARE) -> Line:
-    """Add marks after a name, and a result at the right end.
+    """Join the parts of a row: `left`, `marks`, and at the right end the result `right`.
 
-    The name is the last part of `left`. A long name is cut in the middle, but keeps `name_share` of the row. If there
-    is no room for the result `right`, the first of `shorter` that fits takes its place, or nothing."""
+    The last part of `left` is the name. A long name is cut in the middle, but keeps `name_share` of the row. If `right`
+    does not fit, the first of `shorter` that fits is shown, or no result."""
     *before, name = left
     own = width - cells(tuple(before))
     needed = min(cell_len(name.text), int(own * name_share))
@@ -170,9 +170,9 @@ def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, na
 
 
 def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
-    """Return how many graded cases below a row passed.
+    """Return the number of passed and of graded cases below a row, as `3/5`, and the number of errors.
 
-    If there are none, return the number of cases if the row is folded."""
+    If there are neither, return the number of cases of a folded row."""
     below = tree.cases_below(row)
     total = CaseTally()
     for suite, keys in below:
@@ -240,9 +240,9 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
 
 
 def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime, width: int) -> Line:
-    """Return the row of a case with its last result from the history, dimmed, and the result's age.
+    """Return the row of a case with its last result from the history, dimmed, and the age of the result.
 
-    A word marks a case that was edited since. If there is no room for the word, a sign marks the case."""
+    A case that was edited since then is marked by a word, or by a sign if there is no room for the word."""
     graded = worst_graded(last.statuses)
     sign = (graded or last.status).sign
     name = Span(f" {one_line(row.label)}")

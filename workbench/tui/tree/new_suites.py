@@ -1,4 +1,4 @@
-"""Makes new suites: empty, or with the tools of a server. Offers ways to begin in an empty folder."""
+"""Creates new suites, empty or with the tools of a server, and offers ways to begin in an empty folder."""
 
 from __future__ import annotations
 
@@ -69,9 +69,7 @@ class NewSuite(NamedTuple):
 
 
 class NewSuiteScreen(TextPromptScreen[NewSuite]):
-    """Asks for the file of a new suite.
-
-    For a suite with a server's tools, the typed file is passed to another dialog."""
+    """Asks for the file of a new suite, and whether to create it empty or with the tools of a server."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("up,down", "server", show=False)]
 
@@ -84,7 +82,7 @@ class NewSuiteScreen(TextPromptScreen[NewSuite]):
         yield ChoiceList(SUITE_KINDS, widget_id="kinds")
 
     def action_server(self) -> None:
-        """Close with the typed file, for a suite with the tools of a server."""
+        """Close with the typed file and the choice of a suite with the tools of a server."""
         self.dismiss(NewSuite(self.query_one("#name", Input).value.strip(), from_server=True))
 
     def answer(self, text: str) -> None:
@@ -149,7 +147,7 @@ class WhichSuiteScreen(Dialog[int]):
 class DeleteScreen(QuestionScreen[Literal["delete", "no"]]):
     """Asks before deleting a case or a suite's file.
 
-    `how` describes the effect on the file, in a long and a short form."""
+    `how` describes what happens to the file, in a long and in a short form."""
 
     def __init__(self, title: str, texts: Sequence[str], how: tuple[str, str]) -> None:
         self.TITLE_LINE = title  # type: ignore[misc]
@@ -179,7 +177,7 @@ _TYPED = Option("as typed above")
 
 
 class TypedServer(NamedTuple):
-    """A typed server: command or URL, variables separated by blanks, folder, and the file of the suite."""
+    """A typed server: command or URL, environment variables separated by blanks, folder, and suite file."""
 
     server: str = ""
     env: str = ""
@@ -187,7 +185,7 @@ class TypedServer(NamedTuple):
     file: str = ""
 
     def found(self, folder: Path) -> FoundServers:
-        """Return the server for a suite in `folder`.
+        """Return the typed server for a suite in `folder`.
 
         Raises ClientConfigError if no server is typed or its folder does not exist."""
         try:
@@ -200,10 +198,10 @@ class TypedServer(NamedTuple):
 
 
 class ServerScreen(TextPromptScreen[FoundServers]):
-    """Asks for a server: a command, a URL, or a server of an MCP client on this machine (`find`).
+    """Asks for a server: a command, a URL, or a server from the configuration of an MCP client (`find`).
 
-    A command may have variables and a folder. The folder is relative to `folder`, the folder of the suite. If no `file`
-    is typed, the suite is named after the server."""
+    A command may have environment variables and a working folder, relative to the suite's `folder`. If no `file` is
+    typed, the suite is named after the server."""
 
     DEFAULT_CSS = """
     ServerScreen Input { margin: 0 1; }
@@ -339,9 +337,9 @@ def _about(server: ConfiguredServer) -> str:
 
 
 class ListingScreen(Dialog[ListedTools]):
-    """Asks servers for their tools (`ask`) and waits. Closes with the tools.
+    """Requests the tools of servers by `ask`, shows a message until they answer, and closes with the tools.
 
-    After an error, shows the error with the end of the server's output, and can ask again."""
+    After an error, the dialog shows the error and the end of the server's output. Enter repeats the request."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "again", "Try again", show=False)]
@@ -368,7 +366,7 @@ class ListingScreen(Dialog[ListedTools]):
             self._asked.cancel()
 
     def action_again(self) -> None:
-        """Ask the servers, unless they are being asked already."""
+        """Request the tools of the servers, unless a request is in progress."""
         if self._asked is None or self._error is not None:
             self._error, self._began_s = None, time.monotonic()
             self.set_keys(keys_line(("Esc", "cancel")))
@@ -416,7 +414,7 @@ class ListingScreen(Dialog[ListedTools]):
 def first_suite_lines(
     asked: ServersToList, made: SuiteFile, tools: Sequence[str], keymap: Keymap, width: int
 ) -> list[Line]:
-    """Describe the suite for a server before the suite is made."""
+    """Describe the suite that would be created for a server."""
     assert made.suite is not None
     listed = f"{counted(len(tools), 'tool')}: {one_line(', '.join(tools))}."
     case = f"No case yet: {key_for('tree.new')} in the suite takes a request, and its calls become a case."
@@ -431,7 +429,7 @@ def first_suite_lines(
 
 
 class NewSuites:
-    """Makes and opens suites. Their files are written when the user saves."""
+    """Creates and opens suites. Their files are written when the user saves."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -455,7 +453,7 @@ class NewSuites:
         self._stage.show(BeginScreen(one_line(str(resolved(self._folder())))), on_answer)
 
     def ask(self, *, proposed: str = "") -> None:
-        """Ask for the file of a new suite or for a server, and make the suite."""
+        """Ask for the file of a new suite or for a server, and create the suite."""
 
         def on_answer(wanted: NewSuite | None) -> None:
             if wanted is None:
@@ -474,7 +472,7 @@ class NewSuites:
 
     @property
     def where(self) -> str:
-        """The question for the file of a new suite."""
+        """The question that asks for the file of a new suite."""
         return f"The file, in {resolved(self._folder())}:"
 
     def named(self, text: str) -> Path | str:
@@ -575,7 +573,7 @@ class NewSuites:
         )
 
     def add(self, suite: OpenSuite) -> None:
-        """Open and select a suite that is not on disk. Fold the samples below it."""
+        """Open and select a suite that is not on disk. Fold the bundled samples in the tree."""
         self._open_suites.add(suite)
         tree = self._selection.tree
         tree.fold_only({*tree.folded, RowKey("folder", bundled("sample_suites"))})

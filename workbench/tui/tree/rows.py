@@ -1,6 +1,4 @@
-"""The rows of the suite tree.
-
-Only changed rows of a suite are rebuilt."""
+"""The rows of the suite tree. After an edit, only the changed rows of a suite are rebuilt."""
 
 from __future__ import annotations
 
@@ -23,7 +21,8 @@ RowKind = Literal["folder", "suite", "case", "step", "problem", "hint"]
 class RowKey(NamedTuple):
     """The identity of a row, unchanged when the suite is reloaded.
 
-    `part` is the key of a case, the key with the number of a step (`key#2`), or the number of a problem."""
+    `part` is the key of a case, the key and number of a step (`key#2`), or the number of a problem. It is empty for
+    suites and folders."""
 
     kind: RowKind
     path: Path
@@ -31,7 +30,9 @@ class RowKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the tree. `open` is its suite and `depth` counts from 0. The row of a step has the case of its chain."""
+    """A row of the tree.
+
+    `open` is the suite of the row, and `depth` its level from 0. For a step, `case` is the chain of the step."""
 
     key: RowKey
     depth: int
@@ -63,7 +64,7 @@ class Row(NamedTuple):
 
     @property
     def has_rows(self) -> bool:
-        """Whether the row's case runs once for each row of its `each`."""
+        """Whether the row's case has an `each` table, so that it runs once for each row of data."""
         case = self.case
         return (
             self.key.kind == "case"
@@ -132,9 +133,9 @@ class SuiteRows:
         return True
 
     def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
-        """Add rows below the cases in `unfolded` (keys).
+        """Add the rows below the unfolded cases. `unfolded` has the keys of these cases.
 
-        The added rows are the steps of a chain, or the rows of an `each`."""
+        The added rows are the steps of a chain, or one row for each data row of a case."""
         if not unfolded:
             return cases
         rows: list[Row] = []
@@ -150,7 +151,7 @@ class SuiteRows:
 
     @property
     def chains(self) -> tuple[str, ...]:
-        """The keys of the cases that are chains or have rows."""
+        """The keys of the cases that can be unfolded: chains, and cases with data rows."""
         foldable = []
         for row in self.cases:
             if row.case is not None and (row.case.steps or row.case.index in self.suite.rows):
@@ -158,7 +159,7 @@ class SuiteRows:
         return tuple(foldable)
 
     def keys(self, row: Row) -> tuple[str, ...]:
-        """Return the keys of the cases to run for a row: the case itself, or the rows of the case."""
+        """Return the keys of the cases to run for a row: the case itself, or one case for each of its data rows."""
         assert row.case is not None
         return keys_of(self.suite, row.case)
 
@@ -189,16 +190,16 @@ class SuiteRows:
 
 
 def keys_of(suite: OpenSuite, case: CaseOutline) -> tuple[str, ...]:
-    """Return the keys of the cases to run for a case: the case itself, or its rows."""
+    """Return the keys of the cases to run for a case: the case itself, or one case for each of its data rows."""
     if case.is_row:
         return (case.key,)
     return tuple(row.key for row in suite.rows.get(case.index, (case,)))
 
 
 def has_cases(suite: OpenSuite) -> bool:
-    """Return whether a suite shows its cases.
+    """Return whether the tree shows the cases of a suite.
 
-    If its file is not a valid suite, its problems are shown instead."""
+    If the file is not a valid suite, the tree shows its problems instead."""
     return bool(suite.cases) or suite.file.suite is not None
 
 
@@ -210,7 +211,7 @@ def _short_name(path: Path) -> str:
 
 
 def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
-    """Return the problems with separate rows. Only a suite that cannot run has such problems."""
+    """Return the problems that get a row of their own in the tree. A suite without errors has none."""
     if suite.file.suite is not None:
         return ()
     # A problem of a case is shown at its case.
