@@ -1,4 +1,4 @@
-"""Approval of suites' needs from Python: of nothing, of everything, of trusted suites, or a standing approval."""
+"""The approval of what suites need, for the Python API: nothing, everything, trusted suites, or a standing approval."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import SuiteNeeds
 
 # A standing approval is given once and holds for many evaluations, as in the MCP server for coding agents. The agent
-# that requests runs may itself edit the suites, their code and their `.env` files. So an approval covers only what
-# the suites needed when it was given. Every evaluation is compared with that state.
+# that requests runs may itself edit the suites, their code and their `.env` files. The approval therefore covers only
+# what the suites needed when it was given, and every evaluation is compared with that state.
 
 _Environment = Mapping[str, str] | ConfigError
 
@@ -40,7 +40,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class _Folder:
-    """The variables and the models of the suites in one folder, at the time of the approval."""
+    """The environment variables and the models of the suites in one folder, at the time of the approval."""
 
     # A `.env` file usually holds keys, so `repr` leaves the variables out.
     environment: _Environment = field(repr=False)
@@ -49,7 +49,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Suite:
-    """The needs of a suite and the named models of the user, at the time of the approval."""
+    """The needs of a suite, and the definitions of the models that the caller named, at the time of the approval."""
 
     request: ApprovalRequest = field(repr=False)
     models: _Models
@@ -57,15 +57,15 @@ class _Suite:
 
 @dataclass(frozen=True)
 class StandingApproval:
-    """An approval of permanently trusted suites, and of the needs that `suites` had when it was given.
+    """An approval that can be used later: of permanently trusted suites, and of needs that `suites` have now.
 
-    The approval holds only while the environment variables and the models of `folders` are unchanged."""
+    It is valid only while the environment variables and the models of `folders` stay unchanged."""
 
     suites: Mapping[Path, _Suite]
     folders: Mapping[Path, _Folder]
 
     def __call__(self, needs: SuiteNeeds) -> bool:
-        """Return `False`: like `TRUSTED`, a standing approval must be passed as `approve` itself, not called."""
+        """Return `False`. Like `TRUSTED`, a standing approval must be passed as `approve` itself, not called."""
         return False
 
     def check(self, needs: Needs, program: Program) -> None:
@@ -103,7 +103,7 @@ class StandingApproval:
     def _changed_around(self, request: ApprovalRequest, asked: Iterable[ModelSpec]) -> Iterator[str]:
         path = absolute(request.file.path)
         folder = _Folder({}, {})
-        # The variables and models of the nearest approved folder around the suite apply.
+        # The variables and models of the nearest approved folder above the suite apply to it.
         for place in path.parents:
             if place in self.folders:
                 folder = self.folders[place]
@@ -150,7 +150,7 @@ def standing_approval(
 
 
 def _asked_unapproved(specs: ModelSpecs, suite: Path) -> list[ModelSpec]:
-    """Return the models of a suite that its needs do not contain, and the models that the user named."""
+    """Return the models that a suite contacts without listing them as needs, such as models that the user named."""
     return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_asking(spec))]
 
 
@@ -182,7 +182,7 @@ def _environment_at(folder: Path, program: Program) -> _Environment:
 
 
 def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
-    # The error of an unreadable `.env` file counts as its state, so only another error is a change.
+    # If the `.env` file was unreadable at the approval, the same error is not a change.
     if isinstance(before, ConfigError) or isinstance(now, ConfigError):
         if str(before) == str(now):
             return []
@@ -191,10 +191,10 @@ def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
 
 
 def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
-    """Return a folder's definitions of the named models; names without a definition are left out."""
+    """Return the definitions of the named models in a folder. A name without a definition is left out."""
     found = {}
     for name in names:
-        # `_refuse_unknown` refuses a model that no folder defines.
+        # A model that is not defined in this folder may be defined in another. `_refuse_unknown` checks this later.
         with suppress(ConfigError):
             found[name] = program.models.resolve(name, folder, by_suite=False, judges=True)
     return found
@@ -231,7 +231,7 @@ Approve = Callable[[SuiteNeeds], bool]
 
 
 def approve_nothing(needs: SuiteNeeds) -> bool:
-    """Approve nothing: the default of `approve`.
+    """Approve nothing. This is the default of `approve`.
 
     It refuses suites that would start a process, import a file, or contact an address that the caller did not name."""
     return False
@@ -240,23 +240,24 @@ def approve_nothing(needs: SuiteNeeds) -> bool:
 def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
     """Approve everything that the suites need.
 
-    Use it only for suites that you wrote or have read: suites may start processes and import code on this machine."""
+    Use it only for suites that you wrote or have read, because suites may start processes and import code on this
+    machine."""
     return True
 
 
 def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
     """Approve suites that the user trusted permanently, in the app or on the command line.
 
-    Pass the function itself, `approve=workbench.TRUSTED`. Trust is recorded for suite files and not for needs, so
-    calling the function returns `False`."""
+    Pass the function itself, as in `approve=workbench.TRUSTED`. Calling it returns `False`, because trust is recorded
+    for suite files and not for needs."""
     return False
 
 
 def approval_for(needs: Needs, approve: Approve, program: Program, own: Collection[SuiteFile] = ()) -> Approval:
     """Ask `approve` about each suite that needs something.
 
-    `own` holds the suites that the caller's code built. They are approved: that code could itself start the same
-    commands. A suite with text from elsewhere, such as a file of variants, does not count as own.
+    `own` are the suites that the caller's code built. They need no approval, because that code could itself start the
+    same commands. A suite with text from elsewhere, such as a file of variants, is not among them.
 
     Raises ApprovalError with all needs that are not approved."""
     written = {(file.path, file.text) for file in own}
@@ -268,7 +269,7 @@ def approval_for(needs: Needs, approve: Approve, program: Program, own: Collecti
         else:
             others.append(request)
     asked = [request for request in others if request.must_ask]
-    # Standing approval and trust depend on files as well, so a function of the needs alone could not decide.
+    # Standing approval and trust depend on files too, so they cannot be decided by a function that only gets the needs.
     if isinstance(approve, StandingApproval):
         approve.check(replace(needs, requests=tuple(others)), program)
         refused = []

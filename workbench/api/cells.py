@@ -17,9 +17,9 @@ from workbench.suite.grading_model import Gate
 
 @dataclass(frozen=True)
 class CellDone:
-    """All runs of a case with a model have ended.
+    """Reports that all runs of a case with a model have ended.
 
-    `report` covers these runs alone. It omits the suite's gates and aggregates, so it passes if the case passes."""
+    `report` covers these runs alone. It ignores the suite's gates and aggregates, so it passes if the case passes."""
 
     suite: Path
     """The absolute path of the suite file."""
@@ -31,7 +31,7 @@ class CellDone:
 
 
 class Cells:
-    """The cells of a plan, with the finished runs of every unfinished cell."""
+    """Collects finished runs by cell, which is one case with one model, until the last run of a cell ends."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -43,7 +43,7 @@ class Cells:
         self._over: dict[CellKey, list[FinishedRun]] = {}
 
     def on_event(self, event: BatchEvent) -> CellDone | None:
-        """Record an event; return the finished cell if the event ends its last run, otherwise `None`."""
+        """Record an event. Return the finished cell if the event ends its last run, otherwise `None`."""
         if not isinstance(event, RunDone):
             return None
         run = self._runs[event.result.run_id]
@@ -54,7 +54,7 @@ class Cells:
             return None
         # Runs end in any order, but the report lists them by repeat.
         runs = sorted(self._over.pop(key), key=lambda finished: finished.place)
-        # Gates and aggregates measure the whole suite: a single case is reported without them.
+        # Gates and aggregates are about the whole suite, so they are left out of the report on a single case.
         alone = run.suite.model_copy(update={"gate": Gate(), "aggregates": ()})
         report = Report(
             runs=tuple(runs),

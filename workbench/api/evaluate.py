@@ -51,12 +51,13 @@ def evaluate(suites: Suites, options: RunOptions) -> Report:
     """Run the cases of suites on models, grade the runs, and return the report.
 
     `suites` is one or several suites, each a suite from `load`, or the path of a suite file or of a folder with suite
-    files. Each option is a keyword, such as `model`, `cases` or `repeats`; `help(workbench.RunOptions)` describes all
-    of them. Options for several evaluations are kept in a `workbench.RunOptions`; a keyword takes precedence over it.
+    files. Each option is a keyword, such as `model`, `cases` or `repeats`. `help(workbench.RunOptions)` describes all
+    of them. Options for several evaluations can be kept in a `workbench.RunOptions`. A keyword takes precedence over
+    it.
 
     Raises SuiteError for suites with errors, ApprovalError for unapproved needs and UsageError for unfit arguments, all
-    before anything is started. Later faults are in the report. A run has the status `error` if its model or a server
-    failed. A fault of the history or of a recording causes only a RuntimeWarning.
+    before anything is started. Errors after the start are in the report: a run has the status `error` if its model or a
+    server failed. A fault of the history or of a recording causes only a RuntimeWarning.
 
     Inside a running event loop, for example in a notebook, this function uses a separate thread and blocks the loop.
     `evaluate_async` does not block it.
@@ -67,14 +68,13 @@ def evaluate(suites: Suites, options: RunOptions) -> Report:
     (False, 0.5, 4)
     >>> case = report.cases["time-in-bergen"]
     >>> case.status, case.reason, case.runs[0].trajectory.calls
-    ('failed', 'quantity: 1 call expected, 0 made', ())
-    """
+    ('failed', 'quantity: 1 call expected, 0 made', ())"""
     return run_blocking(_evaluate(suites, options))
 
 
 @with_keywords(RunOptions)
 async def evaluate_async(suites: Suites, options: RunOptions) -> Report:
-    """Evaluate as `evaluate` does, without blocking the event loop; several evaluations may run at the same time.
+    """Evaluate like `evaluate`, without blocking the event loop. Several evaluations may run at the same time.
 
     Agents, `approve`, `on_event` and `on_cell` are called in the caller's loop, so they may use its tasks, locks and
     connections. Cancellation stops all runs and closes servers and connections before CancelledError is raised.
@@ -86,8 +86,7 @@ async def evaluate_async(suites: Suites, options: RunOptions) -> Report:
     ...         workbench.evaluate_async("clock.toml", model="offline", tags=["time"]),
     ...     )
     >>> [len(report.runs) for report in asyncio.run(main())]
-    [2, 1]
-    """
+    [2, 1]"""
     return await _evaluate(suites, options)
 
 
@@ -110,7 +109,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
         planned = plan(options, program)
     except PlanError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
-    # A plan holds a lock on its resumed batch, so a plan that is not run must be abandoned.
+    # The plan of a resumed batch holds a lock, which must be released if the plan is not run.
     try:
         approval = approval_for(needs(planned), given.approve, program, own)
         before = None
@@ -140,7 +139,7 @@ def _batch_options(
     files: tuple[SuiteFile, ...], given: RunOptions, own_history: Path, loop: CallerLoop
 ) -> BatchOptions:
     stored_in: Path | None = None
-    # A resumed batch is in the history, so its remaining runs are also recorded there.
+    # The remaining runs of a resumed batch are stored in the history as well.
     if not isinstance(given.history, bool):
         stored_in = Path(given.history)
     elif given.history or given.resume is not False:
@@ -180,7 +179,7 @@ def models_in(lists: Sequence[str], paths: Sequence[SuitePath]) -> tuple[str, ..
 
 
 def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tuple[str, ...]:
-    """Return a reason for each model that cannot run the suites; empty if all can."""
+    """Return one message for each model that cannot run the suites. Empty if all can."""
     files = tuple({suite.path: suite.file for suite in suites}.values())
     try:
         options = BatchOptions(suites=files, models=tuple(models))

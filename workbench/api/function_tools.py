@@ -1,4 +1,4 @@
-"""Definitions of tools from Python functions: the name, the docstring, and a schema of the type hints."""
+"""Definitions of tools from Python functions: the name, the docstring, and a schema made from type hints."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ARGUMENT = re.compile(r"^(\s+)(\w+)(?:\s*\([^)]*\))?:\s+(.*)$")
 
 
 def tool_of_function(function: Callable[..., object]) -> Table:
-    """Return the definition of the tool that a function implements, as a suite writes it.
+    """Return the definition of the tool that a function implements, as the table of a suite file.
 
-    The description is the docstring up to sections such as `Args:`. The lines of that section describe the parameters,
-    as does `Annotated[str, "…"]`. The function is not called. Raises UsageError for a function without a name, and for
+    The tool's description is the docstring without sections such as `Args:`. That section describes the parameters, as
+    does `Annotated[str, "…"]`. The function is not called. Raises UsageError for a function without a name, and for
     parameters that no JSON Schema describes.
 
     >>> def search_docs(query: str, limit: int = 10) -> list[str]:
@@ -32,8 +32,7 @@ def tool_of_function(function: Callable[..., object]) -> Table:
     >>> tool["name"], tool["description"], tool["parameters"]["required"]
     ('search_docs', 'Search the documents.', ['query'])
     >>> tool["parameters"]["properties"]
-    {'query': {'type': 'string'}, 'limit': {'default': 10, 'type': 'integer'}}
-    """
+    {'query': {'type': 'string'}, 'limit': {'default': 10, 'type': 'integer'}}"""
     name = getattr(function, "__name__", "")
     if not name.isidentifier():
         raise UsageError(f"a tool needs a name: define {function!r} with def, or write the tool as a table")
@@ -85,14 +84,14 @@ def _described(docstring: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(schema: JsonValue) -> Any:
-    """Return a schema without pydantic's derived titles and without defaults of null."""
+    """Return a schema without the titles that pydantic adds and without defaults of null."""
     if isinstance(schema, list):
         return [*map(_plain, schema)]
     if not isinstance(schema, dict):
         return schema
     plain = {}
     for key, value in schema.items():
-        # A `title` that is a schema is a property named `title`.
+        # If `title` is a schema, it is the schema of a property with this name.
         if (key == "title" and isinstance(value, str)) or (key == "default" and value is None):
             continue
         if key in ("default", "const", "enum", "examples"):

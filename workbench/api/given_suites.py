@@ -20,15 +20,15 @@ Suites = AnySuite | Iterable[AnySuite]
 
 
 def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
-    """Load suites. Files and folders are read, and each file counts once.
+    """Load suites. Read paths of files and folders. A file that is named twice is loaded once.
 
     Raises SuiteError with the errors of all suites. Raises UsageError for a path without a suite, and for two suites
-    that a report could not distinguish."""
+    that would look alike in a report."""
     given: Iterable[AnySuite]
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite | Suite | Case) else suites
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         raise _no_suite(given)
-    # The absolute path identifies a suite, so a suite that is given alone and with its folder runs once.
+    # Suites are identified by their absolute paths. A suite that is given both as a file and with its folder runs once.
     found: dict[Path, LoadedSuite] = {}
     # All suites are read before the error is raised, so that it lists all problems.
     problems: list[Problem] = []
@@ -48,7 +48,7 @@ def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
 
 
 def one_suite(suite: AnySuite) -> LoadedSuite:
-    """Return one suite, reading it if a path is given. Raises SuiteError."""
+    """Return one suite. Read the suite if a path is given. Raises SuiteError."""
     if isinstance(suite, str | os.PathLike):
         return load(suite)
     (found,) = _suites_of(suite)

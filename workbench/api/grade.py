@@ -1,4 +1,4 @@
-"""Grading of calls that were made elsewhere, in production or by an independent agent; no model is asked."""
+"""Grades calls that were made elsewhere, in production or by another agent. Calls no model."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ MODEL_NAME = "given calls"
 def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, **named: JsonValue) -> ToolCall:
     """Make a tool call, for `grade` or as the answer of an agent.
 
-    Arguments are named, or given as one mapping, or as a model's JSON text. Text that is not a JSON object makes a call
-    with broken arguments, and is graded as one. Raises TypeError for values that JSON cannot hold.
+    Arguments are named, or given as one mapping, or as a model's JSON text. If the text is not a JSON object, the call
+    is graded as a call with broken arguments. Raises TypeError for values that JSON cannot hold.
 
     >>> import workbench
     >>> workbench.call("get_current_time", timezone="Europe/Oslo").arguments
@@ -69,9 +69,8 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
     >>> workbench.call("search", '{"from": "Oslo"}').arguments
     {'from': 'Oslo'}
     >>> workbench.call("search", '{"from": "Os').problem
-    'JSON that ends too early'
-    """
-    # Positional only, so that a tool may have arguments called `tool` and `arguments`.
+    'JSON that ends too early'"""
+    # The parameters are positional-only, so that the tool may have arguments with the same names.
     if isinstance(arguments, str):
         read, problem = read_arguments(arguments)
         if problem is not None:
@@ -84,7 +83,7 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
 
 @dataclass(frozen=True)
 class Graded:
-    """The result of `grade`: the grades of a case for calls that were made elsewhere."""
+    """The result of `grade`: the grades of a case for given calls."""
 
     result: RunResult
     """The whole result: the grades of all graders, and the trajectory that was graded."""
@@ -103,17 +102,17 @@ class Graded:
 
     @property
     def score(self) -> float | None:
-        """The score of the deciding grader, 0 to 1; `None` if it does not apply to the case."""
+        """The score of the deciding grader, from 0 to 1. `None` if the grader does not apply to the case."""
         return self.result.score
 
     @property
     def reason(self) -> str | None:
-        """The reason why the case did not pass, in one line; `None` if it passed."""
+        """The reason why the case did not pass, in one line. `None` if it passed."""
         return self.result.reason
 
     @property
     def grades(self) -> tuple[Grade, ...]:
-        """The grades of all graders, the deciding one's first."""
+        """The grades of all graders. The grade that decides the status is first."""
         return self.result.grades
 
     @property
@@ -155,9 +154,9 @@ def grade(
     to a step, and an empty list is an answer without calls. `answer` is the final text, if any, and `latency_ms` the
     time of the whole run. `by` names the deciding grader, by default the case's own.
 
-    `results` are the results of the calls, in the order of the calls, for cases that check them: a text or another
-    value of JSON, an exception for an error of the tool, or `None` without a result. `now` is the time of the run, with
-    an offset, for a `clock` without a time. Raises UsageError for unfit arguments.
+    `results` are the results of the calls, in their order, for cases that check results. Each is a JSON value, an
+    exception for a tool error, or `None` if there is no result. `now` is the time of the run, with its UTC offset. It
+    is needed if the case has a `clock` without a time. Raises UsageError for unfit arguments.
 
     Checks that call Python functions of the suite need approval: `approve` is as in `evaluate`, and ApprovalError is
     raised without it. A case with a check that a language model judges gets the status `error`.
@@ -170,11 +169,10 @@ def grade(
 
     >>> result = workbench.grade(case, [workbench.call("get_time", timezone="Oslo")])
     >>> result.status, result.reason
-    ('failed', 'wrong argument: get_time.timezone: not equal')
-    """
+    ('failed', 'wrong argument: get_time.timezone: not equal')"""
     suite, definition = case.suite.definition, with_grader(case.definition, by)
     program = create_program(user_folders(), os.environ)
-    # Unreadable settings are ignored: they yield no secrets to hide.
+    # Settings that cannot be read have no secrets to hide, so the error is ignored.
     with suppress(ConfigError):
         register_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
     own = [case.suite.file] if case.suite.is_own else []
@@ -191,7 +189,7 @@ def grade(
             raise UsageError("`now` needs an offset: datetime.now().astimezone() has one")
         trajectory = with_clock(trajectory, planned, now.isoformat())
     functions = PythonFunctions(grant.code if grant is not None else None)
-    # The run starts without grades, and is graded like a stored run that is regraded.
+    # A result without grades is created first, and then regraded like a stored run.
     ungraded = result_of(planned, Status.ERROR, trajectory)
     graded = regrade_result(ungraded, planned, CheckContext(call_python=functions.answer))
     return Graded(graded, case, program.secrets)
@@ -207,17 +205,15 @@ def grade_calls(
 ) -> Report:
     """Grade an agent's recorded calls in many cases of a suite, as `workbench grade --calls` does.
 
-    `calls` is the path of a file of calls (JSON or JSON lines), or its content. Under the id of each case it has the
-    case's calls, a run with `calls` and `answer`, or several `runs`. Every case must be there, with `None` for a case
-    without a run. `by` and `approve` are as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all faults
-    of `calls`.
+    `calls` is the path of a file of calls (JSON or JSON lines), or its content. It maps the id of each case to a list
+    of calls, to a run with `calls` and `answer`, or to several `runs`. A case without a run is mapped to `None`. `by`
+    and `approve` are as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all faults of `calls`.
 
     >>> import workbench
     >>> made = [{"tool": "get_time", "arguments": {"timezone": "Europe/Oslo"}}]
     >>> report = workbench.grade_calls("clock.toml", {"cases": {"time-in-bergen": made, "small-talk": []}})
     >>> report.passed, len(report.runs)
-    (True, 2)
-    """
+    (True, 2)"""
     program = create_program(user_folders(), os.environ)
     of_suite = one_suite(suite)
     with suppress(ConfigError):

@@ -1,4 +1,4 @@
-"""Import of files of other tools as suites; no model is asked, and no code of the file is run."""
+"""Imports files of other tools as suites, without calling a model or running code of the file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from workbench.suite.suite_file import parse_suite
 
 @dataclass(frozen=True)
 class Imported:
-    """The suite and the runs that `import_file` made from a file; `save` writes them."""
+    """The suite and the runs that `import_file` made from a file. `save` writes them."""
 
     form: str
     """The form of the file, by its name in `workbench import --from`."""
@@ -55,10 +55,10 @@ class Imported:
         return tuple(results)
 
     def save(self, path: SuitePath, recordings: SuitePath | None = None, *, force: bool = False) -> LoadedSuite:
-        """Write the suite to `path`, and its runs into the folder `recordings`, if given; return the suite.
+        """Write the suite to `path`, and its runs into the folder `recordings`, if given. Return the suite.
 
-        Raises UsageError if the file or the folder exists, unless `force` replaces the suite and adds to the
-        recordings."""
+        Raises UsageError if the file or the folder exists. With `force`, the suite is replaced, and the runs are added
+        to the folder."""
         suite, folder = Path(path), None
         if recordings is not None:
             folder = Path(recordings)
@@ -82,8 +82,8 @@ def import_file(
 ) -> Imported:
     """Convert a file of another tool into a suite, and its runs into results, as `workbench import` does.
 
-    The form of the file is recognised unless `form` names it. `fields` maps meanings to the columns of a table, such as
-    `{"user": "question"}`; `tools_from` is a suite or a JSON file that defines tools. Only the command line imports
+    The form of the file is recognised unless `form` names it. `fields` says which columns of a table to read, such as
+    `{"user": "question"}`. `tools_from` is a suite or a JSON file that defines the tools. Only the command line imports
     Python files, because the import executes them. Raises UsageError for a file that cannot be imported.
 
     >>> import json, pathlib, workbench
@@ -95,14 +95,14 @@ def import_file(
     >>> print(imported.report[2].strip())
     ✓ no call was made → expect_no_calls
     >>> [case.id for case in imported.save("chat.toml").cases]
-    ['how-are-you']
-    """
+    ['how-are-you']"""
     program = create_program(user_folders(), os.environ)
     if form is not None and form not in FORMS:
         raise UsageError(f"{form!r} is not one of the forms {', '.join(FORMS)}")
     if unknown := sorted({*(fields or ())} - {*MEANINGS}):
         raise UsageError(f"fields has {unknown[0]!r}, which is not one of {', '.join(MEANINGS)}")
-    # A dry import writes nothing. Until `save` gets a path, `output` only names the suite, so the file may exist.
+    # `dry_run` writes nothing. `output` gives the suite its name until `save` is called, so a file of this name may
+    # exist.
     file = Path(path)
     options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry_run=True)
     if fields is not None:

@@ -15,7 +15,7 @@ END_TIMEOUT_S = 20.0
 
 
 def run_blocking(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Run a coroutine to its end and return its result; this blocks a running event loop."""
+    """Run a coroutine to its end and return its result. A running event loop is blocked meanwhile."""
     if not _in_event_loop():
         return asyncio.run(work)
     # `asyncio.run` refuses to run inside a loop, so the coroutine gets a thread with its own loop.

@@ -15,7 +15,7 @@ _Fits = Callable[[Any], bool]
 
 
 def check_types(options: CommonOptions) -> None:
-    """Raise UsageError that names every option with a value of the wrong type."""
+    """Raise UsageError if options have values of the wrong type. The message names all of them."""
     problems = []
     for option in fields(options):
         value, kind = getattr(options, option.name), str(option.type)
@@ -33,7 +33,7 @@ def check_types(options: CommonOptions) -> None:
 
 
 def _one_of(*types: type) -> _Fits:
-    # `True` is an int in Python, and a slip where a number is expected.
+    # `True` is an int in Python. Where a number is expected, it is a mistake.
     return lambda value: isinstance(value, types) and (bool in types or not isinstance(value, bool))
 
 
@@ -66,7 +66,7 @@ _TYPES: Mapping[str, tuple[_Fits, str]] = {
     "RepeatRule": _words(REPEAT_RULES),
     "Confirm": _words(("reruns", "repeats", "none")),
     "FailOn": _words(("regression",)),
-    # The elements are checked where models are named.
+    # The models in a list are checked later, when they are resolved.
     "AnyModel": (lambda value: True, ""),
     "Sequence[AnyModel]": (_listed(Iterable, object), "a list of models"),
     "Iterable[Cell]": (_listed(Collection, Cell), "a list of cells, as suite.cells() returns"),

@@ -1,4 +1,4 @@
-"""The options of `evaluate`. Each is also one of its keywords."""
+"""The options of `evaluate`, which are also its keywords."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ if TYPE_CHECKING:
 class RunOptions(CommonOptions):
     """The options of `evaluate`, for use in several evaluations.
 
-    Each is also a keyword of `evaluate` and `evaluate_async`; a keyword takes precedence over these options.
+    Each is also a keyword of `evaluate` and `evaluate_async`. A keyword takes precedence over these options.
 
     >>> import workbench
     >>> options = workbench.RunOptions(model="offline", repeats=2)
     >>> len(workbench.evaluate("clock.toml", options).runs)
     4
     >>> len(workbench.evaluate("clock.toml", options, repeats=1).runs)
-    2
-    """
+    2"""
 
     model: AnyModel | None = None
     """The model, or the first of several: a name such as `openai:gpt-6-luna` or a name in your `workbench.toml`, a
@@ -113,7 +112,7 @@ def with_keywords(
                 raise TypeError(f"the second argument of {function.__name__} must be a workbench.RunOptions, {what}")
             return function(suites, replace(options or RunOptions(), **keywords))
 
-        # The signature serves notebooks and `help`; type checkers use the annotations.
+        # Notebooks and `help` show this signature. Type checkers use the annotations.
         suites, *_ = signature(function).parameters.values()
         none = Parameter("options", Parameter.POSITIONAL_OR_KEYWORD, default=None)
         keywords = signature(options).parameters.values()

@@ -1,4 +1,4 @@
-"""MCP servers in Python code (a table, a command or an address), and the tools that they list."""
+"""MCP servers in Python code, given as a table, a command or an address, and the tools that they list."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ ServerLike = str | Sequence[str] | Mapping[str, Any]
 
 
 class ServerError(WorkbenchError):
-    """A server could not be started or reached, or did not list its tools."""
+    """Raised if a server could not be started or reached, or did not list its tools."""
 
 
 def server_table(server: ServerLike, name: str | None = None) -> dict[str, Any]:
-    """Return a server as a suite writes it. The default name comes from the command or host.
+    """Return a server as the table of a suite file. The default name comes from the command or host.
 
-    Raises UsageError for a text that is not a server, and for a text with a key: keys belong in the environment.
+    Raises UsageError for a text that is not a server, and for an address with a key, which belongs in the environment.
 
     >>> server_table("uvx mcp-server-time")
-    {'name': 'time', 'command': ['uvx', 'mcp-server-time']}
-    """
+    {'name': 'time', 'command': ['uvx', 'mcp-server-time']}"""
     found = _found(server)
     if keys := sorted(variable for variable, value in found.variables.items() if value is not None):
         raise UsageError(
@@ -76,7 +75,7 @@ def _typed(server: str | Sequence[str]) -> FoundServers:
 
 
 def _shown(server: object) -> object:
-    """Return a server for a message. An address loses its user and its query, which may hold a key."""
+    """Return a server as a message may show it: an address without its user and its query, which may hold a key."""
     if not isinstance(server, str) or "://" not in server:
         return server
     address = urlsplit(server)
@@ -87,16 +86,15 @@ def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
     """Start a server, or reach it at its address, and return its tools for `workbench.Suite`.
 
     `server` is a command as in a shell (`"uvx mcp-server-time"`) or the command's words, an address, or a table with
-    the keys of `[[servers]]`. The server is started without `approve`, and closed again. A tool has a `name`, a
-    `description` and `parameters`, a JSON Schema.
+    the keys of `[[servers]]`. The server is started without asking for approval, and closed again. A tool has a `name`,
+    a `description` and `parameters`, which are a JSON Schema.
 
     Raises UsageError if `server` is not a server, and ServerError if the server does not start or answer.
 
     >>> import sys, workbench
     >>> tools = workbench.list_tools([sys.executable, "-m", "mcp_server_time"])
     >>> [tool.name for tool in tools], tools[0].parameters["required"]
-    (['get_current_time', 'convert_time'], ['timezone'])
-    """
+    (['get_current_time', 'convert_time'], ['timezone'])"""
     program = create_program(user_folders(), os.environ)
     folder = Path.cwd()
     try:
@@ -110,7 +108,7 @@ def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
 
 
 async def _listed(asked: ServersToList) -> ToolSource:
-    # The caller's own code names the server, so no further approval is needed.
+    # The caller's own code names the server, so nobody has to be asked.
     approval = Needs.of_servers([asked.file], asked.program).approved()
     pool = ServerPool(asked.program)
     try:

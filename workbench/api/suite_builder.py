@@ -1,4 +1,4 @@
-"""Suites built in Python case by case. They are validated like suite files, and can be saved as suite files."""
+"""Suites that are built case by case in Python. They are validated like suite files, and can be saved as such."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ Mocks = Mapping[str, object] | Iterable[Mapping[str, Any]]
 class Suite:
     """A suite that is built in Python.
 
-    `tools` are functions with type hints, definitions, or tools from `workbench.list_tools`; functions are not called.
+    `tools` are functions with type hints, definitions, or tools from `workbench.list_tools`. Functions are not called.
     `servers` are commands, addresses or tables, in a list or by name. `mocks` are results by tool name, or tables.
     Other keywords are keys of a suite file: `models`, `grading`, `gate`, `tags`, …
 
     The suite is validated when it is evaluated, loaded or saved. SuiteError then has all problems, with the names of
-    cases in place of lines. Needs that your code writes into a suite require no approval, because your code could start
-    the same things itself. Needs that `from_toml` and `from_dict` read require approval.
+    cases in place of lines. Servers and code that your program adds to a suite need no approval, because your program
+    could start them itself. Those that `from_toml` and `from_dict` read need approval.
 
     >>> import workbench
     >>> from workbench.checks import contains
@@ -61,8 +61,7 @@ class Suite:
     >>> _ = suite.case("Small talk", "How are you?").expects_nothing()
     >>> report = workbench.evaluate(suite, model="offline")
     >>> [case.status for case in report.cases]
-    ['passed', 'passed']
-    """
+    ['passed', 'passed']"""
 
     def __init__(
         self,
@@ -100,15 +99,14 @@ class Suite:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """Return the suite of a document with the keys of a suite file.
+        """Return a suite from a mapping with the keys of a suite file.
 
         Its needs must be approved, since the document may come from anywhere.
 
         >>> import workbench
         >>> case = {"name": "Hi", "user": "How are you?", "expect_no_calls": True}
         >>> workbench.Suite.from_dict({"name": "Talk", "cases": [case]})
-        Suite('Talk', 1 case)
-        """
+        Suite('Talk', 1 case)"""
         suite = cls(document.get("name", ""))
         suite._is_own = False
         if "name" not in document:
@@ -120,7 +118,7 @@ class Suite:
     def from_toml(cls, path: SuitePath) -> Self:
         """Return the suite of a file, to add cases to it. Its needs must be approved. Raises SuiteError.
 
-        Comments of the file are lost when the suite is saved."""
+        If the suite is saved, comments of the file are lost."""
         file = load_suite(Path(path))
         if file.suite is None:
             raise SuiteError(file.problems)
@@ -205,7 +203,7 @@ class Suite:
         return Path(str(self._document.get("name") or "suite"))
 
     def _with_names(self, file: SuiteFile) -> SuiteFile:
-        """Remove the line numbers from the suite's problems, because there is no file."""
+        """Give the problems of the suite its name in place of a file and a line, because there is no file."""
         problems = tuple(replace(problem, file=self._shown_as, line=None) for problem in file.problems)
         return replace(file, problems=problems)
 
@@ -218,10 +216,10 @@ class Case:
         self._table = table
 
     def expects(self, tool: CallLike, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
-        """Expect a call of a tool after the calls expected so far; each argument is a value or a check.
+        """Expect a call of a tool after all calls expected so far. Each argument is a value or a check.
 
-        Without arguments, any arguments are accepted. `tool` may also be a table as in `[[cases.ordered]]`, with all
-        its keys: `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`."""
+        Without arguments, any arguments are accepted. `tool` may also be a table with the keys of `[[cases.ordered]]`,
+        such as `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`."""
         self._added("ordered", _call(tool, arguments, named))
         return self
 
@@ -236,9 +234,9 @@ class Case:
         return self
 
     def answers(self, check: object) -> Self:
-        """Expect a final answer that meets a check, such as `contains("30 days")`; a text must be the whole answer.
+        """Expect a final answer that meets a check, such as `contains("30 days")`. A text must equal the whole answer.
 
-        The answer must also meet each further check."""
+        If this is called again, the answer must meet all checks."""
         wanted = as_written(_plain(check))
         if "response" in self._table:
             wanted = {"all_of": [self._table["response"], wanted]}
@@ -310,7 +308,9 @@ def _mocks(mocks: Mocks) -> list[Any]:
 
 
 def variant_table(variant: Mapping[str, Any]) -> Table:
-    """Return a variant as a suite writes it. Its tools, servers and mocks are written like a `Suite`'s."""
+    """Return a variant as the table of a suite file.
+
+    Tools, servers and mocks may have the forms that `Suite` accepts."""
     table: Table = _plain({key: value for key, value in variant.items() if key not in _CONVERTED})
     for key, converted in _CONVERTED.items():
         if key in variant:

@@ -22,15 +22,15 @@ from workbench.suite.trust import SuiteNeeds
 
 
 class WorkbenchError(Exception):
-    """The base class of errors that the caller can correct; the message says how."""
+    """The base class of errors that the caller can correct. The message says how."""
 
 
 class UsageError(WorkbenchError, ValueError):
-    """Arguments are unusable, such as an unknown case or an unreachable model."""
+    """Raised for unusable arguments, such as an unknown case or an unreachable model."""
 
 
 class ApprovalError(WorkbenchError):
-    """Suites have needs that were not approved, so nothing was started.
+    """Raised if suites have needs that were not approved. Nothing was started.
 
     `suites` are the paths of the refused suite files, and `needs` their needs, in the same order. `refused` is the
     message without its advice."""
@@ -57,7 +57,7 @@ SuitePath = str | os.PathLike[str]
 
 
 class SuiteError(WorkbenchError, ValueError):
-    """Suite files have errors, so they cannot be used.
+    """Raised if suite files have errors, so that they cannot be used.
 
     Each of `problems` has a `file`, a `line`, a `where`, a `message` and a `hint`. `line` counts from 1 and is `None`
     for the whole file. `where` is a path in the file, such as `cases[3].ordered[0].args.city`."""
@@ -80,7 +80,7 @@ class SuiteCase:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of the suite and the case, by which `evaluate` can select the case."""
+        """The tags of the suite and of the case. `evaluate` can select cases by them."""
         return tuple(dict.fromkeys((*self.suite.definition.tags, *self.definition.tags)))
 
     @property
@@ -90,7 +90,7 @@ class SuiteCase:
 
 
 class Cell(NamedTuple):
-    """A case with a model. It is one line of a report, whatever the number of repeats."""
+    """A case with a model. In a report, it is one line for all repeats."""
 
     case: SuiteCase
     model: str
@@ -114,18 +114,18 @@ class LoadedSuite:
     @property
     def definition(self) -> Suite:
         """The suite as its file defines it."""
-        # `load` refuses a file with errors, and any other file has a suite.
+        # A file without errors has a suite, and `load` refuses any other file.
         assert self.file.suite is not None
         return self.file.suite
 
     @property
     def decides_together(self) -> bool:
-        """Whether the suite has a gate over all its runs. Then a single failed case does not decide."""
+        """Whether the suite has a gate over all its runs, so that a single failed case does not decide the result."""
         return replaces_statuses(self.definition)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """The warnings about the file; they do not prevent runs."""
+        """The warnings about the file. They do not prevent runs."""
         return self.file.warnings
 
     @cached_property
@@ -148,8 +148,8 @@ class LoadedSuite:
     def case(self, case_id: str) -> SuiteCase:
         """Return the case with an id.
 
-        A case without an `id` gets one from its name: "Time in Bergen" is `time-in-bergen`. Raises KeyError for an
-        unknown id; the message names the nearest ids, or all ids."""
+        A case without an `id` gets one from its name: "Time in Bergen" becomes `time-in-bergen`. Raises KeyError for an
+        unknown id. The message suggests similar ids, or lists all ids."""
         for case in self.cases:
             if case.id == case_id:
                 return case
@@ -161,7 +161,7 @@ class LoadedSuite:
 def load(path: SuitePath) -> LoadedSuite:
     """Read a suite file.
 
-    Raises SuiteError if the file cannot be read or has errors; the error's `problems` hold all errors.
+    Raises SuiteError if the file cannot be read or has errors. The error's `problems` has all of them.
 
     >>> import workbench
     >>> suite = workbench.load("clock.toml")
@@ -175,15 +175,14 @@ def load(path: SuitePath) -> LoadedSuite:
     ... except workbench.SuiteError as error:
     ...     for problem in error.problems:
     ...         print(problem.line, problem.where, "-", problem.message, "-", problem.hint)
-    6 cases[0].expect_no_cals - unknown key `expect_no_cals` in a case - did you mean `expect_no_calls`?
-    """
+    6 cases[0].expect_no_cals - unknown key `expect_no_cals` in a case - did you mean `expect_no_calls`?"""
     return _sound(load_suite(Path(path)))
 
 
 def is_suite(path: SuitePath) -> bool:
-    """Return whether a file is a suite: TOML with a `format`.
+    """Return whether a file is a suite, which is a TOML file with the key `format`.
 
-    An unreadable file counts as a suite: loading it then reports the reason.
+    An unreadable file counts as a suite, so that loading it reports the reason.
 
     >>> import workbench
     >>> workbench.is_suite("clock.toml")
@@ -192,7 +191,7 @@ def is_suite(path: SuitePath) -> bool:
 
 
 def holds_packages(folder: Path) -> bool:
-    """Return whether a folder holds installed packages. Suites in it are then not the user's own."""
+    """Return whether a folder holds installed packages. The user did not write the suites in such a folder."""
     return is_installed(folder.name, {entry.name for entry in folder.iterdir()})
 
 

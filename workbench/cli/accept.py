@@ -81,7 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class AcceptOptions:
-    """The cases to accept, and the output of the proposals."""
+    """The options of `workbench accept` about cases to accept and the output of proposals."""
 
     only_empty: bool = False
     write: bool = False
@@ -90,7 +90,7 @@ class AcceptOptions:
 
 
 def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
-    """Run the cases, propose expectations, and write them if asked to; returns an exit code."""
+    """Run the cases, propose expectations, and write them with `--write`. Return an exit code."""
     program = create_program(options.model_options)
     plan = planned(options, program, quiet=asked.quiet)
     if plan is None:
@@ -100,7 +100,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
         warn("nothing was run: every chosen case already has expectations; leave out --only-empty to replace them")
         return OK
     exempt = trust_store(program.folders).is_exempt
-    # This check comes first, so that no run is paid for in vain.
+    # This check comes before the runs, which cost money.
     if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
         warn(f"nothing was run: {bundled[0]} is a bundled sample, which is not changed; accept into a copy of it")
         return USAGE
@@ -111,7 +111,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
     if live.outcome.interrupted:
         warn("interrupted: nothing was accepted")
         return INTERRUPTED
-    # The plan repeats cases: expectations come from the common calls of the repeats.
+    # Expectations are made from the calls that all repeats of a case have in common.
     results = {result.run_id: result for result in live.outcome.results}
     suites = []
     for file in plan.files:
@@ -159,7 +159,7 @@ def _to_accept(case: Case, results: Sequence[RunResult]) -> CaseToAccept:
 def _exit_code(suites: Sequence[AcceptedSuite]) -> int:
     code = OK
     for suite in suites:
-        # Errors come first: without them, the case's runs might have agreed.
+        # Errors come first, because the runs might have agreed without the error.
         if any(case.left_out for case in suite.cases):
             return INFRASTRUCTURE
         if any(case.outcome == "not agreed" for case in suite.cases):

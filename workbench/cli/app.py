@@ -61,7 +61,9 @@ class AppParser(Parser):
     purposes: Mapping[str, str] = {}
 
     def format_help(self) -> str:
-        """Return the common commands and the names of the others, or all commands and options."""
+        """Return the most common commands with their purposes, and the names of the others.
+
+        After `--help-all`, return all commands and options."""
         if not self.first:
             return super().format_help()
         commands = "".join(f"  {name:<10}{self.purposes[name]}\n" for name in _COMMON)
@@ -72,7 +74,7 @@ class AppParser(Parser):
 def parser_of_app(purposes: Mapping[str, str]) -> AppParser:
     """Return the parser of `workbench` without a command.
 
-    `purposes` describes each command in its help."""
+    `purposes` are the descriptions of commands in its help, by name."""
     commands = "\n".join(f"  {name:<10} {purpose}" for name, purpose in purposes.items())
     parser = AppParser(
         prog="workbench",
@@ -147,11 +149,11 @@ def show_app(
 ) -> int:
     """Open the app and return its exit code.
 
-    `begin` describes the app's first runs; `left` is called when the user leaves a comparison."""
+    `begin` selects the first runs of the app. `left` is called when the user leaves a comparison."""
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 
-        # This check is here because the app has no place for an error before its first screen.
+        # The app cannot show an error before its first screen, so the folder is checked here.
         if not can_record_in(options.record):
             return USAGE
     # Lazy import: commands that do not open the app need not load it.

@@ -13,10 +13,10 @@ from workbench.show.visible import one_line
 
 
 def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
-    """Return what the user approves among the needs of suites, after asking if necessary.
+    """Ask the user to trust suites where necessary. Return the approval for what the suites need.
 
     With `together`, one question covers all suites with the same needs. Servers that were typed on the command line
-    need no question. If the user refuses a suite that needs trust, report that and return `None`."""
+    need no question. If the user refuses a suite, print that and return `None`."""
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     for problem in trust.grant_typed(needs):
         warn(f"{problem}; it holds for this run only", program.secrets)
@@ -40,7 +40,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
 
 
 def _asked(suite: str, *, mocks: bool) -> ApprovalAnswer:
-    # Without a terminal there is no user to ask: a CI job passes --trust.
+    # Without a terminal, nobody can be asked. A CI job passes --trust instead.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "no"
     choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"

@@ -95,7 +95,7 @@ _POLL_S = 0.05
 
 
 def attach(which: str | None, history: Path, output: Output, *, from_start: bool) -> int:
-    """Watch a batch until it ends, and report; returns its exit code."""
+    """Show a batch until it ends, and report. Return the batch's exit code."""
     program = create_program()
     try:
         batch = find_batch(program.folders, history, which)
@@ -113,7 +113,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
 
 
 def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
-    """Show a batch in the app, together with its suites; returns the app's exit code."""
+    """Show a batch in the app, together with its suites. Returns the app's exit code."""
     # Lazy import: attaching in the terminal needs no app.
     from workbench.cli.app import AppOptions, show_app
 
@@ -139,7 +139,7 @@ def batch_and_suites(which: str | None, history: Path, program: Program) -> tupl
 
 
 class _TerminalView:
-    """The terminal's view of one batch; it attaches again if the process drops the connection."""
+    """Shows one batch in the terminal. Attaches again if the batch's process drops the connection."""
 
     def __init__(self, known: DetachedBatch, program: Program, output: Output, from_start: bool) -> None:
         self._known = known
@@ -171,7 +171,7 @@ class _TerminalView:
                 f"'workbench batches --stop {known.batch}{option}' stops it"
             )
             return INTERRUPTED
-        # The process has ended without a last message; its record may still hold the exit code.
+        # The process ended without a last message, but its record may have the exit code.
         last = record_of(self._program.folders, known.file, known.batch)
         return report_of_stored(NamedBatch(known.file, known.batch, last), self._program, self._output)
 
@@ -208,7 +208,7 @@ class _TerminalView:
             warn(f"{counted(left, 'run')} of batch {known.batch} had already ended: {shows}")
         with History(known.file) as history:
             for row, recording in history.recordings(shown, None, warn):
-                # The process's messages identify runs by their places in the plan.
+                # The process's messages identify a run by its place in the plan, so the stored events get the same id.
                 for event in recording.events:
                     self._step(RunEvent(replace(event, run_id=str(row.place))), printer)
                 printer.done(replace(result_of_row(row, recording), run_id=str(row.place)))
@@ -242,9 +242,9 @@ class _TerminalView:
         raise AssertionError("the messages of a batch must end with its end")
 
     def _counts(self, seen: ViewedEvent, viewing: BatchView) -> bool:
-        """Return whether an event counts in the progress.
+        """Return whether the progress bar counts an event.
 
-        The events of runs that had ended before this command attached do not count."""
+        It does not count the events of runs that had ended before this command attached."""
         match seen:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over
@@ -256,7 +256,8 @@ class _TerminalView:
     def _step(self, happened: RunEvent, printer: StepPrinter) -> None:
         event = happened.event
         if int(event.run_id) not in self._shown and event.sequence > self._last.get(event.run_id, -1):
-            # After a reconnection, the process sends the events of a run from the beginning.
+            # After a reconnection, the process sends all events of a run again. Events that were printed before are
+            # skipped.
             self._last[event.run_id] = event.sequence
             printer.step(happened)
 
@@ -276,7 +277,7 @@ def _ended_ms(row: RunRow) -> float:
 
 
 def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[ViewedEvent]:
-    """Yield the messages of a batch, and draw the progress of the batch meanwhile.
+    """Yield the messages of a batch. Draw the batch's progress between messages.
 
     Raises the errors of the viewer."""
     news: queue.SimpleQueue[ViewedEvent | Exception] = queue.SimpleQueue()
@@ -288,7 +289,7 @@ def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[Vi
         except Exception as error:  # noqa: BLE001 (raised below)
             news.put(error)
 
-    # A thread, because the progress line has to be redrawn while the socket is silent.
+    # A thread reads the socket, because the progress line has to be redrawn while no message arrives.
     threading.Thread(target=read, name="batch", daemon=True).start()
     while True:
         bar.draw()
@@ -304,7 +305,7 @@ def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[Vi
 
 
 def _is_still_there(known: DetachedBatch, program: Program) -> bool:
-    """Return whether the process of a batch still accepts connections after it has closed one."""
+    """Return whether the process of a batch still runs some time after it has closed the connection."""
     until = time.monotonic() + _PROCESS_END_TIMEOUT_S
     while is_running(program.folders, known):
         if time.monotonic() > until:
@@ -314,7 +315,7 @@ def _is_still_there(known: DetachedBatch, program: Program) -> bool:
 
 
 def report_of_stored(batch: NamedBatch, program: Program, output: Output) -> int:
-    """Report on a batch that has ended or was killed, from the history; returns its exit code."""
+    """Report on a batch that has ended or was killed, from the history. Return its exit code."""
     with History(batch.history) as history:
         stored = history.batch(f"#{batch.number}")
         known, option = batch.known, history_option(batch.history)
@@ -334,7 +335,7 @@ def report_of_stored(batch: NamedBatch, program: Program, output: Output) -> int
                 )
         if stored.missing:
             lines.append(how_to_resume(batch.history, stored.number, stored.resumed_by))
-        # Each line once: the process may already have printed the command for resuming.
+        # Equal lines are printed once, because the process may already have printed the command for resuming.
         for line in dict.fromkeys(lines):
             warn(line)
         code_of_runs = _report_stored(history, stored, program, output)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
-    """Return whether the model of `--judge` is known to the suites; report an unknown one."""
+    """Return whether the suites define the model of `--judge`. Print an error if they do not."""
     problems = [*unknown_judge(judge, files, program)]
     for problem in problems:
         warn(problem, program.secrets)
@@ -56,7 +56,7 @@ def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Progr
 
 @dataclass(frozen=True)
 class Record:
-    """The folder in which runs are recorded; with `only_failed`, only failed runs are recorded."""
+    """The folder in which to record runs. With `only_failed`, only failed runs are recorded."""
 
     folder: Path
     only_failed: bool = False
@@ -92,16 +92,16 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
 
 
 def print_broken_suites(broken: Sequence[BrokenSuite], secrets: Secrets) -> None:
-    """Print the suites that were not run because of errors, at the end of a command."""
+    """Print which suites were not run because of errors. Called at the end of a command."""
     if broken:
-        # Lazy import: few plans have a broken suite.
+        # Lazy import: few plans have a suite with errors.
         from workbench.show.views.verdict import broken_text
 
         warn(broken_text(broken), secrets)
 
 
 def with_chosen_cases(options: RunOptions, plan: Plan) -> RunOptions:
-    """Replace the names and patterns of cases in the options by the ids of the planned cases."""
+    """Replace the names and patterns of cases in the options by the ids of the cases that the plan contains."""
     if not options.cases:
         return options
     return replace(options, cases=tuple(dict.fromkeys(run.case.id for run in plan.runs)))
@@ -117,7 +117,7 @@ def _resume_hint(options: RunOptions) -> str:
 
 
 def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) -> None:
-    """Print notices on standard error; with `quiet`, without details."""
+    """Print notices on standard error. With `quiet`, without details."""
     for notice in notices:
         if not (quiet and notice.severity == "detail"):
             warn(notice.text, program.secrets)
@@ -154,8 +154,8 @@ def run_plan(
 ) -> BatchOutcome | int:
     """Run a plan.
 
-    If no run can begin, the reason is reported, and the exit code is returned. With `frozen`, tools must equal their
-    pins. `from_history` is passed to `run_live`."""
+    If no run can begin, print the reason and return an exit code. With `frozen`, the tools of servers must equal the
+    pinned tools. `from_history` is passed to `run_live`."""
     approval = approve_runs(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
         return approval
@@ -165,15 +165,15 @@ def run_plan(
 def approve_runs(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
     """Return the approval for the runs of a plan.
 
-    If the runs cannot be made, report the reason and return an exit code."""
+    If the runs cannot start, print the reason and return an exit code."""
     program = plan.program
-    # Approval comes before the check of pins, which starts servers.
+    # Approval must come before tools are compared with pinned tools, which starts servers.
     approval = approved(needs(plan), program, all_of_them=trust)
     can_write = approval is not None and output.can_write(len(plan.places))
     if approval is None or not can_write or (record is not None and not can_record_in(record.folder)):
         plan.release_claim()
         return USAGE
-    # Without --frozen, differences from pins are only reported.
+    # Without --frozen, differences from pinned tools are only printed.
     if frozen or any(pin_file(file.path).exists() for file in plan.files):
         try:
             check_pins(plan, approval, frozen=frozen)
@@ -195,7 +195,7 @@ def run_approved(
     *,
     from_history: bool = False,
 ) -> BatchOutcome | int:
-    """Run an approved plan, as `run_plan` does."""
+    """Run an approved plan, as `run_plan` does. `watcher` receives the events of the batch."""
     program = plan.program
     lines = recording_lines(program.secrets)
     recordings = None
@@ -214,7 +214,7 @@ def run_approved(
                 watcher=watcher,
                 from_history=from_history,
             )
-    # A new batch can run without the history; a resumed batch must be recorded there.
+    # Only a resumed batch needs the history. A new batch runs even if its history cannot be written.
     except HistoryError as error:
         plan.release_claim()
         warn(f"nothing was run: {error}", program.secrets)
@@ -229,7 +229,8 @@ def run_approved(
         warn(recordings.problem, program.secrets)
     if plan.needs_history and live.outcome.unrecorded:
         live.recorded = False
-    # Runs skipped for their cost are missing, as in an interrupted batch. A resume with a higher limit runs them.
+    # Runs that were skipped because of the cost limit are missing like those of an interrupted batch. They can be
+    # resumed with a higher limit.
     limited = plan.cost_limit is not None and any(map(is_cost_limited, live.outcome.figures))
     if (live.outcome.interrupted or limited) and live.outcome.batch is not None and plan.history is not None:
         warn(how_to_resume(plan.history, live.outcome.batch, command), program.secrets)
@@ -237,8 +238,8 @@ def run_approved(
 
 
 def step_output(output: Output, program: Program) -> Show:
-    """Return the stream for the printed steps of runs, and their form."""
-    # Standard output must contain nothing but the report if a program reads it.
+    """Return where and how to print the steps of runs."""
+    # A program may read the report from standard output, which must then contain nothing else.
     steps = not output.quiet and (output.is_text or output.file is not None)
     paint = paint_for(sys.stdout, os.environ)
     return Show(sys.stdout, steps, output.verbose, report_width(sys.stdout), paint, program.secrets)
@@ -246,16 +247,18 @@ def step_output(output: Output, program: Program) -> Show:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A plan whose results lead to further runs with the same approval."""
+    """An approved plan for runs in several batches, each of which may depend on earlier results.
+
+    For example, runs without faults come first, and are then repeated with faults."""
 
     plan: Plan
     approval: Approval
     show: Show
 
     def run(self, plan: Plan, undone: str) -> Sequence[RunResult] | None:
-        """Run a plan, and return its results.
+        """Run a plan with the approval, and return its results.
 
-        On an interrupt, report the `undone` work and return `None`."""
+        On an interrupt, print `undone`, which says what was not done, and return `None`."""
         outcome = run_live(plan, self.approval, self.show).outcome
         if outcome.interrupted:
             warn(f"interrupted: {undone}")
@@ -266,7 +269,7 @@ class Experiment:
 def experiment(options: RunOptions, program: Program, output: Output, *, trust: bool) -> Experiment | None:
     """Plan runs and ask for approval.
 
-    If the runs cannot be made, report the reason and return `None`."""
+    If the runs cannot start, print the reason and return `None`."""
     plan = planned(options, program, quiet=output.quiet)
     if plan is None or not output.can_write(len(plan.places)):
         return None
@@ -298,20 +301,20 @@ def _limit_again(settings: Mapping[str, JsonValue]) -> str:
 
 
 def restored_model_options(settings: Mapping[str, JsonValue]) -> str:
-    """Return the command-line options that restore the addresses of a batch's models.
+    """Return the options `--model`, `--base-url` and `--param` that resume a batch with the models of its settings.
 
-    They come from the batch's settings. Options for keys are left out, because a history holds no keys."""
+    Options for keys are left out, because a history holds no keys."""
     models = settings.get("models")
     if not isinstance(models, dict):
         return ""
-    # A dict as an ordered set: the variants of a model share its address and parameters.
+    # The keys of this dict are an ordered set. Variants of a model have the same address and parameters.
     options: dict[tuple[str, str], None] = {}
     for name, reached in models.items():
         if isinstance(reached, dict) and _has_another_address(name, reached):
             options["--model", model_of(name).replace(",", "\\,")] = None
             query = reached.get("query")
             written = dict(query) if isinstance(query, dict) else {}
-            # A literal dollar sign is doubled in a setting, and stands alone in an address.
+            # A dollar sign is written as `$$` in settings, but as `$` in an address.
             pairs = [(name, str(value).replace("$$", "$")) for name, value in written.items()]
             options["--base-url", with_query(str(reached["base_url"]), pairs)] = None
             if isinstance(params := reached.get("params"), dict):
@@ -327,5 +330,5 @@ def _has_another_address(name: str, reached: Mapping[str, JsonValue]) -> bool:
     except ConfigError:
         return True
     if spec is not None and spec.cloud is not None and not spec.base_url:
-        return False  # the environment decides about the address, as before
+        return False  # as at the start of the batch, the environment has the address
     return spec is None or spec.base_url != reached["base_url"]

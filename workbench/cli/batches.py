@@ -64,7 +64,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True)
 class Running:
-    """A running batch and its row in the history; `found` is set if other processes can attach to the batch."""
+    """A running batch and its row in the history. `found` is set if other processes can attach to the batch."""
 
     history: Path
     batch: BatchRow
@@ -72,18 +72,18 @@ class Running:
 
     @property
     def process(self) -> int | None:
-        """The id of the process, if other processes can attach to the batch."""
+        """The id of the batch's process, `None` if other processes cannot attach to it."""
         if self.found is None or self.found.known is None:
             return None
         return self.found.known.pid
 
 
 def list_running(history: Path, form: str) -> int:
-    """List the running batches; returns an exit code.
+    """List the running batches. Return an exit code.
 
-    The list has all batches without a terminal, and the history's batches that run in other programs."""
+    The list has all batches without a terminal, and all batches of the history that another process runs."""
     program = create_program()
-    # Killed processes leave their sockets and records behind.
+    # Killed processes leave sockets and records behind, which must not be listed.
     remove_stale(program.folders)
     running = [*_running(program, history)]
     if form == "json":
@@ -112,7 +112,8 @@ def list_running(history: Path, form: str) -> int:
 
 
 def _running(program: Program, history: Path) -> Iterator[Running]:
-    # Batches without a terminal have records, whatever their history; other batches are found only in a given history.
+    # A batch without a terminal has a record, whichever history it uses. Other batches are found only in the given
+    # history.
     attachable = running_batches(program.folders)
     for each in attachable:
         try:
@@ -143,7 +144,7 @@ def _lines(running: list[Running], history: Path) -> Iterator[str]:
 
 
 def stop(which: str, history: Path) -> int:
-    """Stop a batch without a terminal, and wait for its end; returns an exit code."""
+    """Stop a batch without a terminal, and wait until it has ended. Return an exit code."""
     program = create_program()
     try:
         batch = find_batch(program.folders, history, which)
@@ -151,7 +152,7 @@ def stop(which: str, history: Path) -> int:
         if known is None or not batch.running:
             warn(_why_not_stopped(batch), program.secrets)
             return USAGE
-        # Wait for the end of the process: everything is written then.
+        # Once the process has ended, the batch is completely written.
         with Connection(known, "stop"):
             while is_running(program.folders, known):
                 time.sleep(_POLL_S)

@@ -1,4 +1,4 @@
-"""`workbench compare`: open the app on the comparison, or run all cases and report; or complete a stored batch."""
+"""`workbench compare`: compare models in the app or in a report, or complete a stored comparison."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def compare(
     compared_with: BaselineOptions | None = None,
     detach: bool = False,
 ) -> int:
-    """Compare models with each other or with a stored batch, in the app or in a report; returns an exit code.
+    """Compare models with each other or with a stored batch, in the app or in a report. Return an exit code.
 
     With `detach`, the runs continue in another process that outlives this one."""
     program = create_program(options.model_options)
@@ -213,9 +213,9 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
     history = options.history
     if not unfinished:
         return
-    # Batches have numbers only in a history.
+    # Each id of a batch comes from the history, so there is one.
     assert history is not None
-    # The comparison has ended, so an unreadable history must not look like its failure.
+    # The comparison itself has succeeded, so an error of the history is not reported.
     with suppress(HistoryError), History(history) as stored:
         for number in sorted(unfinished)[-_MAX_NAMED:]:
             warn(how_to_resume(history, number, stored.batch(str(number)).resumed_by), program.secrets)
@@ -284,7 +284,7 @@ class ComparisonCommand:
         return self.report(live, plan, baseline)
 
     def report(self, live: BatchOutcome, plan: Plan, baseline: Baseline | None) -> int:
-        """Report on all runs of a batch; returns an exit code."""
+        """Report on all runs of a batch. Return an exit code."""
         try:
             return self._compared(live, plan, baseline)
         except HistoryError as error:
@@ -298,7 +298,8 @@ class ComparisonCommand:
         only_differences = self._only_differences
         comparison = ModelComparison.of_plan(plan, outcome, only_differences=only_differences, against=against)
         whole = partial(outcome.report, plan, against)
-        # The earlier runs of a resumed batch are in memory only as figures.
+        # Of the earlier runs of a resumed batch, only the figures are in memory, so reports read the runs from the
+        # history.
         if plan.resumed is not None:
             whole = partial(self._stored, plan.resumed.batch.number)
         code = self._report(comparison, whole)
@@ -317,14 +318,14 @@ class ComparisonCommand:
             )
 
     def _compares_models(self, batch: BatchRow) -> bool:
-        """Return whether a batch has several models; report an error if not."""
+        """Return whether a batch has several models. Print an error if it has not."""
         if len(batch.models) < 2:
             only = f"{batch.models[0]} is the only model of batch {batch.number}"
             warn(f"nothing to compare: {only}", self._program.secrets)
         return len(batch.models) > 1
 
     def _report(self, batch: ModelComparison, whole: Callable[[], Report]) -> int:
-        """Write the reports. For reports that show runs, `whole` returns the complete runs."""
+        """Write the reports. `whole` returns the complete runs, which only some forms of reports need."""
         output, recorded_as = self._output, batch.outcome.recorded_as
         history = self._options.history
         written = output.deliver(partial(pieces_of_comparison, batch, whole, history=history))
@@ -345,7 +346,7 @@ class ComparisonCommand:
 def pieces_of_comparison(
     batch: ModelComparison, whole: Callable[[], Report], output: Output, *, history: Path | None = None
 ) -> Iterable[str]:
-    """Yield the text of a comparison's report in the form of the output; `history` holds the batch."""
+    """Yield the text of a comparison's report in the form of `output`. `history` is the file that holds the batch."""
     if output.is_brief:
         details = details_of(batch.outcome.batch, history, output)
         brief = batch.brief_lines(details, paint=output.paint)

@@ -1,7 +1,7 @@
-"""Run a batch in a separate process without a terminal.
+"""Runs a batch in a separate process without a terminal.
 
-The command first asks all questions and reports all refusals. Then the process gets the plan and its approval over a
-socket."""
+The command first asks all questions and reports all errors. It then sends the plan and the approval to the process over
+a socket."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """The work of a process without a terminal: run a plan, and report as `command` does.
+    """What a process without a terminal has to do: run `plan`, and report like `command`.
 
-    `options` and `only_differences` belong to a comparison."""
+    Only a comparison has `options` and `only_differences`."""
 
     plan: Plan
     output: Output
@@ -59,9 +59,9 @@ class BatchBegun:
 
 @dataclass(frozen=True)
 class JobRefused:
-    """A message of the detached process: it starts no runs, and has reported the reason.
+    """A message of the detached process: it has reported an error and starts no runs.
 
-    The message holds the exit code of the command."""
+    Holds the exit code for the command."""
 
     exit_code: int
 
@@ -79,7 +79,7 @@ Answer = BatchBegun | JobRefused | TerminalLine
 def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
     """Run a batch in a process that outlives this one.
 
-    Returns an exit code once the batch has begun."""
+    Return an exit code as soon as the batch has begun."""
     plan = job.plan
     if (why := _why_not(job)) is not None:
         plan.release_claim()
@@ -117,7 +117,7 @@ def _why_not(job: Job) -> str | None:
         return f"--format {output.form} writes to a terminal, which --detach leaves: {instead}"
     folders = job.plan.program.folders
     try:
-        # The folder is created now, so that an error appears here and not in the process without a terminal.
+        # The folder is created here, because the process without a terminal could not show an error.
         own_folder(folders.detached)
         socket_folder(folders)
     except AttachError as error:
@@ -129,8 +129,8 @@ def _why_not(job: Job) -> str | None:
 
 def _hand_over(job: Job, approval: Approval) -> BatchBegun | JobRefused:
     ours, theirs = socket.socketpair()
-    # The process gets the same `sys.path`, so that it imports the same modules; `-P` keeps the current folder off the
-    # path.
+    # The process gets the same `sys.path`, so that it imports the same modules. The option `-P` keeps Python from
+    # adding the current folder.
     begin = f"from workbench.cli.detached_process import main; main({theirs.fileno()})"
     with ours:
         with theirs:
@@ -138,11 +138,11 @@ def _hand_over(job: Job, approval: Approval) -> BatchBegun | JobRefused:
                 [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}", "workbench batch"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                # This end is read until the batch has begun; then the process redirects its standard error.
+                # This end of the pipe is read until the batch has begun. The process then redirects its standard error.
                 stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
-                # This variable marks a process that another Workbench started as a server. With it, that Workbench
-                # would also stop the new process.
+                # Another Workbench that started this process as a server marks it by this variable. If the new process
+                # inherited it, the other Workbench would stop it as well.
                 env={name: value for name, value in os.environ.items() if name != MARK},
                 start_new_session=True,
             )
@@ -153,14 +153,14 @@ def _hand_over(job: Job, approval: Approval) -> BatchBegun | JobRefused:
             handle = replace(plan.resumed.handle, claim=None)
             plan = replace(plan, resumed=replace(plan.resumed, handle=handle))
         try:
-            # The process may have ended already; its last message is read below.
+            # The process may already have ended. Its last message is read below.
             with suppress(ConnectionError):
                 ours.sendall(fast_pickle((replace(job, plan=plan), approval)))
-                # The end of the input marks the end of the job; answers come back over the same socket.
+                # Closing this direction marks the end of the job. Answers come back over the same socket.
                 ours.shutdown(socket.SHUT_WR)
             return _answer(ours, process)
         except KeyboardInterrupt:
-            # On an interrupt, the process is killed: the user does not yet know that the batch would continue.
+            # The user does not know yet that the batch would continue, so an interrupt also ends the process.
             process.terminate()
             raise
 
@@ -184,7 +184,7 @@ def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Batc
 
 
 def send_answer(connection: socket.socket, answer: Answer) -> None:
-    """Send a message to the waiting command; do nothing if it is gone."""
+    """Send a message to the waiting command. Do nothing if the command has ended."""
     try:
         connection.sendall(pickle.dumps(answer))
     except OSError:

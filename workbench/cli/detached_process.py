@@ -1,4 +1,4 @@
-"""The process of a batch without a terminal: run the plan, send events to viewers, write the reports."""
+"""The process of a batch without a terminal: runs the plan, sends events to viewers, and writes the reports."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _ERRORS = 2
 
 
 def main(descriptor: int) -> None:
-    """Do the job that the command at the other end of the socket sends."""
-    # The process leads a session without a terminal, so the hang-up of a terminal is no reason to stop.
+    """Receive a job over the socket `descriptor` from the command that started this process, and do it."""
+    # This process has its own session without a terminal, so the hang-up of a terminal must not stop it.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)
     os.set_inheritable(descriptor, False)
@@ -63,7 +63,7 @@ def main(descriptor: int) -> None:
 
 
 class _Process:
-    """The work of a detached process.
+    """Runs the batch in the detached process.
 
     Output for a terminal goes to the waiting command until the batch has begun, and to viewers from then on."""
 
@@ -84,7 +84,7 @@ class _Process:
     def run(self) -> None:
         program = self._job.plan.program
         continue_as(program)
-        # The CI job that started the batch may end before the batch does.
+        # The batch may outlast the CI job that started it, so it must not write annotations or the summary.
         for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
             os.environ.pop(name, None)
         listening = self._listen()
@@ -142,7 +142,7 @@ class _Process:
         try:
             if number is None:
                 raise AttachError(f"the history {history} cannot be written, so no program could attach to the batch")
-            # Killed processes leave their records behind; each new batch removes them.
+            # Killed processes leave their records behind, which each new batch removes.
             remove_stale(folders)
             claim_process(folders, history, number)
             known = DetachedBatch(
@@ -171,7 +171,7 @@ class _Process:
         self._pieces = pieces
 
     def _listen(self) -> threading.Thread:
-        """Redirect standard error, also of child processes, to the waiting command or to viewers."""
+        """Redirect standard error of this process and its children to the waiting command or to viewers."""
         reading, writing = os.pipe()
         os.dup2(writing, _ERRORS)
         os.close(writing)
@@ -193,12 +193,12 @@ class _Process:
 
 @dataclass(frozen=True)
 class _KeptOutput(Output):
-    """The reports of a process without a terminal, written to files and created for viewers on request."""
+    """The output of a process without a terminal: reports are written to files, and created for viewers on request."""
 
     keep: Callable[[MakeReport], None] = lambda _pieces: None
 
     def deliver(self, pieces: MakeReport) -> bool:
-        """Write the reports to files, and keep the function that creates reports.
+        """Write the reports to files, and keep `pieces`, which creates a report for each viewer.
 
         Returns whether all files could be written."""
         self.keep(pieces)
@@ -249,15 +249,15 @@ def _viewer_output(pieces: MakeReport, command: str) -> Callable[[Mapping[str, A
 
 
 def _stop() -> None:
-    # The signal goes to the main thread, which waits for events; a signal to another thread might not wake it.
+    # The signal is sent to the main thread, because a signal to another thread might not wake it up.
     with suppress(ProcessLookupError):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
 def _reclaim(plan: Plan) -> None:
-    """Claim the batch to resume, as it was planned.
+    """Reserve the batch to resume for this process, which runs it as it was planned.
 
-    Raises HistoryError if the batch is running elsewhere, or has run since it was planned."""
+    Raises HistoryError if another process runs the batch, or has run it since then."""
     if plan.resumed is None or plan.history is None:
         return
     number, handle = plan.resumed.batch.number, plan.resumed.handle

@@ -1,4 +1,4 @@
-"""Announce the download of a server on standard error, so that a long start does not look like a hang."""
+"""Announces the download of a server on standard error, so that a long start does not look like a hang."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
-    """Announce the start of a server whose launcher may have to download the server first.
+    """Announce the start of a server. With `downloads`, its launcher may have to download the server first.
 
     This function is an `AnnounceStart` of `workbench.tools.connection`."""
     if downloads:
-        # Lazy import: commands also import this module only for their options.
+        # Lazy import: most commands that import this module download nothing.
         from workbench.cli.redaction import warn
 
         warn(f"downloading {what}: this may take some minutes")

@@ -1,4 +1,4 @@
-"""`workbench export`: convert runs to forms of other programs, or send them as OpenTelemetry traces."""
+"""`workbench export`: convert runs to the file formats of other programs, or send them as OpenTelemetry traces."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def execute(arguments: argparse.Namespace) -> int:
     read = read_runs(map(Path, arguments.runs), program, damaged.append)
     runs = (run for _, run in read)
 
-    # Only tables use the report instead of the runs, so it is created on demand.
+    # Tables need the report instead of the runs, so it is created only for them.
     def report() -> Report:
         return report_of((recording for recording, _ in read), program.secrets)
 

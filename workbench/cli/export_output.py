@@ -23,9 +23,10 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 
 @dataclass(frozen=True)
 class Export:
-    """The form of exported runs, and their destination: files at a place, or the collector `otlp`.
+    """The form of exported runs, and where they go: to files at `place`, or to the collector `otlp`.
 
-    If `otlp` is empty, the environment names the collector. `hint` tells the user how to name the place."""
+    If `otlp` is empty, an environment variable names the collector. `hint` tells the user which option names a missing
+    place."""
 
     form: str | None
     place: Path | None
@@ -34,7 +35,7 @@ class Export:
     hint: str
 
     def is_complete(self) -> bool:
-        """Return whether the options name a destination; report a missing one."""
+        """Return whether the options name a destination. Print an error if they do not."""
         missing = None
         if self.otlp is not None:
             if self.place is not None or self.form is not None:
@@ -58,9 +59,9 @@ def export_runs(
     stem: str,
     said: str = "",
 ) -> bool:
-    """Write or send runs, print `said` and the result, and return whether the export worked.
+    """Write or send runs, and print `said` with the result. Return whether the export succeeded.
 
-    `stem` is the name of the file if the form does not name its files. `report` returns the report for tables."""
+    `stem` is the name of the file for forms of a single file. `report` returns the report, which tables need."""
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)
     except (ExportError, RecordingError) as error:
@@ -96,7 +97,7 @@ def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str 
     from workbench.exchange.exporters.otlp import collector_of, require_protobuf, send
 
     require_protobuf()
-    # The project's `.env` is ignored: a cloned project must not decide where traces are sent.
+    # The project's `.env` is ignored, because a cloned project must not decide where traces are sent.
     environment = program.environment.own
     collector = collector_of(export.otlp or "", environment, program.secrets, content=export.content)
     all_of_them = _CountedRuns(runs)
@@ -131,13 +132,13 @@ def read_runs(
 ) -> Iterator[tuple[Recording, ExportedRun]]:
     """Yield the recordings at the paths, after registering the secrets of their suites.
 
-    Recordings that cannot be read are left out, and the reasons are given to `damaged`."""
+    `damaged` is called with the reason for each recording that cannot be read."""
     for file in _files(paths, damaged):
         try:
             recording = read_recording(file)
             try:
                 text = recording.header.suite.text
-                # Secrets are learned before the run is converted, because the conversion redacts it.
+                # The secrets must be registered before the run is converted, because the conversion redacts them.
                 register_secrets(program, file.parent, suite_in(text), text)
             except ConfigError as error:
                 damaged(str(error))

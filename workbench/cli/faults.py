@@ -77,9 +77,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:
-    """Run the cases, repeat the runs with faults, and report.
+    """Run the cases, repeat the runs with faults, and report the models' reactions.
 
-    Returns an exit code, 0 if every reaction is acceptable."""
+    Return an exit code, 0 if every reaction is acceptable."""
     program = create_program(options.model_options)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:
@@ -88,7 +88,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if first is None:
         return INTERRUPTED
     trials = plan_faults(trying.plan, first, faults)
-    # No forks are possible if no run called a chosen tool, or if every run already failed without a fault.
+    # There is nothing to repeat if no run called a chosen tool, or if every run failed without a fault.
     if not trials.plan.runs:
         for each in trials.untried:
             warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)

@@ -1,4 +1,4 @@
-"""`workbench fix-prompt`: a failed run as a text to paste into a coding agent."""
+"""`workbench fix-prompt`: describe a failed run in a text to paste into a coding agent."""
 
 from __future__ import annotations
 

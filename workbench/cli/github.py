@@ -1,7 +1,7 @@
 """Output in a job of GitHub Actions: annotations and the summary of the job.
 
-The runner executes every line that begins with `::` as a command, even if a model wrote it. So all other commands are
-escaped."""
+The runner of the job executes every output line that begins with `::` as a command, even if a model wrote the line. All
+commands in the output, except those of `write_commands`, are therefore escaped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def escape_output() -> None:
 
 
 class EscapedStream:
-    """A stream to the runner. It escapes commands, even those written in pieces."""
+    """A stream to the runner that escapes commands, even a command written in several pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self.commands = stream
@@ -35,7 +35,7 @@ class EscapedStream:
         self._line = ""
 
     def write(self, text: str) -> int:
-        # Commands begin a line, so the written part of the line matters.
+        # Only the beginning of a line can be a command. `_line` has what matters of the unfinished line before `text`.
         whole = inert(self._line + text)
         self.commands.write(whole[len(self._line) :])
         line = whole[max(whole.rfind("\n"), whole.rfind("\r")) + 1 :]
@@ -52,7 +52,7 @@ class EscapedStream:
 
 
 def write_commands(commands: Iterable[str], stream: TextIO) -> None:
-    """Write annotations as commands to the runner; they must be redacted already."""
+    """Write annotations as commands to the runner. The caller must redact them."""
     its: TextIO = getattr(stream, "commands", stream)
     stream.flush()
     its.writelines(commands)
@@ -60,9 +60,9 @@ def write_commands(commands: Iterable[str], stream: TextIO) -> None:
 
 
 def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
-    """Append a report to the job's summary, if there is one.
+    """Append a report to the job's summary, if there is one. An error is printed, not raised.
 
-    `pieces` is called with the number of bytes left in the summary. A failure to write is only reported."""
+    `pieces` is called with the number of bytes left in the summary."""
     from workbench.cli.redaction import warn
     from workbench.show.views.batch_markdown import SUMMARY_MAX
 

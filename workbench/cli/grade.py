@@ -1,4 +1,4 @@
-"""`workbench grade`: regrade finished runs by the present suites, and report the changes; no model is called."""
+"""`workbench grade`: regrade finished runs by the current suites, and report the changes. Calls no model."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _grade_batches(arguments: argparse.Namespace) -> int:
 
 
 def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) -> int:
-    """Grade recordings and report the changes; returns an exit code."""
+    """Grade recordings and report the changes. Return an exit code."""
     try:
         program = create_program(ModelOptions(judge=options.judge))
     except ConfigError as error:
@@ -170,11 +170,11 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
     register_suite_secrets(program, plan.files)
     if not judge_is_known(options.judge, plan.files, program):
         return USAGE
-    # One question covers all recordings with the same needs: there may be thousands.
+    # There may be thousands of recordings, so one question covers all with the same needs.
     approval = approved(plan.needs(), program, all_of_them=trust, together=True)
     if approval is None:
         return USAGE
-    # Python code of a suite may print, which must not corrupt the report.
+    # Python code of a suite may print. Its output must not get into the report.
     with printing_to(sys.stderr):
         report = grade_recordings(plan, approval)
     written = output.deliver(partial(pieces_of_runs, report))

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _merge(_word(words, "merge", "merge the shards of a plan into one batch, and report on it"))
     _prune(_word(words, "prune", "remove batches and free their space"))
     for name, fill in (("regrade", _regrade), ("export", _export)):
-        # Parsers without `help` are left out of the list of subcommands.
+        # A parser without `help` is not listed among the subcommands.
         former = words.add_parser(name, description=f"Former name of '{FORMER[name]}'.")
         add_history_options(former, may_be_none=False)
         fill(former)

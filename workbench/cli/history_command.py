@@ -1,4 +1,4 @@
-"""Shared by the subcommands of `workbench history`: the program, the history's file, and the output."""
+"""Shared by the subcommands of `workbench history`: their context, and functions to read the history."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HistoryCommand:
 
     @property
     def cut_at(self) -> int | None:
-        """The width at which lines are cut; `None` if there is no terminal."""
+        """The width at which lines are cut, `None` if there is no terminal."""
         return self.width if sys.stdout.isatty() else None
 
     def history(self) -> History:
@@ -57,16 +57,16 @@ class HistoryCommand:
         warn(message, self.program.secrets)
 
     def warn_of_damage(self, damaged: Iterable[str]) -> None:
-        """Report the reasons why runs were left out, each once."""
+        """Warn of each reason why runs were left out."""
         for why in dict.fromkeys(damaged):
             self.warn(f"left out: {why}")
 
     def register_secrets(self, *batches: BatchRow) -> None:
-        """Register the secrets of batches' suites, before any of their content is shown or written."""
+        """Register the secrets of batches' suites. Call this before any of their content is shown or written."""
         self.register_suite_secrets(chain.from_iterable(batch.suites for batch in batches))
 
     def register_suite_secrets(self, suites: Iterable[SuiteRef]) -> None:
-        """Register the secrets of suites, before any of their content is shown or written."""
+        """Register the secrets of suites. Call this before any of their content is shown or written."""
         # Secrets come from a folder's `.env` and settings, so one suite per folder is enough.
         for folder in {suite.file.parent for suite in suites}:
             try:
@@ -102,8 +102,8 @@ def run_history_command(run: Callable[[HistoryCommand], int], file: Path, judge:
 def run_on_batch(word: Callable[[_Options, HistoryCommand], int], options: _Options, command: HistoryCommand) -> int:
     """Run a subcommand on a batch, and return its exit code.
 
-    Raises HistoryError. For an unknown batch, the message adds that no file has this name either, because the user may
-    have meant a path."""
+    Raises HistoryError. If the batch is unknown, the message says that there is no such file either, because commands
+    also take paths."""
     try:
         return word(options, command)
     except NoSuchBatchError as error:
@@ -122,9 +122,9 @@ def newest(history: History) -> BatchRow:
 
 
 def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
-    """Return the regrade that `--grading` selects; `None` for the original grades.
+    """Return the regrade that `--grading` selects, `None` for the original grades.
 
-    Raises HistoryError if the batch has no grading of that number."""
+    Raises HistoryError if the batch has no regrade of that number."""
     if wanted is None:
         return None
     gradings = history.gradings(batch.number)

@@ -38,7 +38,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class Options:
-    """The batches to compare, the grading, and the output."""
+    """The options of `workbench history diff`."""
 
     before: str
     after: str | None
@@ -71,7 +71,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         notes.append(f"all runs as {options.by} grades them")
     notes += notes_between(diff, before, after, same, history_option(command.file))
     with command.history() as history:
-        # Changed tools may explain why cases broke, so the report names these tools.
+        # Changed tools may be the reason why cases broke, so the report names them.
         earlier = offered_tools(history, before.runs, diff, same)
         notes += map(one_line, notes_on_tools(diff, earlier, offered_tools(history, after.runs, diff)))
         notes += map(one_line, instructions_between(history, before, after, same))
@@ -140,9 +140,9 @@ def _side(
 
 
 def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]) -> RunRow:
-    """Replace the grade of a run by the grade of another grader.
+    """Replace the grade of a run by the grade of the grader `by`.
 
-    If that grade cannot be read, the run loses its figures."""
+    If the run cannot be read, its figures become `None`, and `damaged` gets the reason."""
     from workbench.evaluation.stored_runs import as_graded_by, result_of_row
 
     if run.figures is None:

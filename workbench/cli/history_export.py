@@ -1,4 +1,4 @@
-"""`workbench export BATCH`: write a batch's runs as recordings, reports, files of other programs, or traces."""
+"""`workbench export BATCH`: write a batch's runs as recordings, reports or files of other programs, or send traces."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class Options:
-    """The batch to export, its grading, the folder and the form.
+    """The options of `workbench export` for a batch.
 
-    `otlp` is the collector that gets traces instead; empty for the collector that the environment names."""
+    `otlp` is the collector to send traces to, "" for the collector in an environment variable, `None` to write files.
+    """
 
     batch: str
     folder: Path | None
@@ -55,7 +56,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         exempt_stored_suites(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
-        # Indices take less memory than runs: a batch may have a million.
+        # A batch may have a million runs, so only their indices are kept in memory.
         over = SelectedSequence(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))
         if missing := len(runs) - len(over):
             command.warn(f"{counted(missing, 'run')} of batch {batch.number} never ran and cannot be exported")
@@ -65,7 +66,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         secrets = command.program.secrets
         if folder is None:
-            # A generator: the recordings of a large batch do not fit into memory.
+            # This is a generator, because the recordings of a large batch do not fit into memory.
             runs_of_batch = (
                 exported_run(recording, secrets, result_of_row(row, recording))
                 for row, recording in history.recordings(over, grading, damaged.append)
@@ -116,7 +117,7 @@ def _report(
     report = stored_report(history, batch, runs, grading, command.program.secrets, damaged.append)
     command.warn_of_damage(damaged)
     try:
-        # "x" fails for an existing file: exports never replace one.
+        # Exports never replace a file. The mode "x" fails if it exists.
         with file.open("x", encoding="utf-8") as written:
             written.writelines(report.json_pieces())
     except FileExistsError:

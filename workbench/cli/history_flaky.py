@@ -1,4 +1,4 @@
-"""`workbench history flaky`: cases whose runs differ in status although their content is equal."""
+"""`workbench history flaky`: find cases whose runs differ in status although the case and its model are unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Search for flaky cases; returns an exit code: 1 if there are any."""
+    """Search for flaky cases. Return an exit code, 1 if there are any."""
     with command.history() as history:
         suites = suites_named(history, options.suite, command.file)
         sound = (batch for batch in history.each_batch(forks=False, suites=suites) if batch.damage is None)

@@ -42,7 +42,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         regraded = history.regraded()
         shown = runs
         if options.format == "json":
-            # In JSON, forks stand among the other batches, so one limit applies to both together.
+            # In JSON, forks are listed among the other batches, so one limit applies to both.
             both = merge(runs, forks, key=lambda batch: batch.number, reverse=True)
             shown = list(islice(both, options.limit))
         keys: list[TrendKey] = []
@@ -70,13 +70,13 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def suites_named(history: History, name: str | None, file: Path) -> list[int] | None:
-    """Return the ids of the suites that `--suite` names; `None` for all suites.
+    """Return the ids of the suites that `--suite` names, `None` for all suites.
 
     Raises HistoryError if no batch has such a suite."""
     if name is None:
         return None
     suites = history.suites_called(name)
-    # An empty history cannot tell a wrong name from a right one.
+    # In an empty history, no name is known, so the name is not reported as wrong.
     if not history.count_batches(suites)[0] and history.count_batches() != (0, 0):
         names = ", ".join(history.suite_paths())
         raise HistoryError(f"there is no batch of a suite {name!r} in {file}; there are {names}")

@@ -77,7 +77,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         report = None
         if not options.no_report:
-            # The baseline is read before the merged batch gets its name: a baseline of that name is the earlier batch.
+            # The report must come before the merged batch gets its name, because the baseline may be the batch that has
+            # the name now.
             report = _report(history, batch, options, command, damaged)
         if options.name is not None and batch.missing:
             again = "merge again with --name once no run is missing"
@@ -96,10 +97,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
-    """Return the number of the batch to compare with.
+    """Return the number of the baseline `which`, the batch to compare with, as `#12`.
 
-    If an earlier merge of the same plan has taken the name, the batch that had the name before is used. Raises
-    HistoryError if there is no such batch."""
+    The merge with the `uid` may have been made before, and may have taken the name `which`. The batch that had the name
+    before is then the baseline. Raises HistoryError if there is no such batch."""
     try:
         with command.history() as history:
             batch = history.batch(which)
@@ -118,7 +119,7 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
 
 
 def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
-    """Return the shards of one plan in the files, and whether all files could be read.
+    """Return the shards in the files, and whether all files could be read.
 
     Raises HistoryError if there are no shards, or shards of several plans."""
     found: list[StoredShard] = []
@@ -126,10 +127,10 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
     for file in _histories(options.files or (command.file,)):
         try:
             itself = file.resolve() == command.file.resolve()
-            # The target history may also have batches that are not shards, such as earlier merges.
+            # The history into which shards are merged may also have other batches, such as earlier merges.
             found += [shard for shard in shards_in(file) if shard.ref is not None or not itself]
         except HistoryError as error:
-            # Advice about the usual history would mislead, because the user named another file.
+            # The user named the file, so the error leaves out its advice about the default history.
             why = error.what if options.files and isinstance(error, OtherFileError) else error
             command.warn(f"left out: {why}")
             is_whole = False
@@ -200,9 +201,9 @@ def _lines(batch: BatchRow, merged: MergeResult, option: str) -> Iterator[str]:
 
 
 def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
-    """Return the report on the batch. The history is read when the report is written.
+    """Return the report on the merged batch. The runs are read from the history when the report is written.
 
-    `damaged` is called with the reasons why runs are left out."""
+    `damaged` collects the reasons why runs are left out."""
     command.register_secrets(batch)
     exempt_stored_suites(command.program, history, batch)
     runs = history.runs(batch.number)

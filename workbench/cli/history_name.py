@@ -1,4 +1,4 @@
-"""`workbench history name`: give a batch a name, or remove it."""
+"""`workbench history name`: give a batch a name, or remove the name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class Options:
-    """The batch and its new name; with `remove`, the batch loses its name."""
+    """The batch and its new name. With `remove`, the batch loses its name."""
 
     batch: str
     name: str | None
@@ -30,7 +30,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         had = f"no longer {one_line(batch.name)}" if batch.name else "which had no name"
         command.write([f"#{batch.number}, {had}"])
         return OK
-    # The parser demands a name or --remove.
+    # The parser requires a name unless --remove is given.
     assert options.name is not None
     name_batch(command.file, batch.number, options.name, command.warn)
     done = f"#{batch.number} is now {one_line(options.name)}"

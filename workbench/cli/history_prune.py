@@ -50,7 +50,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 removable.append(batch)
                 continue
             command.warn(f"batch {batch.number} is still running and was not removed: stop it first")
-            # The user named this batch, so it is an error to keep it.
+            # Keeping a batch that the user named is an error.
             if batch.number in named:
                 code = USAGE
         chosen = removable
@@ -62,7 +62,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     command.register_secrets(*chosen)
     command.write(table_lines(batch_table(facts_of(chosen, regraded), now), command.width, command.paint))
     batches = counted(len(chosen), "batch")
-    # Removed batches cannot be restored, so without a terminal --yes is required.
+    # Removed batches cannot be restored. If there is no terminal to ask on, --yes is required.
     if not (options.yes or _confirmed(f"Remove {batches}, about {bytes_text(size)} permanently?")):
         why = "answer 'yes' on a terminal, or give --yes"
         command.warn(f"nothing was removed ({batches}, about {bytes_text(size)}): {why}")
@@ -85,8 +85,9 @@ def _named(history: History, options: Options) -> set[int]:
 def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: datetime) -> list[BatchRow]:
     """Return the batches to remove, newest first.
 
-    These are the batches that the options name, and the batches beyond all given limits (the newest N, the age). The
-    limits do not apply to damaged batches. Without `--named`, they do not apply to named batches either."""
+    These are the batches that the options name, and the batches beyond both limits (`--keep`, `--older-than`). A limit
+    that is not given has no effect. The limits never apply to damaged batches, and to named batches only with
+    `--named`."""
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)
     if options.keep is not None or options.older_than is not None:

@@ -71,7 +71,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if not judge_is_known(options.judge, (file for file, _ in wanted), command.program):
             return USAGE
         needs = Needs.of_grading(wanted, command.program, judges=options.judge is not None)
-        # Suites of many batches usually have the same needs, so one question covers these suites.
+        # The suites of many batches usually have the same needs, so one question covers them.
         approval = approved(needs, command.program, all_of_them=options.trust, together=True)
         if approval is None:
             return USAGE
@@ -80,10 +80,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         for plan in plans:
             found = _Graded(plan.batch, MovedRuns(command.paint), [] if options.format == "json" else None)
-            # Python code of a suite may print, which must not corrupt the report.
+            # Python code of a suite may print. Its output must not get into the report.
             with printing_to(sys.stderr):
                 again = regrade_stored_runs(history, plan.runs, judges, damaged.append)
-                # A grading is stored only with its first result: no grading may be without runs.
+                # The regrade is stored together with its first result, so that no regrade is stored without runs.
                 if (first := next(again, None)) is not None:
                     _keep(plan, found.each(chain((first,), again)), command)
                     found.number = history.gradings(plan.batch.number)[-1].number
@@ -102,7 +102,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 @dataclass
 class _Graded:
-    """A regraded batch and its changes; `records` holds the records for a report in JSON."""
+    """A regraded batch and its changes. `records` has the regraded runs for a JSON report, `None` for other forms."""
 
     batch: BatchRow
     moved: MovedRuns
@@ -132,7 +132,7 @@ def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
 
 
 def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
-    """Yield the reasons why runs are not regraded, and warnings about cases whose request has changed since."""
+    """Yield notes on a regrade: which runs are not regraded, and which cases have a new request since they ran."""
     yield from plan.problems
     if missing := plan.batch.missing:
         have = "has" if missing == 1 else "have"

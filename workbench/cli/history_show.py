@@ -67,7 +67,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _is_of_one(output: Output, command: HistoryCommand) -> bool:
-    """Return whether the output fits a single run or case; report an option that does not."""
+    """Return whether the output options fit a single run or case. Print an error if they do not."""
     if output.beside:
         command.warn("--report reports on a whole batch: leave out --run and --case, or --report")
     elif output.lean:
@@ -106,7 +106,7 @@ def _show_batch(
         shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
         yield from ("", paint(one_line(shows_run), "muted"))
 
-    # Several outputs share one report, because its creation takes a pass over the history.
+    # The report is created once for all outputs, because this reads all runs of the batch.
     @cache
     def report() -> Report:
         from workbench.evaluation.stored_runs import stored_report
@@ -194,7 +194,7 @@ def _show_cases(history: History, which: str | None, word: str, form: str, comma
 
 
 def _case_ids(history: History, batch: int | None, word: str) -> list[str]:
-    # Ids are found by an index; names and patterns need a pass over all runs.
+    # An id is found through an index. Names and patterns require a pass over all runs.
     if history.suites_with(word, batch):
         return [word]
     cases = history.case_names(batch)

@@ -84,7 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
     except RefusedError as error:
         warn(str(error))
         return USAGE
-    # The path "." has no name.
+    # The path "." has no name, so it is resolved first.
     named = arguments.file.resolve() if arguments.file.is_dir() else arguments.file
     options = ImportOptions(
         file=arguments.file,
@@ -100,7 +100,7 @@ def execute(arguments: argparse.Namespace) -> int:
     every = [options]
     try:
         if scripts := scripts_of(options.file, options.form):
-            # This check comes first, so that the files are not run in vain.
+            # This check comes first, so that no file is run for nothing.
             if not (options.force or options.dry_run):
                 require_unused_paths(options.output, options.recordings, "-o")
             sources = _executed(scripts, options.output, arguments, program)
@@ -138,9 +138,9 @@ def _refused(what: str, file: Path, error: RefusedError, program: Program) -> in
 
 
 def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
-    """Return the path of a suite's file.
+    """Return the path of the file for the next suite.
 
-    If there are several suites, the names of all but the first contain the names of their sources."""
+    The first suite gets the path `first`. Further suites add the name of their source to it."""
     from workbench.suite.model import derived_id
 
     if not taken:
@@ -154,9 +154,9 @@ def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
 def _executed(
     scripts: Sequence[Path], output: Path, arguments: argparse.Namespace, program: Program
 ) -> list[Source] | None:
-    """Run files after one question, and return the content for each suite file.
+    """Run Python files after asking the user once. Return the content for each suite file.
 
-    The files are read before the question, and exactly this code is executed. Returns `None` if the user refused."""
+    The files are read before the question, so exactly this code is run. Returns `None` if the user refused."""
     import os
     import sys
 
@@ -197,6 +197,6 @@ def _executed(
             if len(codes) == 1:
                 raise
             sources[file] = error
-    # Commands of the imported file start in this folder, a suite's commands in the suite's folder.
+    # Commands of the imported file start in the current folder, but commands of a suite start in the suite's folder.
     cwd = os.path.relpath(Path.cwd(), output.absolute().parent)
     return gathered_sources(sources, python=arguments.python, cwd="" if cwd == "." else cwd)

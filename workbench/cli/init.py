@@ -152,12 +152,12 @@ _USUAL_SAMPLE = "generic_tool"
 
 
 class RefusedError(Exception):
-    """Nothing was written; the message has the reason and the remedy."""
+    """Raised if nothing can be written. The message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class StartOptions:
-    """The servers whose tools the suite gets, or the sample to copy, and the files to write."""
+    """The options of `workbench init`: the servers or the sample to begin with, and the files to write."""
 
     command: str | None
     url: str | None
@@ -183,12 +183,12 @@ class StartOptions:
 
     @property
     def asked_in_ci(self) -> str:
-        """The model that the CI job runs the cases on."""
+        """The model on which the CI job runs the cases."""
         return self.ci_model or self.draft_check or self.draft or "offline"
 
     @property
     def of_servers(self) -> bool:
-        """Whether servers are started and asked for their tools."""
+        """Whether to start servers and list their tools."""
         named = (self.command, self.url, self.module, self.from_config)
         return bool(self.words) or any(each is not None for each in named)
 
@@ -222,8 +222,8 @@ It also writes {SCHEMA_NAME} for editors and, if there is none, a {SETTINGS_NAME
 
 
 def _with_server(options: StartOptions) -> StartOptions:
-    """Return the options with the server that the positional words give: a command, an address or a Python file."""
-    # A command keeps its words: the user's shell has already split them.
+    """Return the options with the server from the positional arguments: a command, an address or a Python file."""
+    # A command is given as separate words, as the user's shell has split it.
     if not options.words:
         return options
     first = options.words[0]
@@ -289,7 +289,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     name = names[0] if len(names) == 1 else "servers"
     stem = re.sub(r"[^\w.-]+", "-", name).strip(".-")
     path = options.output or Path(f"{stem or 'suite'}.toml")
-    # This check comes before servers are started and model requests are paid for.
+    # This check comes before servers are started and model requests cost money.
     _check_files(path, folder, options)
     if options.ci is not None:
         _spec_for_ci(options, folder, program)
@@ -301,7 +301,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if approval is None:
         return USAGE
     pool = ServerPool(program, starting=announce_download)
-    # A server in this process may print. That output must not corrupt the command's output.
+    # A server in this process may print. Its output must not get into the output of the command.
     with printing_to(sys.stderr):
         listed: list[list[ToolDefinition]] = []
         code = asyncio.run(run_until_signal(pool, _list(file, approval, pool, program, listed)))
@@ -321,7 +321,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if made.suite is None:
         warn_of_problems(made.errors, program.secrets)
         raise RefusedError(f"{path} was not written: the tools of the servers do not make a valid suite")
-    # The drafts were paid for. If the suite cannot be written there, it is saved elsewhere.
+    # The drafts have cost money, so they are saved elsewhere if the suite cannot be written here.
     if drafts and (code == INTERRUPTED or not _confirm_suite(path, made.text, options)):
         from workbench.cli.init_drafts import save_aside
 
@@ -341,9 +341,9 @@ def _of_servers(options: StartOptions, program: Program) -> int:
 def _drafted(
     tools: Sequence[ToolDefinition], path: Path, options: StartOptions, program: Program
 ) -> tuple[Sequence[Draft], int] | int:
-    """Return the drafted cases, if drafting was requested, and the exit code to return once they are written.
+    """Return the drafted cases and the exit code to return once they are written.
 
-    Returns only an exit code if there is nothing to write."""
+    Without `--draft`, there are no cases. Returns only an exit code if nothing can be written."""
     if options.draft is None:
         return (), OK
     from workbench.cli.init_drafts import drafted
@@ -414,7 +414,7 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 
 
 def _cwd(text: str | None, folder: Path) -> str | None:
-    """Return a server's working folder as the suite in `folder` writes it.
+    """Return a server's working folder as the suite file in `folder` should have it.
 
     The path is relative, unless the user gave an absolute one."""
     if text is None:
@@ -553,7 +553,7 @@ def _write(
     job: _Job | None,
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
-    # Lazy import: the schema is made from the models of suites, which are slow to import.
+    # Lazy import: the schema is created from pydantic models, which are slow to import.
     from workbench.evaluation.file_schemas import file_schema
 
     files = {path: text, **(beside or {})}

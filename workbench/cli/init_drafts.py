@@ -1,4 +1,4 @@
-"""Cases for the tools of a server: drafted by a model, checked by runs, confirmed by the user, and written."""
+"""Cases for the tools of a server: a model drafts them, runs check them, and the user confirms them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from workbench.trajectory.events import ToolDefinition
 
 
 class _StopError(Exception):
-    """No draft is left, and the reason was already reported. `code` is the exit code."""
+    """Raised to end drafting after the reason was printed. `code` is the exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -62,9 +62,9 @@ class _StopError(Exception):
 
 @dataclass(frozen=True)
 class DraftsToWrite:
-    """The drafts that passed their checks, and the exit code after they are written.
+    """The drafts that passed their checks, and the exit code to return after writing them.
 
-    After an interruption, the drafts are saved to another file (`save_aside`) instead of the suite."""
+    If the user interrupted the drafting, `save_aside` writes them to another file than the suite."""
 
     drafts: tuple[Draft, ...]
     code: int
@@ -75,9 +75,9 @@ class DraftsToWrite:
 
 
 def save_aside(text: str, path: Path, program: Program) -> None:
-    """If a suite could not be written to `path`, save it elsewhere and report the place.
+    """Write the text of a suite into the folder of drafts, and print the path.
 
-    The suite must not be lost, because its drafts cost money. Raises SavingError."""
+    This replaces writing to `path`, so that drafts that cost money are not lost. Raises SavingError."""
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
     # A number in the name protects earlier drafts.
@@ -88,7 +88,7 @@ def save_aside(text: str, path: Path, program: Program) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask the user on the terminal, unless `yes`; return whether the answer is yes."""
+    """Ask the user a yes-or-no question on the terminal. With `yes`, return true without asking."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -109,9 +109,9 @@ def drafted(
     trust: bool,
     yes: bool,
 ) -> DraftsToWrite | int:
-    """Let a model draft cases for the tools in `about`, by default for all.
+    """Let a model draft cases for the tools in `about`, by default for all `tools`.
 
-    `path` is the path of the suite, `like` the existing suite, if any. If there are no drafts, report the reason and
+    `path` is the path of the suite, and `like` the existing suite, if any. If there are no drafts, print the reason and
     return an exit code."""
     try:
         wanted = tools if about is None else about
@@ -139,7 +139,7 @@ def _drafting_drafted(
             warn(f"no draft for {tool.name}: a suite cannot contain its definition", program.secrets)
     if not names:
         raise _StopError(QUALITY_MISSED)
-    # The model sees the requests of existing cases, so that no draft repeats them.
+    # The model gets the requests of existing cases, so that its drafts do not repeat them.
     system, before = None, list[str]()
     if like is not None:
         system = like.system
@@ -166,7 +166,7 @@ def _drafting_drafted(
         warn("nothing was written: there is no draft")
         raise _StopError(INTERRUPTED if is_interrupted else code or QUALITY_MISSED)
     if is_interrupted:
-        # Without results, every draft counts as unchecked.
+        # There are no results of runs, so all drafts are kept as unchecked.
         return DraftsToWrite(checked(found.kept, (), options.repeats).kept, INTERRUPTED)
     warn(f"running {counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each", program.secrets)
     checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, by), options, program)
@@ -186,9 +186,9 @@ def _drafting_drafted(
 
 
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
-    """Run a plan; return the results, and whether the user interrupted it.
+    """Run a plan. Return the results, and whether the user interrupted the runs.
 
-    If the runs are not approved, report that and return no results."""
+    If the user does not approve the runs, print that and return no results."""
     quiet = Output(None, quiet=True)
     live = run_plan(plan, step_output(quiet, plan.program), quiet, trust=trust, record=None, command="run")
     if isinstance(live, int):
@@ -202,7 +202,7 @@ Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinitio
 
 
 def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
-    """Draft cases for the tools of a suite that `choose` selects, show the change, and write it.
+    """Draft cases for the tools that `choose` selects from a suite, show the change of the suite, and write it.
 
     Returns an exit code. Raises SavingError."""
     file = load_suite(path)
@@ -238,7 +238,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     if broken := parse_suite(document.text, path).errors:
         warn(f"{path} was not written: {broken[0]}", program.secrets)
         return USAGE
-    # Saving is refused if the file has changed since it was read: someone may have edited it.
+    # Saving fails if the file has changed since it was read, because someone may have edited it.
     save(file.path, document.text, FileState(file.hash))
     write(f"{path}: {counted(len(made.drafts), 'case')} added, with the tag draft; read them\n")
     return made.code

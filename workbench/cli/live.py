@@ -57,7 +57,7 @@ MAX_TITLE_CELLS = 32
 
 @dataclass(frozen=True)
 class Show:
-    """The destination, amount and style of the printed steps of runs."""
+    """Where to print the steps of runs, whether and how fully to print them, and in which style."""
 
     stream: TextIO
     steps: bool
@@ -68,13 +68,13 @@ class Show:
 
 
 class StepPrinter:
-    """A printer of the steps of runs. Each line begins with the title of its run."""
+    """Prints the steps of runs. Each line begins with the title of its run."""
 
     def __init__(self, plan: Plan, show: Show) -> None:
         self._show = show
         several_models = len({run.model for run in plan.runs}) > 1
         names = plan.suite_names
-        # Redacted before it is cut: a cut title may end inside a secret, which would then not be found.
+        # Titles are redacted before they are cut, because a cut secret would not be found.
         self._titles = {
             run.run_id: show.secrets.redact(_title(run, names, with_model=several_models)) for run in plan.runs
         }
@@ -98,9 +98,9 @@ class StepPrinter:
                 self._print(event.run_id, line)
 
     def start_up(self, event: StartUp) -> None:
-        """Print one line for the start of a server.
+        """Print one line when a server begins to start.
 
-        The run that needs the server reports a failure."""
+        A failed start is reported by the run that needs the server."""
         if self._show.steps and event.took_ms is None:
             line = self._show.paint(starting_text((event.words,)), "muted")
             write(f"{line}\n", self._show.stream)
@@ -148,7 +148,7 @@ def _title(run: PlannedRun, suite_names: Mapping[str, str], *, with_model: bool)
 
 
 class EventStream:
-    """A writer of events as JSON lines; the header of a run comes before its first event."""
+    """Writes events as JSON lines. The header of a run comes before its first event."""
 
     def __init__(self, runs: Sequence[PlannedRun], lines: RecordingLines, stream: TextIO) -> None:
         self._runs = {run.run_id: run for run in runs}
@@ -165,7 +165,7 @@ class EventStream:
             self._write(partial(event_to_line, shown))
 
     def done(self, result: RunResult) -> None:
-        """Write the result of a run; if the run never began, its header comes first."""
+        """Write the result of a run. If the run never began, write its header first."""
         self._begin(result.run_id)
         for shown in self._redactions.pop(result.run_id, self._lines.redaction()).flush():
             self._write(partial(event_to_line, shown))
@@ -202,10 +202,10 @@ rewrap."""
 
 
 class ProgressBar:
-    """The progress of a batch on the last line of a terminal; on any other stream, nothing is drawn.
+    """Draws the progress of a batch on the last line of a terminal. Draws nothing if the stream is not a terminal.
 
-    All other output for the terminal must go through `stream_above`, which first removes the line; the next drawing
-    restores it. Only one thread may draw; other threads may write at the same time."""
+    All other output to the terminal must go through `stream_above`, which first removes the progress line. The line is
+    drawn again later. Only one thread may call `draw`, but any thread may write meanwhile."""
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class ProgressBar:
         self._changed = True
 
     def wait_s(self) -> float | None:
-        """Return the seconds until the line must be drawn again; `None` if no line is drawn."""
+        """Return the seconds until the progress line must be drawn again, `None` if no line is drawn."""
         if self.enabled:
             return max(self._due_s() - self._clock(), 0.0)
         return None
@@ -247,11 +247,11 @@ class ProgressBar:
             self._checked_s, self._changed = now, False
             if self._mid_line:
                 return
-            # Three columns stay free: many terminals wrap after the last column, and the echoed ^C takes two.
+            # Three columns stay free. Many terminals wrap after the last column, and the echoed ^C takes two.
             width = max(self._columns() - 3, 1)
             line = self._paint.line(progress_line(self._progress, now, width=width, only_ascii=self._only_ascii))
             if line != self._shown:
-                # One write removes and draws the line, so that it does not flicker.
+                # The line is removed and drawn in one write, so that it does not flicker.
                 self._write(self._removal() + line)
                 self._shown = line
 
@@ -261,13 +261,13 @@ class ProgressBar:
         return self._checked_s + PROGRESS_POLL_S
 
     def close(self) -> None:
-        """Remove the line for good."""
+        """Remove the line. It is not drawn again."""
         with self._lock:
             self._clear()
             self.enabled = False
 
     def stream_above(self, stream: TextIO) -> TextIO:
-        """Return a stream that writes to `stream`; on a terminal, the text appears above the line."""
+        """Return a stream that writes to `stream`. On a terminal, the text appears above the progress line."""
         if not self.enabled or not stream.isatty():
             return stream
         return cast("TextIO", _StreamAbove(self, stream))
@@ -296,7 +296,7 @@ class ProgressBar:
             return ""
         if not self._rewraps:
             return _CLEAR
-        # Lazy import: it is slow to import.
+        # Lazy import: Rich takes long to import.
         from rich.text import Text
 
         rows = -(-cell_len(Text.from_ansi(self._shown).plain) // self._columns())
@@ -347,7 +347,7 @@ time."""
 
 @dataclass
 class BatchOutcome:
-    """The outcome of a batch, and whether all requested recordings succeeded."""
+    """The outcome of a batch, and whether all requested recordings could be written."""
 
     outcome: Outcome = field(default_factory=Outcome)
     recorded: bool = True
@@ -370,7 +370,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def signals_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl+C does; not for use while servers are running."""
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, as on Ctrl+C. Not for use while servers are running."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -386,7 +386,7 @@ def signals_interrupt() -> Iterator[None]:
 
 
 def _handled() -> list[signal.Signals]:
-    """Return the signals to handle, without signals that the parent process ignores.
+    """Return the signals to handle. Signals that the parent process ignores stay ignored.
 
     Under nohup, for example, a hang-up must not stop the process."""
     return [number for number in _STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
@@ -394,10 +394,10 @@ def _handled() -> list[signal.Signals]:
 
 @dataclass(frozen=True)
 class _Signalled:
-    """A received signal, as a message in the queue.
+    """A received signal, as a message in the queue of events.
 
-    A signal handler could instead raise an exception anywhere, for instance while servers are being closed. The report
-    would then be lost."""
+    If the signal handler raised an exception instead, it could interrupt any code, such as the closing of servers, and
+    the report would be lost."""
 
     number: int
 
@@ -411,14 +411,14 @@ _DISPLAY_EVENTS = (RunEvent, JudgeAsked, RequestDelayed)
 
 
 class _Inbox:
-    """The queue of events for the main thread. Any thread and any signal handler can add events.
+    """The queue of events for the main thread. Any thread and any signal handler may add events.
 
-    A main thread that prints no steps gets only results and urgent events. A single result does not wake it up."""
+    If the main thread prints no steps, events that it would only print are dropped, and results wake it in groups."""
 
     def __init__(self, *, shows: bool) -> None:
         self._shows = shows
         self._events: deque[BatchEvent | _Signalled] = deque()
-        # A queue: signals interrupt its `get`, and their handlers may call its `put`.
+        # Signals interrupt the `get` of a `SimpleQueue`, and their handlers may call its `put`.
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def put(self, event: BatchEvent | _Signalled) -> None:
@@ -453,7 +453,7 @@ def run_live(
 ) -> BatchOutcome:
     """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP stops it cleanly.
 
-    A second signal ends the wait for runs in progress; servers are always closed. Output of a suite's Python code goes
+    A second signal ends the wait for runs in progress. Servers are always closed. Output of a suite's Python code goes
     to standard error, where it cannot corrupt a report. With `lines`, the events are printed as JSON lines. `record`
     records the runs, and `watcher` gets all events. With `from_history`, the results of a large batch are read back
     from the history, without secrets. The progress is drawn on standard error if that is a terminal.
@@ -463,7 +463,7 @@ def run_live(
     live = BatchOutcome()
     signals: list[_Signalled] = []
 
-    # A signal handler runs between any two instructions of the main thread, so it only queues a message.
+    # The handler interrupts the main thread at any point, so it only adds a message to the queue.
     def take_signal(number: int, _frame: object) -> None:
         signals.append(_Signalled(number))
         events.put(signals[-1])
@@ -501,7 +501,7 @@ def run_live(
             bar.close()
     finally:
         bar.close()
-        # Some runs finished while the runtime closed; their results arrive now.
+        # The results of runs that finished while the runtime closed are in the queue now.
         _drain(events, live.outcome)
         live.outcome.end(runtime, name)
         for number, handler in before.items():
@@ -518,8 +518,8 @@ def _watch(
     bar: ProgressBar,
     watcher: BatchObserver | None = None,
 ) -> None:
-    """Print events until the batch is done, or a second signal comes."""
-    # A signal ends the wait for an event early; `time.sleep` would continue to sleep.
+    """Print events until the batch is done or a second signal arrives."""
+    # The wait on this event ends early on a signal. A `time.sleep` would continue.
     never = threading.Event()
     printed = set[str]()
     while True:
@@ -555,7 +555,7 @@ def _watch(
             case HistoryProblem(text) | ClusterNotice(text=text):
                 warn(text)
             case EndpointNotice(text) if text not in printed:
-                # Every worker process reports the same line, which is printed once.
+                # Every worker process sends the same notice, so it is printed once.
                 printed.add(text)
                 warn(text)
             case BatchDone():

@@ -89,12 +89,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 class RefusedError(Exception):
-    """The command cannot be carried out; the message has the reason and the remedy."""
+    """Raised if the command cannot be carried out. The message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class LoginOptions:
-    """The server to log in to, and how."""
+    """The options of `workbench login`: the server to log in to, and the method."""
 
     server: str
     paths: Sequence[str]
@@ -200,7 +200,7 @@ async def _forget(target: _Target, program: Program) -> int:
 async def _log_in(
     target: _Target, options: LoginOptions, program: Program, approval: Approval | None, pool: ServerPool
 ) -> int:
-    # Import in a thread: the SDK's client provider is slow to import, and signals must still be handled.
+    # A thread does this, because the SDK's client provider takes long to import, and signals must be handled meanwhile.
     login = await asyncio.to_thread(_login_of, target, program)
     name = target.server.name
     try:
@@ -246,7 +246,7 @@ async def _by_person(login: ServerLogin, target: _Target, port: int | None) -> N
         try:
             redirect = await exits.enter_async_context(RedirectServer(REDIRECT_PORT if port is None else port))
         except PortTakenError:
-            # A client that was registered by hand has only this redirect address.
+            # A client that was registered manually has only this redirect address, so no other port can be tried.
             if port is not None or target.settings.client_id is not None:
                 raise
             redirect = await exits.enter_async_context(RedirectServer(0))
@@ -260,7 +260,7 @@ class _AtTerminal:
         self._can_open = sys.stdin.isatty() and sys.stdout.isatty() and _has_browser(environment)
 
     async def answer_to(self, address: str) -> RedirectAnswer:
-        # Not redacted: the address holds no secret, and a hidden word would make it useless.
+        # The address is not redacted, because it has no secret, and a replaced word would make it useless.
         write_redacted(f"open this address, and log in:\n\n{visible(address)}\n\n")
         hint = (
             f"then the browser opens {self.redirect}; if it cannot reach this machine, paste the address that it "
@@ -294,7 +294,8 @@ class _AtTerminal:
 
 def _read_lines(on_line: Callable[[str], None]) -> Callable[[], None]:
     """Call `on_line` with each line of standard input. Return a function that stops the reading."""
-    # The descriptor is read without Python's buffer, whose lock a thread would hold at the end of the program.
+    # The descriptor is read directly. Python's buffer has a lock, which a thread would still hold when the program
+    # ends.
     loop, descriptor, held = asyncio.get_running_loop(), sys.stdin.fileno(), bytearray()
 
     def end() -> None:
@@ -317,7 +318,7 @@ def _read_lines(on_line: Callable[[str], None]) -> Callable[[], None]:
     try:
         loop.add_reader(descriptor, read)
     except (OSError, ValueError):
-        # The event loop cannot wait for a file or /dev/null: all their lines are already there.
+        # The event loop cannot wait for a file or /dev/null, but can read all lines at once.
         for line in sys.stdin:
             on_line(line)
         return lambda: None
@@ -325,7 +326,9 @@ def _read_lines(on_line: Callable[[str], None]) -> Callable[[], None]:
 
 
 def _has_browser(environment: Mapping[str, str]) -> bool:
-    """Return whether a browser with a window can be opened; a text browser would take over this terminal."""
+    """Return whether a browser with a window can be opened.
+
+    A text browser does not count, because it needs this terminal."""
     if sys.platform in ("darwin", "win32"):
         return "SSH_CONNECTION" not in environment
     return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
@@ -337,5 +340,5 @@ def _open_browser(address: str) -> None:
 
     if not address.startswith(("http://", "https://")):
         return
-    # In a thread, because some systems wait until the browser has started.
+    # Some systems wait here until the browser has started, so a thread does this.
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -1,6 +1,6 @@
-"""The entry point `workbench`: find the requested command, and call its module.
+"""The entry point `workbench`: finds the requested command, and calls its module.
 
-Nothing slow is imported before that."""
+Before that, nothing slow is imported."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output is gone (`| head`), so a message would not arrive either.
+        # The reader of the output is gone, as in `| head`, so an error message would not arrive either.
         _silence_output()
         return BROKEN_PIPE
     except OSError as error:
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _renamed(former: str) -> str:
-    """Return the present name of a command. If its former name was used, report the change."""
+    """Return the current name of a command. If `former` is a former name, print a notice."""
     from workbench.cli.redaction import warn
 
     warn(f"'workbench {former}' is called 'workbench {FORMER[former]}' now")
@@ -99,7 +99,7 @@ def _renamed(former: str) -> str:
 
 
 def _names_a_command(word: str) -> bool:
-    """Return whether a word can only be a command: it is no option and does not look like a path."""
+    """Return whether a word can only be a command, because it is not an option and does not look like a path."""
     return not word.startswith("-") and word.replace("-", "").replace("_", "").isalnum() and not os.path.lexists(word)
 
 
@@ -118,12 +118,12 @@ def _refuse(message: str) -> int:
 
 
 def _silence_output() -> None:
-    # Python flushes standard output at exit, which would fail again.
+    # Python flushes standard output at exit. Without this redirection, that would fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _prepare_output() -> None:
-    """Let the streams flush every line, even into a pipe, and write `?` for characters that the terminal cannot show.
+    """Make the standard streams flush every line, and write `?` for characters that the terminal cannot show.
 
     If standard error cannot be written, the exit code stays the same."""
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, TextIOWrapper):
@@ -152,7 +152,8 @@ def _run_command(name: str, words: list[str]) -> int:
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
-    # Imported before Ctrl+C raises exceptions: the module's extension panics on an exception during its import.
+    # This import must come before Ctrl+C raises exceptions, because pydantic's extension module crashes if an exception
+    # interrupts its import.
     import_pydantic(dataclass)
     module = import_module(_module_of(name))
     with InterruptsRaised():
@@ -161,8 +162,8 @@ def _run_command(name: str, words: list[str]) -> int:
 
 
 def add_arguments_of(name: str, parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of a command of one or two words to a parser."""
-    # Only the module's definition of options runs, which keeps `--help` fast.
+    """Add the arguments of a command to a parser. The command's name has one or two words."""
+    # To keep `--help` fast, only the part of the module that defines the options is executed.
     options_module(_module_of(name)).add_arguments(parser)
 
 
@@ -173,7 +174,7 @@ def _module_of(name: str) -> str:
 
 
 def parser_of(name: str) -> Parser:
-    """Return the parser of a command of one or two words."""
+    """Return the parser of a command. The command's name has one or two words."""
     purpose = (COMMANDS | WORDS)[name]
     words = [f"  {word:<14}{purpose}" for word, purpose in WORDS.items() if word.startswith(f"{name} ")]
     parser = Parser(prog=f"workbench {name}", description=f"{purpose[:1].upper()}{purpose[1:]}.")
@@ -188,7 +189,8 @@ def _open_app(words: list[str]) -> int:
     # Imports leave no garbage, and collecting it would take a tenth of the start-up time. The app enables collection
     # again.
     gc.disable()
-    # Imported before Ctrl+C raises exceptions: the module's extension panics on an exception during its import.
+    # This import must come before Ctrl+C raises exceptions, because pydantic's extension module crashes if an exception
+    # interrupts its import.
     import_pydantic(dataclass)
     with InterruptsRaised():
         return execute(arguments)

@@ -35,13 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve until the client is gone; returns an exit code."""
+    """Serve until the client disconnects. Return an exit code."""
     if sys.path and sys.path[0] in ("", str(Path.cwd())):
-        # `python -m` puts the current folder into the path. A module that a client writes there must not be imported.
+        # `python -m` puts the current folder into the path. A client may write modules there, and they must not be
+        # imported.
         del sys.path[0]
     from workbench.cli.redaction import create_program, warn
 
-    # This sets up the log: the SDK must print nothing on standard error.
+    # This sets up the log, so that the SDK prints nothing on standard error.
     create_program()
     from workbench.integrations.mcp_server import NotStartedError, ServerPermissions, server_for
 
@@ -59,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
     except NotStartedError as error:
         warn(str(error))
         return USAGE
-    # Ctrl+C ends the process at once, like SIGTERM: the thread that waits for standard input cannot be woken.
+    # Ctrl+C ends the process at once, like SIGTERM, because the thread that reads standard input cannot be woken up.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     server.run("stdio")

@@ -24,7 +24,7 @@ _RUN_ON = (
 
 
 def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:
-    """Add options for models; `purpose` is the help of `--model`."""
+    """Add options for models. `purpose` is the help of `--model`."""
     add_models_option(parser, purpose)
     models = group(parser, MODELS)
     models.add_argument("--base-url", metavar="URL", help="the address of these models")
@@ -44,12 +44,12 @@ def add_models_option(parser: argparse.ArgumentParser, purpose: str) -> None:
 
 
 def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Add the option for a judge; `purpose` is its help."""
+    """Add the option `--judge`. `purpose` is its help."""
     group(parser, GRADING).add_argument("--judge", metavar="M", help=purpose)
 
 
 def add_user_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for the users of conversations."""
+    """Add options for the models that play users in conversations."""
     models = group(parser, MODELS)
     models.add_argument(
         "--user-model", metavar="M", help="the model that plays the user in conversations that name no model"
@@ -67,7 +67,7 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
 
 
 class _ModelList(argparse.Action):
-    """An argparse type that splits lists of models, and keeps the lists for `complete_names`."""
+    """Splits a list of models after `--model`. Also stores each list as given, for `complete_names`."""
 
     def __call__(
         self,
@@ -87,9 +87,10 @@ class _ModelList(argparse.Action):
 
 
 def complete_names(arguments: argparse.Namespace) -> None:
-    """Complete bare names in the lists of `--model` with the preceding provider, and report the full names.
+    """Complete model names without a provider in the lists of `--model`, and print the full names.
 
-    Call this before the names are used; a second call changes nothing."""
+    Such a name gets the provider of the name before it. Call this before the names are used. A second call changes
+    nothing."""
     lists = arguments.model_lists
     if not any(len(names) > 1 for names in lists):
         return
@@ -114,7 +115,7 @@ def complete_names(arguments: argparse.Namespace) -> None:
 
 
 def names_a_model(arguments: argparse.Namespace) -> bool:
-    """Return whether `--model` is given, if other options need it. A missing `--model` is reported."""
+    """Return whether `--model` is given or not needed. Print an error if another option needs it."""
     from workbench.cli.redaction import warn
 
     about_models = (
@@ -158,7 +159,7 @@ def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
 
 
 def params_of(arguments: argparse.Namespace) -> dict[str, JsonValue]:
-    """Return the parameters of `--param`; raises ConfigError."""
+    """Return the model parameters given by `--param`. Raises ConfigError."""
     return dict(map(_param, arguments.param))
 
 

@@ -1,4 +1,4 @@
-"""`workbench models`: list the models with their addresses; with `--check`, test whether each answers."""
+"""`workbench models`: list the models with their addresses. With `--check`, test whether each answers."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ _TONES: Mapping[str, Role] = {"works": "passed", "repaired": "warned", "wrong": 
 
 @dataclass(frozen=True)
 class ModelList:
-    """The models to list: the models of `model`, otherwise the models in the settings and suites at the paths.
+    """The options of `workbench models`.
 
-    With `check`, each endpoint is asked whether it has the model. With `tools`, each model is probed for tool calling.
-    """
+    The models are those in `model`, or else those in the settings and suites at the paths. With `check`, each endpoint
+    is asked whether it has the model. With `tools`, each model is tested for tool calling."""
 
     paths: Sequence[str]
     model: Sequence[str]
@@ -127,7 +127,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
         from workbench.evaluation.tool_probes import probe_models
 
         def report(listed: ListedModel, result: ProbeResult) -> None:
-            # Each probe takes seconds, so the name of the current model is shown.
+            # A probe takes seconds, so the current model and probe are shown.
             if sys.stderr.isatty():
                 warn(f"{listed.spec.name}: {result.sign} {result.probe}")
 
@@ -135,7 +135,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
 
 
 def _may_ask(found: FoundModels, program: Program) -> bool:
-    """Return whether every model may be asked, after asking the user about untrusted models."""
+    """Return whether the command may contact every model. Ask the user about untrusted models."""
     asking = untrusted(found, program)
     if not asking:
         return True

@@ -1,4 +1,4 @@
-"""`workbench models add`: check a model, and write it into a `workbench.toml` or change it there."""
+"""`workbench models add`: check a model, and write it into a `workbench.toml`."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def execute(arguments: argparse.Namespace) -> int:
             given[name] = shlex.join(words)
     replaced = {}
     if "base_url" in given:
-        # The key and the headers of one address must never be sent to another.
+        # The key and the headers for one address must never be sent to another address.
         names = ("api_key_env", "key_command", "headers", "query", "resource", "profile", "credentials")
         replaced = dict.fromkeys(names, "")
     elif "api_key_env" in given or "key_command" in given:

@@ -87,7 +87,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     if first is None:
         return INTERRUPTED
     mutation = Mutation.of(trying.plan, first, asked)
-    # Mutants run in waves: a mutant that one case has noticed is not run on the others.
+    # Mutants run in several plans. A mutant that a case has noticed is not run on further cases.
     while (wave := mutation.next_plan()) is not None:
         results = trying.run(wave, "not every mutant was run")
         if results is None:
@@ -101,7 +101,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
         if any(result.status == Status.ERROR for result in first):
             return INFRASTRUCTURE
         return USAGE
-    # An error outweighs a survivor, because the case in error might have noticed the mutant.
+    # An error has priority over a survivor, because the case that ended in an error might have noticed the mutant.
     code = QUALITY_MISSED if report.survivors else OK
     if any(result.unclear for result in report.results):
         code = INFRASTRUCTURE

@@ -1,4 +1,4 @@
-"""The run that a command's arguments name, either of a stored batch or in a recording."""
+"""The run that a command's arguments name: a run of a stored batch, or a recording."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from workbench.trajectory.recording import RecordingError, read_recording
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A run, with its suite and case at the time of the run.
+    """A run, with its suite and its case at the time of the run.
 
-    `file` is the suite's file for a run of the history, otherwise the recording. `suite` is the path to show."""
+    `file` is the suite at that time. `written` is the case without the run's variant. `suite` is the path of the suite
+    for messages."""
 
     file: SuiteFile
     written: Case
@@ -38,7 +39,7 @@ class NamedRun:
 
     @property
     def case(self) -> Case:
-        """The case in the run's variant."""
+        """The case with the changes of the run's variant."""
         assert self.file.suite is not None
         return varied_case(self.written, variant_of(self.file.suite, self.result.model))
 
@@ -70,7 +71,7 @@ def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
         raise RecordingError(": ".join([unreadable, *(problem.message for problem in file.errors[:1])]))
     case = case_of_recording(recording, file)
     if path is not None:
-        # Paths in the suite are relative to the suite's file, not to the history.
+        # Paths in a stored suite are relative to the file of the suite, not to the history.
         file = replace(file, path=path)
     register_suite_secrets(program, [file])
     header = recording.header

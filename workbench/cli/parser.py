@@ -1,6 +1,6 @@
 """The parser of every command, and the options that several commands share.
 
-The parser accepts no abbreviations, never prints a key, and suggests the likely meaning of a misspelt word."""
+The parser rejects abbreviated options, never prints a key, and suggests a correction for a misspelt word."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
 
 
 def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
-    """Return a suggestion for a misspelt word; `None` if no known word is similar."""
-    # Lazy import: only mistakes need it.
+    """Return a suggestion for a misspelt word, `None` if no known word is similar."""
+    # Lazy import: it is needed only for a misspelt word.
     from difflib import get_close_matches
 
     if near := get_close_matches(word.lower(), known, n=1, cutoff=0.6):
@@ -44,10 +44,10 @@ def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
 
 
 def _ending_of(option: str, command: str) -> str | None:
-    """Return the file extension for a form that was given as an option, such as `.html` for `--html`.
+    """Return the file extension for a form of report that was given as an option, such as `.html` for `--html`.
 
-    Returns `None` for a form that the command lacks."""
-    # Lazy import: only mistakes need it.
+    Used to suggest `--report FILE.html`. Returns `None` for a form that the command lacks."""
+    # Lazy import: it is needed only for a misspelt option.
     from workbench.show.forms import FORMS
 
     for form in FORMS:
@@ -137,7 +137,7 @@ COMMON_OF_RUNS = (
 
 
 def group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
-    """Return the argument group of a parser with this heading; create it if necessary."""
+    """Return the argument group of a parser with this heading. Create it if necessary."""
     for existing in parser._action_groups:
         if existing.title == heading:
             return existing
@@ -145,21 +145,21 @@ def group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGr
 
 
 def show_first(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Let `--help` explain only these options in this order, and list the others; `--help-all` explains all."""
-    # The man page and the completions show all options, because their parsers lack this method.
+    """Let `--help` explain only these options, in this order, and list the others. `--help-all` explains all."""
+    # The parsers for the man page and the completions are of another class. They show all options.
     if isinstance(parser, Parser):
         parser.first = options
 
 
 def words_of(argument: argparse.Action) -> str:
-    """Return a positional argument as it is written in a usage line, such as `[PATH ...]`."""
+    """Return the usage of a positional argument, such as `[PATH ...]`."""
     name = str(argument.metavar or argument.dest.upper())
     shown = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", argparse.PARSER: f"{name} ..."}
     return shown.get(str(argument.nargs), name)
 
 
 def named_in_groups(groups: Mapping[str, Iterable[str]]) -> str:
-    """Return the lines for `--help` with the heading and the names of each group."""
+    """Return the lines for `--help` that list names below the heading of their group."""
     width = shutil.get_terminal_size().columns - 2
     heading_width = max(map(len, groups), default=0) + 2
     lines: list[str] = []
@@ -191,14 +191,14 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that suggests the most similar option or subcommand for a misspelt word."""
 
     def __init__(self, **settings: Any) -> None:
-        # An abbreviation would change its meaning with every new option.
+        # Abbreviations are not accepted, because each new option could change their meaning.
         super().__init__(**{"formatter_class": HelpLines} | settings, allow_abbrev=False)
         self.first: tuple[str, ...] = ()
         self._words: Sequence[str] = ()
         self.add_argument(HELP_ALL, action=_HelpAll, nargs=0, help="explain every option")
 
     def format_usage(self) -> str:
-        """Return the usage, with `[OPTION ...]` for many options."""
+        """Return the usage line. Many options are abbreviated to `[OPTION ...]`."""
         usage: str = super().format_usage()
         if usage.count("\n") <= MAX_USAGE_LINES:
             return usage
@@ -209,7 +209,7 @@ class Parser(argparse.ArgumentParser):
         return " ".join((self.prog, "[OPTION ...]", *words))
 
     def format_help(self) -> str:
-        """Return the help. It explains the options of `show_first` and names the others, or explains all."""
+        """Return the help. If `show_first` was called, only its options are explained, and the others are listed."""
         if not self.first:
             return super().format_help()
         formatter = self._get_formatter()
@@ -239,12 +239,12 @@ class Parser(argparse.ArgumentParser):
         begin = len([*takewhile(lambda word: word != "--", args)])
         if any(action.metavar == SERVER_METAVAR for action in self._get_positional_actions()):
             begin = self._first_bare_word(args)
-            # After `--`, argparse treats options as words.
+            # argparse takes everything after `--` as positional arguments.
             if args[begin : begin + 1] != ["--"]:
                 args.insert(begin, "--")
         args[:begin] = map(self._renamed, args[:begin])
         self._words = args
-        # Keys must never be arguments, because every user of the machine can list a process's arguments.
+        # A key must never be an argument, because every user of the machine can list the arguments of processes.
         if any(map(KEY_OPTION.fullmatch, args[:begin])):
             self.error(NO_KEYS_ADVICE)
         known, unknown = super().parse_known_args(args, namespace)
@@ -276,13 +276,15 @@ class Parser(argparse.ArgumentParser):
                 action = self._last_of_letters(word)
             if action is None or action.nargs == 0:
                 continue
-            # The value of an option with `nargs="?"` may be left out.
+            # The value of an option with `nargs="?"` is optional.
             if follows and (action.nargs is None or not follows[0].startswith("-")):
                 at += 1
         return at
 
     def _last_of_letters(self, word: str) -> argparse.Action | None:
-        """Return the last of several joined short options (`-fo`) if its value is the next word, else `None`."""
+        """Find the short option in joined ones (`-fo`) that takes a value. Return it if its value is the next word.
+
+        Return `None` if the value is joined too, or if no option takes a value."""
         for index, letter in enumerate(word[1:], 2):
             action = self._option_string_actions.get(f"-{letter}")
             if action is not None and action.nargs != 0:
@@ -300,8 +302,10 @@ class Parser(argparse.ArgumentParser):
         self._refuse_if_near("option", option, options)
 
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
-        """Add the words after an option to the preceding positional argument, if that argument takes several words."""
-        # argparse gives a positional argument no words after an option if the argument already has words from before.
+        """Add words that follow an option to an earlier positional argument that takes several words.
+
+        Returns false if that is impossible."""
+        # argparse does not add words after an option to a positional argument that already has words.
         many = []
         for action in self._get_positional_actions():
             if action.nargs in ("*", "+"):
@@ -341,7 +345,7 @@ def add_format_option(
     beside: bool = False,
     default: str | None = None,
 ) -> None:
-    """Add `--format`, whose help is `form` and the names of the forms."""
+    """Add `--format`. Its help is `form`, followed by the names of the forms."""
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import forms_of
 
@@ -361,8 +365,8 @@ def add_report_options(
 ) -> None:
     """Add the options for the report of a command.
 
-    `form` begins the help of `--format`; the names of the forms follow. With `beside`, streamed forms are left out;
-    with `summary`, jobs of GitHub Actions get a summary."""
+    `form` begins the help of `--format`, and the names of the forms follow. With `beside`, forms that are written
+    during the runs are left out. With `summary`, jobs of GitHub Actions get a summary."""
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import endings_of
 
@@ -407,7 +411,7 @@ QUIET = "print three lines: result, failures, where the rest is"
 
 
 def add_amount_options(parser: argparse.ArgumentParser, verbose: str) -> None:
-    """Add `--quiet` and `--verbose` for the amount of a report; `verbose` is the help of `--verbose`."""
+    """Add `--quiet` and `--verbose`, the level of detail of a report. `verbose` is the help of `--verbose`."""
     amount = group(parser, REPORTS).add_mutually_exclusive_group()
     amount.add_argument("-q", "--quiet", action="store_true", help=QUIET)
     amount.add_argument("-v", "--verbose", action="store_true", help=verbose)
@@ -424,12 +428,12 @@ def add_exit_codes(parser: argparse.ArgumentParser, meanings: Mapping[int, str])
 
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--samples`, which stands for the path of the samples."""
+    """Add `--samples`, which selects the bundled samples."""
     group(parser, CASES).add_argument("--samples", action="store_true", help="the installed sample suites")
 
 
 def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the paths in the arguments, with the samples' path for `--samples`."""
+    """Return the paths in the arguments. `--samples` adds the path of the samples."""
     if not arguments.samples:
         return tuple(arguments.paths)
     # Lazy import: `--help` stays fast.
@@ -455,7 +459,7 @@ def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = 
 
 
 def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path | None:
-    """Return the history file for batches of suites at the paths; `None` if batches are not recorded."""
+    """Return the history file for batches of suites at the paths, `None` if batches are not recorded."""
     if getattr(arguments, "no_history", False):
         return None
     return history_to_read(arguments, paths)
@@ -473,7 +477,7 @@ def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) 
 
 
 def names_batch(name: str) -> bool:
-    """Return whether a word can be the name of a batch (`12`, `#12`, `main`) and is no file or path."""
+    """Return whether a word can be the name of a batch (`12`, `#12`, `main`) and is not a path."""
     is_path = not name or os.path.lexists(name) or os.sep in name
     return not is_path and not name.endswith((".jsonl", ".json", ".toml"))
 
@@ -492,7 +496,7 @@ def natural(text: str) -> int:
 
 def number_from(text: str, least: int, most: int = 999_999_999) -> int:
     """Parse a number between two bounds."""
-    # The length is checked first, because converting thousands of digits is slow.
+    # The length is checked first, because a conversion of thousands of digits is slow.
     if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"write a number from {least} to {most}")
     return int(text)

@@ -1,4 +1,6 @@
-"""Pin the tools of servers, and report differences from pinned tools."""
+"""Pins the tools of servers, and reports differences from pinned tools.
+
+Pinned tools are tool definitions that are stored in a file beside the suite."""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class FrozenError(Exception):
-    """With `--frozen`, tools differ from their pins or could not be compared."""
+    """Raised with `--frozen` if tools differ from the pinned tools or could not be compared."""
 
 
 def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
-    """Pin the listed tools of suites' servers, and return whether all are pinned.
+    """Store the listed tools of suites' servers as pinned. Return whether all are stored.
 
-    If a server of a suite did not answer, the suite keeps its earlier pins."""
+    If a server of a suite did not answer, the suite's earlier file of pinned tools is kept."""
     done = True
     for file, suite in zip(files, listed, strict=True):
         servers, instructions = {}, {}
@@ -52,10 +54,10 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
 
 
 def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
-    """Report the differences between the tools of servers and their pins on standard error.
+    """Print differences between the tools of servers and their pinned tools on standard error.
 
-    Only servers of suites with pins are started. If `frozen`, raises FrozenError for a difference or an impossible
-    comparison."""
+    Only servers of suites with pinned tools are started. With `frozen`, raises FrozenError for a difference, or if a
+    suite with servers has no pinned tools."""
     differs = False
     for file in plan.files:
         for line in _differences(file, plan.program, approval):
@@ -81,7 +83,7 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
         return
     if pins is None:
         return
-    # The servers of an untrusted suite must not be started, so nothing can be compared.
+    # The suite is not trusted, so its servers must not be started, and its tools cannot be compared.
     if approval.grant(file.path) is None:
         if file.suite.servers:
             yield f"{file.path}: its tools are not compared with their pins, because the suite is not trusted"
@@ -108,7 +110,7 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
 
 
 def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools:
-    # Lazy import: few suites are pinned.
+    # Lazy import: few suites have pinned tools.
     from workbench.evaluation.tool_list import tools_of
 
     async def listed() -> SuiteTools:
@@ -118,6 +120,6 @@ def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools
         finally:
             await pool.close()
 
-    # A server in this process may print. That output must not corrupt the report.
+    # A server in this process may print. Its output must not get into the report.
     with printing_to(sys.stderr):
         return asyncio.run(listed())

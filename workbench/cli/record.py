@@ -1,4 +1,4 @@
-"""`workbench record`: record the traffic between a program and its model, or a client and its server."""
+"""`workbench record`: record the traffic between a program and its model, or between a client and its server."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     program = create_program()
     for folder in {Path(), (arguments.output or Path()).parent}:
-        # The commands that use these settings report their errors.
+        # Errors in these settings are reported by the commands that use them.
         with suppress(ConfigError):
             register_secrets(program, folder)
     if arguments.agent is not None:
@@ -144,7 +144,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     lines = _Lines(keeper, quiet=arguments.quiet)
     observer = lines.observer = Observer(program.secrets, lines)
     try:
-        # This check comes first: a recording that cannot be saved would be lost.
+        # This check comes first, because a recording that cannot be saved would be lost.
         destination.check()
         if arguments.kept is not None:
             observer.conversations += read_journal(arguments.kept, program.secrets)
@@ -155,14 +155,14 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
         for path in arguments.server_log:
             try:
                 logs.append(read_server_log(path))
-            # If the suite fails, the recorded conversations are still worth saving.
+            # The recorded conversations are saved even if the suite cannot be merged.
             except RefusedError as error:
                 warn(f"{path} is not merged: {error}")
         saved = save_observed(observer, destination, program.secrets, logs)
     except (ListenError, RefusedError) as error:
         warn(f"{error}{keeper.leftover_advice()}", program.secrets)
         return USAGE
-    # The copy that guards against a crash is no longer needed.
+    # Everything is saved, so the journal for the case of a crash can be removed.
     keeper.remove()
     for line in saved.lines:
         write(f"{one_line(line)}\n")

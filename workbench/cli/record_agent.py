@@ -1,4 +1,4 @@
-"""`workbench record --agent`: talk with an agent in the terminal, and keep the conversation as a case of a suite."""
+"""`workbench record --agent`: let the user talk with an agent, and keep the conversation as a case of a suite."""
 
 from __future__ import annotations
 
@@ -108,7 +108,8 @@ class _TypedUser:
                 return UserSaid(turn, text, "person")
 
     def _line(self) -> bytes:
-        # Not `sys.stdin`: its lock, held by a thread that still reads, would abort the program at its end.
+        # `sys.stdin` is not used, because a thread that still reads would hold its lock, and Python would abort at the
+        # end.
         while b"\n" not in self._read and (piece := os.read(0, _PIECE_BYTES)):
             self._read += piece
         line, end, self._read = self._read.partition(b"\n")
@@ -125,7 +126,7 @@ def _print_events(events: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch
         try:
             event = events.get(timeout=_WAKE_S)
         except queue.Empty:
-            continue  # a signal that another thread received is handled here
+            continue  # the short timeout lets this thread handle a signal that another thread received
         if isinstance(event, RunEvent):
             printer.print_event(event.event)
         elif isinstance(event, RunDone):
@@ -136,7 +137,7 @@ def _print_events(events: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch
 
 
 class _Printer:
-    """Prints a conversation as it happens: answers line by line, and calls, results and notes as in a run."""
+    """Prints a conversation as it happens: answers line by line, with calls, results and notes."""
 
     def __init__(self, paint: Paint) -> None:
         self._steps = StepLines(paint, verbose=True, width=0)
@@ -145,7 +146,7 @@ class _Printer:
     def print_event(self, event: Event) -> None:
         match event.payload:
             case TextDelta(text=text):
-                # A line is printed as a whole, because a secret may come in several pieces.
+                # Lines are printed as a whole, because a secret may arrive in several pieces.
                 *lines, self._line = f"{self._line}{text}".split("\n")
                 self._print(map(visible, lines))
             case ResponseFinished() | UserSaid():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.suite.project import Search
     from workbench.suite.suite_file import SuiteFile
 
-# A list: all functions see the program as soon as it exists.
+# The list has one element, so that all functions see the program once it is created.
 _known = [NO_SECRETS]
 _Report = TypeVar("_Report", bound="ReportModel")
 
@@ -30,7 +30,7 @@ _Report = TypeVar("_Report", bound="ReportModel")
 def create_program(options: ModelOptions | None = None) -> Program:
     """Create the program of this process, and start its log.
 
-    From then on, its secrets are redacted in all output."""
+    From then on, the secrets of the program are redacted in all output."""
     from workbench.config.folders import user_folders
     from workbench.config.model_book import NO_MODEL_OPTIONS
     from workbench.config.program import create_program
@@ -41,7 +41,7 @@ def create_program(options: ModelOptions | None = None) -> Program:
 
 
 def continue_as(program: Program) -> None:
-    """Make a program from another process the program of this process."""
+    """Use a program that another process has created as the program of this process."""
     from workbench.config.logs import log_to
 
     _known[0] = program.secrets
@@ -70,7 +70,7 @@ def lines_redacted(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
-    """Write a text to a stream, standard output if none is given."""
+    """Write a text to a stream without secrets. The default stream is standard output."""
     (stream or sys.stdout).write(redacted(text))
 
 
@@ -89,7 +89,7 @@ def json_report(report: ReportModel | Mapping[str, Any]) -> str:
 
 
 def write_json(report: ReportModel | Mapping[str, Any], stream: TextIO | None = None) -> None:
-    """Write a report as JSON to a stream, standard output if none is given."""
+    """Write a report as JSON to a stream. The default stream is standard output."""
     write_json_text(json_report(report), stream)
 
 
@@ -101,7 +101,7 @@ def write_redacted(text: str, stream: TextIO | None = None) -> None:
 def write_json_text(text: str, stream: TextIO | None = None) -> None:
     """Write JSON that is already redacted.
 
-    In a job of GitHub Actions, commands for the runner in it are escaped."""
+    In a job of GitHub Actions, text that the runner would execute as a command is escaped."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from workbench.show.workflow_commands import inert_json
 
@@ -111,19 +111,19 @@ def write_json_text(text: str, stream: TextIO | None = None) -> None:
 
 def warn(message: str, secrets: Secrets | None = None) -> None:
     """Write one line on standard error, without secrets and control characters."""
-    # A message may quote an argument into which a key was pasted by mistake.
+    # A message may quote an argument with a key that the user pasted by mistake.
     shown = without_keys((secrets or _known[0]).redact(message), sys.argv[1:])
     sys.stderr.write(f"{one_line(shown)}\n")
 
 
 def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None) -> None:
-    """Write the problems of suites on standard error, each on a line."""
+    """Write the problems of suites on standard error, one per line."""
     for problem in problems:
         warn(str(problem), secrets)
 
 
 class RedactedStream:
-    """A stream for the output of a suite's Python code. It redacts secrets, even those written in pieces."""
+    """A stream for the output of a suite's Python code. Redacts secrets, even a secret written in several pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -137,7 +137,7 @@ class RedactedStream:
         self.write("".join(lines))
 
     def finish(self) -> None:
-        """Write the text that was held back as the possible beginning of a secret."""
+        """Write the rest of the text, which was held back because it could be the beginning of a secret."""
         self._stream.write(self._pieces.flush(_known[0].finder))
 
     def __getattr__(self, name: str) -> Any:
@@ -157,7 +157,7 @@ def printing_to(stream: TextIO) -> Iterator[None]:
 
 
 def ask(question: str) -> None:
-    """Write a question on standard error, without a line break: the answer is typed after it."""
+    """Write a question on standard error. The line is left open for the user's answer."""
     sys.stderr.write(f"{redacted(question)} ")
     sys.stderr.flush()
 
@@ -170,7 +170,7 @@ _REDRAW_INTERVAL_S = 0.2
 def shown_search(*, quiet: bool = False) -> Iterator[Search]:
     """Yield a search for suites, and show its progress until it ends.
 
-    Afterwards, unless `quiet`, the skipped folders are reported."""
+    Then print which folders were skipped, unless `quiet`."""
     from workbench.suite.project import Search
 
     search, over = Search(), threading.Event()
@@ -186,7 +186,7 @@ def shown_search(*, quiet: bool = False) -> Iterator[Search]:
 
 
 def _show(search: Search, over: threading.Event) -> None:
-    """Draw the line of the search repeatedly on a terminal; write it once elsewhere."""
+    """Update the progress line of the search on a terminal. On any other stream, print it once."""
     is_drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     wait_s = SHOW_DELAY_S
     while not over.wait(wait_s):
@@ -205,14 +205,14 @@ def _show(search: Search, over: threading.Event) -> None:
 
 
 def _draw(line: str) -> None:
-    # Lazy import: most searches end within a second, before anything is drawn.
+    # Lazy import: most searches end within a second and draw nothing.
     from rich.cells import set_cell_size
 
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except OSError:
         columns = 80
-    # Three columns stay free: the line would wrap after the last one, and the echoed ^C takes two.
+    # Three columns stay free. The line would wrap after the last column, and the echoed ^C takes two.
     fitting = set_cell_size(one_line(line), max(columns - 3, 1)).rstrip()
     write(f"\r\x1b[2K{fitting}", sys.stderr)
     sys.stderr.flush()

@@ -45,9 +45,9 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @dataclass(frozen=True)
 class Output:
-    """The destination of a report: its form (`None` for the default) and its file (`None` for standard output).
+    """Where and in what form a report is written. `form` is `None` for the default, `file` for standard output.
 
-    `quiet` and `verbose` set the level of detail; `beside` holds further reports."""
+    `quiet` and `verbose` set the level of detail. `beside` are further reports on the same runs."""
 
     form: str | None = None
     file: Path | None = None
@@ -65,7 +65,9 @@ class Output:
 
     @property
     def is_brief(self) -> bool:
-        """Whether the report is just three lines on standard output; `--format text` requests the whole report."""
+        """Whether the report has only three lines on standard output.
+
+        `--format text` would request the whole report."""
         return self.quiet and self.form is None and self.file is None
 
     @property
@@ -77,21 +79,21 @@ class Output:
 
     @property
     def width(self) -> int:
-        """The columns of the report."""
+        """The width of the report, in columns."""
         if self.file is not None:
             return PLAIN_WIDTH
         return report_width(sys.stdout)
 
     @property
     def cut_at(self) -> int | None:
-        """The columns at which long lists are cut; `None` if they are not."""
+        """The width at which long lists are cut, in columns. `None` if they are not cut."""
         if self.file is None and sys.stdout.isatty():
             return self.width
         return None
 
     @property
     def paint(self) -> Paint:
-        """The colours of the report."""
+        """The styles of text in the report."""
         # Lazy import: not every report is text.
         from workbench.show.text import Paint, paint_for
 
@@ -100,9 +102,9 @@ class Output:
         return paint_for(sys.stdout, os.environ)
 
     def can_write(self, runs: int = 0) -> bool:
-        """Return whether all reports on this number of runs can be written later; report an obstacle.
+        """Return whether reports on `runs` runs can be written later. Print an error if not.
 
-        Commands call this before any run is paid for."""
+        Commands call this before any run costs money."""
         for each in (self, *self.beside):
             if (why := why_too_many(each.form, runs)) is not None:
                 warn(why)
@@ -114,7 +116,7 @@ class Output:
 
     @contextmanager
     def stream(self) -> Iterator[TextIO]:
-        """Open the stream of events: the report's file if the form is jsonl, otherwise standard output."""
+        """Open the stream for events during runs: the report's file for the form jsonl, otherwise standard output."""
         if self.form != "jsonl" or self.file is None:
             yield sys.stdout
             return
@@ -124,13 +126,14 @@ class Output:
         except OSError as error:
             if error.errno not in _NO_ROOM or error.filename is not None:
                 raise
-            # The error does not name the file if the disk is full.
+            # If the disk is full, the original error does not name the file.
             raise OSError(error.errno, error.strerror, str(self.file)) from error
 
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
-        """Write each report from redacted pieces, except a report that was streamed.
+        """Write the report and the further reports, except one that was written during the runs.
 
-        Returns whether all files could be written. The main report goes to standard output if its file could not."""
+        `pieces` returns the redacted text for an output. Returns whether all files could be written. If the file of the
+        main report could not, it goes to standard output."""
         written = self.deliver_to_file(pieces, "; the report follows on standard output")
         if self.form != "jsonl" and (self.file is None or not written):
             _write_all(pieces(self), self.form)
@@ -142,9 +145,9 @@ class Output:
         return all(written)
 
     def deliver_to_file(self, pieces: Callable[[Output], Iterable[str]], instead: str = "") -> bool:
-        """Write the report to its file, if any, unless it was streamed there.
+        """Write the report to its file, if any, unless it was written there during the runs.
 
-        Returns whether the file could be written; `instead` ends the message about a failure."""
+        Returns whether the file could be written. `instead` ends the message about a failure."""
         if self.file is None or self.form == "jsonl":
             return True
         try:
@@ -156,7 +159,7 @@ class Output:
 
 
 def details_of(batch: int | None, history: Path | None, output: Output) -> str:
-    """Return where to find everything that a report of three lines leaves out."""
+    """Return where to find the details that a report of three lines leaves out: files, a command or an option."""
     places = [str(each.file) for each in output.beside]
     if batch is not None and history is not None:
         places.append(f"workbench history show {batch}{history_option(history)}")
@@ -171,13 +174,13 @@ def _write_all(pieces: Iterable[str], form: str | None) -> None:
 
 
 def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], stream: TextIO | None = None) -> None:
-    """In a job of GitHub Actions, annotate the findings on suites and tools."""
+    """In a job of GitHub Actions, write annotations for findings on suites and tools."""
     if output.form != "github" and os.environ.get("GITHUB_ACTIONS") != "true":
         return
     from workbench.cli.github import write_commands
     from workbench.show.views.findings import annotations_of
 
-    # Standard output may carry a report that a program reads.
+    # If the report is not text, a program may read it from standard output, so annotations go to standard error.
     if stream is None:
         stream = sys.stdout if output.is_text else sys.stderr
     write_commands(annotations_of(findings()), stream)
@@ -186,7 +189,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     """Return the output that `--format`, `--output`, `--report`, `--lean`, `--quiet` and `--verbose` select.
 
-    If the options contradict each other, or if `command` lacks the form, report the reason and return `None`."""
+    If the options contradict each other, or if `command` lacks the form, print the reason and return `None`."""
     output = _output_of(arguments, command)
     if output is None or not output.lean or "json" in (output.form, *(each.form for each in output.beside)):
         return output
@@ -257,7 +260,7 @@ def _are_different(files: Sequence[Path | None]) -> bool:
 
 
 def can_record_in(folder: Path) -> bool:
-    """Return whether recordings can be written to a folder; create it if necessary, and report an obstacle."""
+    """Return whether recordings can be written to a folder, which is created if necessary. Print an error if not."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -123,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run cases and report, or open the app if there are breakpoints; returns an exit code."""
+    """Run cases and report, or open the app if there are breakpoints. Return an exit code."""
     if arguments.breakpoints and arguments.resume is None:
         return _open_at_breakpoints(arguments)
     from workbench.cli.report_output import output_of
@@ -214,19 +214,19 @@ def run_and_report(
     frozen: bool = False,
     detach: bool = False,
 ) -> int:
-    """Run cases and report; with `detach`, in another process that outlives this one.
+    """Run cases and report. With `detach`, do so in another process that outlives this one.
 
     Returns an exit code."""
     program = create_program(options.model_options)
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
         return USAGE
-    # A shard lacks most cases of the baseline, all of which would look gone.
+    # A shard has only some of the baseline's cases, so all others would be reported as removed.
     if plan.shard_ref is not None and compared_with is not None:
         plan.release_claim()
         warn(f"{plan.shard_ref} has only some of the runs: give --baseline to 'workbench history merge' instead")
         return USAGE
-    # The baseline is read before any run is paid for, so a wrong name costs nothing.
+    # The baseline is read before the runs, so that a wrong name costs no money.
     baseline = None
     if compared_with is not None:
         baseline = baseline_for(compared_with, plan)
@@ -251,14 +251,14 @@ def run_and_report(
 def report_on_runs(
     live: BatchOutcome, plan: Plan, approval: Approval, baseline: Baseline | None, output: Output, show: Show
 ) -> int:
-    """Rerun cases that broke since the baseline, with the same approval, and report.
+    """Rerun cases that passed in the baseline and now fail, and report. The reruns have the same approval.
 
     Returns an exit code."""
     resumed = plan.resumed
     if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
         warn(f"reading the {count_text(resumed.before.count)} earlier runs for the report")
     try:
-        # The servers are closed now, so a signal may interrupt anywhere.
+        # All servers are closed now, so a signal may raise an exception anywhere.
         with signals_interrupt():
             report = live.outcome.report(plan)
         for why in live.outcome.left_out:
@@ -269,7 +269,7 @@ def report_on_runs(
         if deliver_report(report, output, plan.history) and live.recorded:
             return report.exit_code
         return USAGE
-    # The report of a large batch reads most runs from the history.
+    # In a large batch, most runs are read from the history for the report.
     except (HistoryError, RecordingError) as error:
         warn(f"there is no report: {error}", plan.program.secrets)
         return INFRASTRUCTURE
@@ -301,7 +301,7 @@ def _confirmed(
         return confirms.with_verdicts()
     assert confirms.announcement is not None
     warn(confirms.announcement)
-    # The approval of the batch covers its reruns, which have the same needs.
+    # The reruns have the same needs as the batch, so its approval covers them.
     again = run_live(confirms.plan, approval, show)
     if confirms.plan.needs_history and again.outcome.unrecorded:
         live.recorded = False
@@ -310,7 +310,7 @@ def _confirmed(
 
 
 def deliver_report(report: Report, output: Output, history: Path | None) -> bool:
-    """Write a report to its destinations and to GitHub Actions; returns whether all files could be written.
+    """Write a report to its destinations and to GitHub Actions. Returns whether all files could be written.
 
     `history` holds the batch, if it is recorded."""
     # A text report on the terminal already has these lines.
@@ -326,7 +326,7 @@ def deliver_report(report: Report, output: Output, history: Path | None) -> bool
 
 
 def pieces_of_runs(report: Report, output: Output, *, history: Path | None = None) -> Iterable[str]:
-    """Return the pieces of a report on runs in the form of the output; `history` holds the batch, if it is recorded."""
+    """Return the pieces of a report on runs in the form of the output. `history` holds the batch, if it is recorded."""
     if not output.is_text:
         return report.pieces(str(output.form), lean=output.lean)
     if output.is_brief:
@@ -347,7 +347,7 @@ def report_to_github(report: Report, output: Output) -> None:
     from workbench.show.views.batch_markdown import markdown_pieces
 
     if output.form == "github" or in_github():
-        # Standard output may carry a report that a program reads; annotations then go to standard error.
+        # A program may read the report from standard output. The annotations then go to standard error.
         apart = output.file is None and not output.is_text
         write_commands(annotation_lines(report), sys.stderr if apart else sys.stdout)
     if output.summary:
@@ -355,7 +355,7 @@ def report_to_github(report: Report, output: Output) -> None:
 
 
 def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptions) -> int:
-    """Open the app with runs that stop at breakpoints; returns the exit code of the app."""
+    """Open the app with runs that are held at breakpoints. Return the app's exit code."""
     breakpoints = _breakpoints(lines)
     if breakpoints is None:
         return USAGE
@@ -364,7 +364,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
     if plan is None:
         return USAGE
     tools = _known_tools(plan.files, StoredListings(program.folders.listings))
-    # A breakpoint on an unknown tool only causes a warning, because the tool may merely be missing from the listings.
+    # A breakpoint on an unknown tool is not an error, because the tool may be missing from the known lists.
     for line, point in zip(lines, breakpoints, strict=True):
         if (doubt := breakpoint_warning(point, tools)) is not None:
             warn(f"--break {line!r}: {doubt}", program.secrets)

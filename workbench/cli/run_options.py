@@ -1,4 +1,4 @@
-"""The options of `workbench run` and `workbench compare`: the cases to run, and the way to run them."""
+"""The options of `workbench run` and `workbench compare`: which cases to run, and how."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _FIXED_BY_BATCH = (
 
 
 def add_paths(parser: argparse.ArgumentParser, *, resumes: bool = True) -> None:
-    """Add the paths of suites; with `resumes`, the command can resume a batch instead."""
+    """Add the paths of suites. With `resumes`, the command can resume a batch instead."""
     no_path = "; none with --resume" if resumes else ""
     parser.add_argument("paths", nargs="*", metavar="PATH", help=f"suite files, or folders of them{no_path}")
     add_samples_option(parser)
@@ -79,7 +79,7 @@ _REPEATS = "run each case this often"
 
 
 def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -> None:
-    """Add the options for cases, repeats and concurrency; `repeats` is the help of `--repeats`."""
+    """Add the options for cases, repeats and concurrency. `repeats` is the help of `--repeats`."""
     cases = group(parser, CASES)
     cases.add_argument(
         "--case",
@@ -143,9 +143,9 @@ def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> N
 
 
 def add_until_option(parser: argparse.ArgumentParser, *, compares: bool) -> None:
-    """Add the option for stopping early.
+    """Add the option `--until` for stopping early.
 
-    The former options for its values are also added, without a help text."""
+    The former options for its values, such as `--gate`, are still parsed, but have no help text."""
     values: dict[str, Callable[[str], float]]
     if compares:
         what, values = "the better model is decided", {"looks": _looks, "seed": _seed}
@@ -165,7 +165,7 @@ def add_until_option(parser: argparse.ArgumentParser, *, compares: bool) -> None
 
 
 def _until(values: Mapping[str, Callable[[str], float]], text: str) -> dict[str, float]:
-    """Parse the rule for early stopping: `decided`, then its values after commas, such as `decided,gate=0.95`."""
+    """Parse the value of `--until`: the word `decided`, then values after commas, such as `decided,gate=0.95`."""
     decided, *pairs = text.split(",")
     known = ", ".join(f"{name}=…" for name in values)
     if decided.strip() != "decided":
@@ -254,9 +254,9 @@ def add_experiment_options(parser: argparse.ArgumentParser, *, variants: bool = 
 def add_choice_options(
     parser: argparse.ArgumentParser, option: str, names: Sequence[str], chosen: str, things: str
 ) -> None:
-    """Add `option`, which chooses among the `names` of faults or changes, and `--tool`.
+    """Add `option`, which selects among the `names` of faults or changes, and `--tool`.
 
-    The help of `option` is "only `chosen`, of …", the help of `--tool` is "only `things` of this tool"."""
+    Their help texts are "only `chosen`, of …" and "only `things` of this tool"."""
     listed = ", ".join(names)
     parser.add_argument(
         option,
@@ -301,13 +301,13 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     resumption = None
     if resume is not None:
         problems = _options_fixed_by_batch(arguments)
-        # `--resume` without a batch has an empty text as its value. It means the latest batch.
+        # The value of `--resume` without a batch is an empty text, which means the latest batch.
         resumption = Resume(resume or None, arguments.anyway)
     else:
         problems = _problems_of_new_batch(arguments, paths, without_until, command, compares=compares)
     try:
         if not problems:
-            # `_added_variants` reads the variants in files.
+            # A name that ends in `.toml` is a file of variants, which `_added_variants` reads.
             names = [name for name in getattr(arguments, "variant", ()) if not name.endswith(".toml")]
             added, has_all = _added_variants(arguments), getattr(arguments, "variants", False)
             return RunOptions(
@@ -325,7 +325,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 added_variants=added,
                 concurrency=arguments.concurrency,
                 cluster=getattr(arguments, "cluster", None),
-                # `None` leaves the decision to each suite; the option can only switch it on.
+                # With `None`, each suite decides. The option can only switch execution on.
                 execute=True if arguments.execute else None,
                 execute_all=arguments.execute_all,
                 judge=arguments.judge,
@@ -365,7 +365,7 @@ def _problems_of_new_batch(
     *,
     compares: bool,
 ) -> list[str]:
-    """Return the problem of options that contradict or need one another; empty if there is none."""
+    """Return the first problem of options that contradict or need one another, in a list. Empty if there is none."""
     if not paths and command is None:
         verb = "compare" if compares else "run"
         return [f"say what to {verb}: workbench {verb} PATH …, --samples, or --resume to complete a batch"]
@@ -375,7 +375,7 @@ def _problems_of_new_batch(
         return ["--anyway applies to a resumed batch: give --resume too"]
     if without_until is not None:
         instead = f"--{without_until} applies to a batch that stops early: write --until decided,{without_until}=…"
-        # In other programs, --gate alone demands a pass rate, so this message names our option for that.
+        # In other programs, `--gate` sets the required pass rate, so the message names the option for that.
         return [f"{instead}. {PASS_RATE_ADVICE}" if without_until == "gate" else instead]
     for attribute, name in (("shard_by", "--shard-by"), ("plan", "--plan")):
         if getattr(arguments, attribute, None) and arguments.shard is None:
@@ -535,7 +535,7 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
         costs = history_to_read(argparse.Namespace(history=None), paths)
     elif arguments.shard_by not in (None, "turn"):
         costs = Path(arguments.shard_by.removeprefix("cost:"))
-    # Shards of one pipeline share its id; `history merge` finds them by it.
+    # All shards of a pipeline have its id, by which `history merge` finds them.
     plan_id = arguments.plan or next(filter(None, map(os.environ.get, _PLAN_IDS)), None)
     return Shard(index=index, of=count, plan_id=plan_id, costs=costs)
 
@@ -624,7 +624,7 @@ def add_baseline_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None:
-    """Add the option for confirming that a case broke."""
+    """Add the option that reruns or tests a case before it is reported as broken."""
     ways: tuple[str, ...] = ("repeats", "none")
     by = "'repeats'"
     if reruns:
@@ -669,7 +669,7 @@ def add_min_score_option(parser: argparse.ArgumentParser) -> None:
 
 
 class _ScoreToReach(argparse.Action):
-    """The argparse action of `--min-score`: store the score, and warn of a score that every batch reaches."""
+    """The argparse action of `--min-score`. Stores the score, and warns if every batch reaches it."""
 
     def __call__(
         self,
@@ -678,7 +678,7 @@ class _ScoreToReach(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        # A threshold of 0 is usually a mistake: its variable is unset or misspelt.
+        # A threshold of 0 is usually a mistake, such as an environment variable that is unset or misspelt.
         if values == 0:
             # Lazy import: `--help` stays fast.
             from workbench.cli.redaction import warn

@@ -1,4 +1,4 @@
-"""`workbench schema`: the JSON Schemas of files that people write. Editors complete and check the files by them."""
+"""`workbench schema`: print the JSON Schema of a file that people write, so editors can complete and check it."""
 
 from __future__ import annotations
 

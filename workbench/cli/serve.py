@@ -98,7 +98,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
         return USAGE
     models = model_options(arguments)
-    # This check is here, because otherwise only the visitors' pages would show the error.
+    # This is checked here, because otherwise only the pages of visitors would show the error.
     if models is None or not _may_be_shown(arguments, models):
         return USAGE
     import asyncio
@@ -133,9 +133,9 @@ def _open_app(arguments: argparse.Namespace) -> int:
 
 
 def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
-    """Return whether the batch exists and a read-only view of it shows no secret.
+    """Return whether the batch exists and a read-only view of it shows no secret. Print an error if not.
 
-    An obstacle is reported. The app of a read-only visitor knows no secrets and cannot redact them."""
+    The app of a read-only visitor knows no secrets, so it cannot redact them."""
     from workbench.authoring.workspace import is_recording
     from workbench.cli.attach import batch_and_suites
     from workbench.cli.redaction import warn
@@ -190,7 +190,7 @@ def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteF
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:
     try:
-        # The host is resolved here, because a misspelt one would otherwise fail with a message of the event loop.
+        # The host is resolved here, because the event loop's message for a misspelt host would be unclear.
         socket.getaddrinfo(arguments.host, arguments.port)
     except (OSError, UnicodeError):
         return f"--host {arguments.host}: there is no such address or name; without --host, it is 127.0.0.1"
@@ -222,7 +222,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     from workbench.remote.web import Settings
 
     only_here = _only_here(arguments)
-    # The names by which browsers may address the server: any other Host header may be a DNS rebinding attack.
+    # Browsers may address the server by these names. A request with any other Host header may be a DNS rebinding
+    # attack.
     names = () if only_here else (arguments.host, socket.gethostname(), socket.getfqdn())
     return Settings(
         host=arguments.host,

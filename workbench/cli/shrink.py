@@ -113,7 +113,7 @@ class _InterruptedError(Exception):
 
 
 def shrink_run(arguments: argparse.Namespace) -> int:
-    """Shrink the case of a stored run; returns an exit code."""
+    """Shrink the case of a stored run. Return an exit code."""
     try:
         program = create_program()
         run = named_run(arguments, program)
@@ -155,11 +155,11 @@ def _only_variant(model: str) -> Variants:
 
 
 def _only_case(run: NamedRun) -> Document:
-    """Return the content of the suite with just one case, and just the variant of the run."""
+    """Return a copy of the suite with only the case and the variant of the run."""
     document: Document = toml_of(run.file.text)
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
-    # The id is written out: otherwise it would follow from the name, which may be shortened.
+    # The id is written into the case. Otherwise it would be derived from the name, which may be shortened.
     table = {**document["cases"][at], "id": run.written.id}
     if "each" in table:
         table = filled_table(run.written)
@@ -184,8 +184,7 @@ class _ShrinkAttempts:
     def shrink(self, document: Document) -> int:
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
-        # The most frequent failure is the one to reproduce: a failure that first appears while shrinking is a different
-        # bug.
+        # Only the most frequent failure is reproduced. A failure that first appears while shrinking is another bug.
         ways = Counter(failure_mode_of(result, case) for result in first if result.status == Status.FAILED)
         often = 0
         if ways:
@@ -200,7 +199,7 @@ class _ShrinkAttempts:
             if others[Status.ERROR]:
                 return INFRASTRUCTURE
             return QUALITY_MISSED
-        # Attempts are shorter than the case, so an estimate from the case's first runs is an upper bound.
+        # Attempts are shorter than the whole case, so an estimate from its first runs is an upper bound.
         cell = "", case.id, model
         left = max(self._arguments.max_runs - self._made, 0)
         figures = {cell: [summary_of(result) for result in first]}
@@ -220,7 +219,9 @@ class _ShrinkAttempts:
         return self._plan.program.secrets
 
     def _fails(self, document: Document) -> bool:
-        """Return whether enough runs of a suite fail in the same way; false for an invalid suite."""
+        """Return whether enough runs of a suite fail in the same way as the original run.
+
+        False for an invalid suite."""
         try:
             file = parse_suite(suite_text(document), self._plan.files[0].path)
         except ValueError:
@@ -229,7 +230,7 @@ class _ShrinkAttempts:
             return False
         votes: int = self._arguments.votes
         wanted: int = self._arguments.fails
-        # The limit is checked before an attempt, because half of an attempt's runs would not decide it.
+        # The limit is checked before an attempt, because the attempt could not be decided by a part of its runs.
         if self._made + votes > self._arguments.max_runs:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))

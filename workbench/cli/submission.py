@@ -1,4 +1,4 @@
-"""`workbench submission`: check and run the example prompts that a directory of plugins asks for."""
+"""`workbench submission`: check and run the example prompts that a plugin directory requires."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if plan is None:
         return USAGE
     cases = {(run.file.path, run.case.id): run.case for run in plan.runs}
-    # This check comes before any run is paid for.
+    # This check comes before the runs, which cost money.
     if (missing := what_is_missing(cases.values())) is not None:
         warn(f"nothing was run: {missing}", program.secrets)
         return USAGE

@@ -1,4 +1,4 @@
-"""`workbench tools`: start the servers of suites; list, lint or call their tools."""
+"""`workbench tools`: start the servers of suites, and list, lint or call their tools."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ class ManualCall:
 
 
 def parsed_arguments(text: str) -> dict[str, JsonValue]:
-    """Return the arguments of a call from JSON; raises ValueError unless the text is an object."""
+    """Parse the arguments of a call from JSON. Raises ValueError unless the text is an object."""
 
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is not a JSON number")
 
     try:
-        # NaN and Infinity are not JSON, but Python accepts them.
+        # Python accepts NaN and Infinity, which are not JSON.
         arguments = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"--args is not JSON: {error}") from error
@@ -135,7 +135,7 @@ async def call_tool(
     approval: Approval,
     output: TextIO,
 ) -> int:
-    """Call a tool and print its answer; returns an exit code.
+    """Call a tool and print its answer. Return an exit code.
 
     The call is written to the audit log."""
     try:
@@ -146,7 +146,7 @@ async def call_tool(
         for written in error.outputs:
             _warn_of_output(written, program)
         return INFRASTRUCTURE if error.not_listed else USAGE
-    # A call may have effects outside, so arguments that violate the schema are never sent.
+    # A call may have effects, so arguments that violate the schema are never sent.
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
     server = next(each for each in valid_suite(found.file).servers if each.name == found.tool.server)
@@ -207,7 +207,7 @@ def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = 
 
     def print_progress(progress: float, total: float | None, message: str | None) -> None:
         nonlocal printed_s
-        # A server may report its progress thousands of times a second.
+        # A server may report progress thousands of times per second.
         if clock() - printed_s >= PROGRESS_INTERVAL_S:
             printed_s = clock()
             warn(f"{tool}: {progress_text(ExecutionProgress(CALL_ID, progress, total, message))}", program.secrets)
@@ -216,12 +216,12 @@ def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = 
 
 
 class RefusedError(Exception):
-    """The options cannot be carried out; the message has the reason and the remedy."""
+    """Raised if the options cannot be carried out. The message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class ToolOptions:
-    """The tools to list or lint, or the one to call, and the output."""
+    """The options of `workbench tools`: the tools to list or lint, or the tool to call, and the output."""
 
     paths: Sequence[str]
     server: str | None
@@ -252,7 +252,7 @@ def list_or_call(options: ToolOptions) -> int:
     approval = approved(Needs.of_servers(started, program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
-    # A server in this process may print. That output must not corrupt the report.
+    # A server in this process may print. Its output must not get into the report.
     with printing_to(sys.stderr):
         pool = ServerPool(program, starting=announce_download)
         code = asyncio.run(run_until_signal(pool, _work(options, files, program, approval, pool, by_hand, output)))
@@ -261,9 +261,9 @@ def list_or_call(options: ToolOptions) -> int:
 
 
 async def run_until_signal(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
-    """Await work that uses a pool's servers, and close the servers; returns an exit code.
+    """Await `work`, then close the servers of the pool. Return the exit code of the work.
 
-    The first signal cancels the work; further signals are ignored until the servers are closed."""
+    The first signal cancels the work. Further signals are ignored until the servers are closed."""
     working = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     signalled = asyncio.Event()
@@ -323,7 +323,7 @@ async def _work(
         return pieces_of(str(wanted.form), "tools", findings())
 
     wanted = options.output
-    # Standard output is redirected at this point; `output` is the real one.
+    # `sys.stdout` is redirected here. `output` is the real standard output.
     if wanted.is_text:
         write_redacted(text(report_width(output), paint_for(output, os.environ)), output)
     else:
@@ -388,7 +388,7 @@ def _suites(options: ToolOptions) -> tuple[list[SuiteFile], list[SuiteFile]]:
 
 
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
-    """Raise RefusedError for a tool that a suite defines itself: no server can execute it."""
+    """Raise RefusedError if no suite has a server that could execute the tool."""
     suites = [valid_suite(file) for file in files]
     if any(suite.servers for suite in suites):
         return

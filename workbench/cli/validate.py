@@ -1,6 +1,6 @@
-"""`workbench validate`: check suite files, and the settings beside them, without running anything.
+"""`workbench validate`: check suite files, and the settings files beside them, without running anything.
 
-With `--audit`, also check whether the cases can detect a failure, and whether they can be passed at all."""
+With `--audit`, also check whether the cases can detect a failure, and whether a model could pass them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Check the files.
 
-    Returns 0 if no file has an error, 1 for a finding that `--fail-on` names, and 2 for an error."""
+    Returns 2 if a file has an error, 1 if there is a finding that `--fail-on` names, and otherwise 0."""
     # Lazy import: `--help` answers at once.
     from workbench.cli.redaction import (
         create_program,
@@ -74,7 +74,7 @@ def execute(arguments: argparse.Namespace) -> int:
     output = output_of(arguments, "validate")
     if output is None or not output.can_write():
         return USAGE
-    # A search for suites would fail in a folder that only has a workbench.toml.
+    # A folder that only has a workbench.toml contains no suites, so they are not searched for.
     only_settings = all(is_settings(Path(path)) for path in arguments.paths)
     try:
         with shown_search() as search:
@@ -89,7 +89,7 @@ def execute(arguments: argparse.Namespace) -> int:
     # The settings of every folder with a suite are checked, not only those of the given paths.
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
     unjudged: tuple[str, ...] = ()
-    # Broken settings do not tell which models can judge.
+    # If the settings have errors, it is unknown which models can judge.
     if not settings:
         unjudged = _unjudged(files, program)
     for problem in (*settings, *unjudged):
@@ -193,7 +193,7 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 
 
 def _default_surplus_rules(files: Iterable[SuiteFile]) -> Iterator[str]:
-    """Yield a line for each grader whose default rule for surplus calls applies because suites set none."""
+    """Yield a line for each grader that treats surplus calls by its default rule, because suites set none."""
     from workbench.numerals import counted
     from workbench.suite.grading_model import NEW_SUITE_EXTRA_CALLS
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule

@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None: ...
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    # Lazy import: the parsers are also built where no dependency is installed.
+    # Lazy import: all parsers must also work without any dependency, for example during a build.
     from workbench.cli.redaction import write
 
     write(f"workbench {__version__}\n")

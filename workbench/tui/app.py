@@ -51,11 +51,12 @@ def open_app(
 ) -> int:
     """Open the app on suite files and folders, and return the exit code of the session.
 
-    Without a path, open the current folder if the folder has suites, otherwise the bundled samples.
+    Without a path, open the current folder if it has suites, otherwise the bundled samples.
 
-    `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
-    batches are stored in the file `history`. `begin` starts runs. If the runs are a comparison, `left` receives the
-    results. `shown_batch` is the number of a batch to open at once. With `read_only`, the process changes nothing."""
+    `models` are the initially selected models. `trust` trusts every suite. `theme` is the initial theme. Runs are
+    recorded in the existing folder `record`, and batches are stored in the file `history`. `begin` selects runs to
+    start at once. If they are a comparison, `left` is called with the results when the app ends. `shown_batch` is the
+    number of a batch to open at once. With `read_only`, the process changes nothing."""
     reason = why_unusable(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
@@ -74,20 +75,21 @@ def open_app(
         from workbench.tui.terminal.served_driver import reserve_pipes
 
         reserve_pipes()
-        # Programs started by the app do not run in the browser.
+        # Programs that the app starts do not run in the browser, so they must not get this variable.
         del os.environ[SERVED_VARIABLE]
 
     with QuickDataclasses(dataclass):
         from workbench.tui.runs.runner import AppRuntime
         from workbench.tui.shell.workbench import Workbench
 
-    # Imported modules live until the process ends. The garbage collector can skip their objects.
+    # The objects of imported modules live until the process ends, so the garbage collector can skip them.
     gc.freeze()
-    # Commands collect so rarely that a collection would take a tenth of a second, for which the screen would stop.
+    # The threshold for commands is so high that a collection would stop the screen for a tenth of a second.
     gc.set_threshold(min(gc.get_threshold()[0], OBJECTS_BETWEEN_COLLECTIONS))
     gc.enable()
 
-    # A comparison shows latencies, and the delay would distort them.
+    # The offline model is slowed down to make its steps visible. A comparison shows latencies, so it needs the real
+    # ones.
     pace_ms = OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0
 
     def open_runtime(listener: BatchListener) -> AppRuntime:
@@ -139,7 +141,7 @@ def open_app(
 
 
 def discard_stream(stream: TextIO) -> None:
-    """Flush a stream, or discard the content of the stream if its reader is gone."""
+    """Flush a stream. If its reader is gone, redirect the stream to the null device."""
     # Python flushes the standard streams at exit. A failure there would change the exit code.
     try:
         stream.flush()

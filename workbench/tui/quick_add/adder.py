@@ -223,7 +223,7 @@ class QuickAdder:
         If a result is shown and the line is empty, move the focus in the result."""
         state = self.state
         if state.question is not None and not state.text and state.changing is None:
-            # A user who moves the mark has seen the question.
+            # A user who moves the focus has seen the question, so the delay of Enter ends.
             self._accept_answers()
             state.has_keyboard = True
             state.replace_question(state.question.moved(step))
@@ -514,7 +514,8 @@ class QuickAdder:
         if head is None or question is None:
             return
         if self._add(head, question.case, question.why_not):
-            # The run of a chain's first request is no run of the chain's case.
+            # The run of a chain's first request had no further steps, so its grades are not stored for the chain's
+            # case.
             if head.kind != "chain" or question.expects_no_call:
                 self._ungraded += dict.fromkeys((run.batch, head.suite) for run in self._runs_of(head))
                 self._store_grades()
@@ -756,7 +757,7 @@ class QuickAdder:
                 else:
                     labels["kind"] = "change"
                 if state.question is not None and state.question.focus is None:
-                    # Without a call, the only possible change is to expect one.
+                    # If the model made no call, no check can be changed and no call left out.
                     for name in ("check", "leave_out"):
                         labels.pop(name, None)
                 labels["end"] = "skip"

@@ -50,14 +50,14 @@ class RequestField(SafeInput):
         keymap = keymap_of(self)
         own = {key for action in actions_of(QuickAddActions) for key in keymap.keys(action)}
         if event.key not in own:
-            # Letters must not become commands of the panes. Such commands would act on something else.
+            # Otherwise the letter would be a command of the panes.
             event.stop()
             self.post_message(self.Unused(event.key))
 
     def on_paste(self, event: events.Paste) -> None:
         mark_handled(event)
         if not self.has_commands:
-            # A request may have several lines. Signs show the line breaks.
+            # A pasted request may have several lines. The field shows a line break as a sign.
             self.replace(event.text.strip("\n"), *sorted(self.selection))
 
     def on_focus(self) -> None:

@@ -35,7 +35,7 @@ def unseen_calls(question: Question) -> str:
         for argument in call.arguments:
             if argument.choice.written is not None:
                 arguments.append(f"{argument.name}={argument.choice.text}")
-        # The ellipsis means arguments that do not matter.
+        # An ellipsis stands for arguments that the case does not check.
         calls.append(one_line(f"{call.tool}({', '.join(arguments) or ELLIPSIS})"))
     return ", ".join(calls)
 

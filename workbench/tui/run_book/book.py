@@ -147,7 +147,7 @@ class RunBook:
                 if record is not None:
                     if not record.started_at:
                         record.started_at = self._now().isoformat(timespec="milliseconds")
-                    # The summary of the case is out of date only if these facts or the stage changed.
+                    # The case's summary only needs an update if its stage, its hold or its delay changed.
                     before = record.paused, record.delayed_until
                     record.add(happened)
                     if record.stage == "waiting" and record.batch in self._batches:
@@ -157,7 +157,7 @@ class RunBook:
                         self._running[record.run_id] = record
                         self._clear_caches(record)
                         self._follow_clock()
-                    # A run that continues has its answer.
+                    # A question of a run that continues has been answered.
                     if record.paused is None:
                         self._withdraw_question(record.run_id)
                     return record.case_key
@@ -222,7 +222,7 @@ class RunBook:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.recent = self._recent
             if is_unsaved:
-                # No code has removed the secrets of such a run yet.
+                # The secrets of such a run have not been removed yet.
                 record.is_unsaved, record.parts = True, self._parts
             self.by_model.recall(record)
             self._clear_caches(record)
@@ -238,7 +238,7 @@ class RunBook:
         self._stepped_back[run_id] = run, run.holds_before[:-1]
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
-        # Most runs are both latest and counting runs, so `distinct` removes the repetitions.
+        # `_latest` and `by_model` share most runs, so `distinct` removes repetitions.
         runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
         return [run for run in distinct(runs) if run.figures is not None]
 
@@ -262,10 +262,11 @@ class RunBook:
         run.regrade(planned, result)
         self.by_model.regrade(case)
         self._forget(case)
-        # Each keystroke in a case regrades its runs. Few caches are cleared.
+        # Each keystroke in a case regrades its runs, so only the caches that depend on the changed values are cleared.
         if result.status != status:
             self._uncounted.add(case)
-        # An edit may regrade a whole suite. The suite is counted again only if the summary of a case changed.
+        # An edit may regrade a whole suite. Results of the suite are counted again only if the summary of a case
+        # changed.
         if self.summary(case) != before:
             self._revisions[run.path] = self._revisions.get(run.path, 0) + 1
 
@@ -505,7 +506,7 @@ class RunBook:
         self._clock.stop(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:
-        # The sender of the event may already have applied it.
+        # `Runner.start` applies this event before the engine sends it, so it may arrive twice.
         if event.batch in self._batches:
             return
         batch = self._batches[event.batch] = _Batch(self._clock())

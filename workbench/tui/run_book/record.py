@@ -310,7 +310,7 @@ class RunRecord:
         """Return a function that returns the current result without secrets. Any thread may call the function.
 
         The function does not decompress the record."""
-        # The functions hold the data to read, because the app may pack the run before the thread calls them.
+        # These functions hold the data that they read, because the record may be compressed before a thread calls them.
         secrets = self.parts.secrets
         if self._content is not None:
             result = self._content.result
@@ -346,12 +346,12 @@ class RunRecord:
 
     def _pack(self) -> None:
         if self._packed is None:
-            # A run that was unpacked for viewing still has its packed form.
+            # The compressed form is kept after decompression, so it is made only once.
             assert self._content is not None
             self._packed = pack_content(self._content)
         self._shown = None
         if self._view is not None:
-            # The view holds the whole run, so the reference is weak. A screen that shows the view keeps the view alive.
+            # The view holds the whole run, so this reference is weak. It is valid while a screen shows the view.
             self._shown = ref(self._view)
         self._content, self._view, self._shown_result = None, None, None
 
@@ -469,7 +469,7 @@ class RunRecord:
         return fold(chain.from_iterable(map(redaction.add, self.events)))
 
     def _shown_of(self, result: RunResult) -> RunResult:
-        # A new secret or a newly opened suite makes a new finder. The new finder may redact other texts.
+        # A new finder, made after a new secret or a newly opened suite, may redact more text.
         finder = self.parts.secrets.finder
         known = self._shown_result
         if known is None or known[0] is not result or known[1] is not finder:
@@ -499,8 +499,8 @@ class RunRecord:
         # Lazy import: only forks are compared.
         from workbench.analysis.alignment import first_difference
 
-        # While the origin is active, the two are compared once, and again when the origin is held or ends. Computing
-        # the trajectory of a long run on every event would cost too much.
+        # While the origin is active, the runs are compared once, and again when the origin is held or ends. Building
+        # the trajectory of a long run for every event would take too long.
         seen, now = self._compared[0], len(self.origin.events)
         if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):
             self._compared = now, first_difference(self.origin.trajectory, self.result.trajectory)

@@ -108,7 +108,7 @@ class Regrading:
             return
         now = suite.file.suite
         if now is None:
-            # When the suite has no errors any more, all cases are checked.
+            # All cases are checked once the suite has no errors any more.
             self._followed.pop(suite.path, None)
             return
         for written in now.cases:
@@ -137,8 +137,8 @@ class Regrading:
             current = self._book.finished(case.key)
             for due in case.runs:
                 result = results.get(id(due.run))
-                # The case may have been rerun or changed back meanwhile. The identity of the figures shows that. A
-                # result cannot show it, because each unpacking makes a new object.
+                # If the case was rerun or changed back meanwhile, the run has other figures. Results are not compared,
+                # because each decompression creates a new object.
                 if result is not None and due.run.figures is due.figures and any(run is due.run for run in current):
                     self._moved.setdefault(id(due.run), (due.run, due.figures))
                     self._book.regrade(due.run, due.now, result)
@@ -170,7 +170,7 @@ class Regrading:
             if file.suite is None or has_same_grading(run.planned, file.suite, case):
                 continue
             if not has_variant_of(file.suite, run.model):
-                # The run cannot be graded without its variant.
+                # A run of a removed variant cannot be graded.
                 continue
             figures, result = run.figures, run.result
             assert figures is not None and result is not None

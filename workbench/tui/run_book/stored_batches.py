@@ -173,7 +173,7 @@ def _active(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
 
     active: set[int] = set()
     for batch in batches:
-        # The process of an unfinished batch may have been killed. Then no process claims the batch.
+        # A batch without an end is active only while a process claims it. That process may have been killed.
         if batch.ended_at is None and batch.damage is None and is_claimed(file, batch.number):
             active.add(batch.number)
     return frozenset(active)
@@ -190,7 +190,7 @@ def _batch(
 ) -> LoadedBatch:
     from workbench.history.claims import is_claimed
 
-    # The claim is checked first. If the batch is no longer claimed, all of it is written.
+    # This check must come before reading. A batch without a claim is completely written.
     has_claim = is_claimed(file, number)
     # The number needs a #, because another batch's name may look like a number.
     batch = history.batch(f"#{number}")

@@ -42,7 +42,7 @@ class RunsByModel:
         for (case, model), runs in fresh.items():
             last = self._runs.get(case, {}).get(model, [])
             counted = self._before.get(case, {}).get(model, [])
-            # A batch that was stopped early does not replace the earlier runs.
+            # Runs of a batch that was stopped early do not replace the earlier runs.
             if _verdicts(last) and not _fewer_ended(last, counted):
                 self._before.setdefault(case, {})[model] = last
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
@@ -60,7 +60,7 @@ class RunsByModel:
         of_case = self._runs.get(case, {})
         runs = of_case.get(run.model, [])
         left = without(runs, run)
-        # Forks and replaced runs do not count and are not listed.
+        # A fork or a replaced run is not listed here.
         if len(left) == len(runs):
             return
         left = left or self._before.get(case, {}).get(run.model, [])
@@ -111,7 +111,7 @@ class RunsByModel:
 
         `seen` is 0 in the first call."""
         found: list[CaseKey] = []
-        # The latest cases are last, so the time depends on the number of new cases only.
+        # The latest cases are at the end, so only new cases are visited.
         for case, puts in reversed(self._begun.items()):
             if puts <= seen:
                 break
@@ -202,7 +202,7 @@ class CaseTally(NamedTuple):
 
 
 def worst_graded(statuses: Collection[Status]) -> Status | None:
-    """Return the worst status apart from errors; `None` if no run was graded."""
+    """Return the worst status apart from errors, `None` if no run was graded."""
     worst = worst_of(status for status in statuses if status != Status.ERROR)
     if worst is None or not worst.graded:
         return None

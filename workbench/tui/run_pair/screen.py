@@ -67,8 +67,8 @@ class PairHead(Widget):
 class PairList(LineView):
     """The view with the lines of two runs, in columns or stacked."""
 
-    # Lines are laid out up to `_reach` beyond the window. The number of other lines is estimated. `settle` lays out
-    # more lines, and returns the new index of a line.
+    # Lines up to `_reach` rows beyond the window are laid out, and the number of other lines is estimated. When
+    # `settle` lays out more lines, the indices of later lines change. It returns the new index of a given line.
 
     def __init__(self, state: PairState, widget_id: str) -> None:
         super().__init__(widget_id)
@@ -142,13 +142,13 @@ class PairList(LineView):
         return self._lines.line(index)
 
     def lay_out_all(self) -> None:
-        # Laying out changes the number of lines above the cursor, so cursor and window move with the lines.
+        # The layout changes the number of lines above the cursor. The cursor and the window move by this number.
         at = self._lines.settle(self.cursor, sys.maxsize)
         self.top += at - self.cursor
         self.cursor = at
 
     def move_cursor(self, index: int) -> None:
-        # Laying out changes the number of lines. A cursor on the last line stays on the last line.
+        # The layout changes the number of lines, so a cursor on the last line is moved to the new last line.
         end = index >= self._lines.count - 1
         index = self._lines.settle(min(max(index, 0), self._lines.count - 1), self._reach)
         super().move_cursor(self._lines.count - 1 if end else index)
@@ -225,7 +225,7 @@ class PairScreen(SearchedScreen[None]):
         return self.query_one("#pair-list", PairList)
 
     def _show_bars(self) -> None:
-        # Two runs of one case share a name in the title. Runs of two cases have two names.
+        # The title has one name for two runs of the same case.
         state, width = self.state, self.app.size.width
         names = dict.fromkeys(one_line(run.case_name) for run in state.runs)
         left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))

@@ -108,7 +108,7 @@ class PairState:
         row = self.rows[index]
         if row.state == "same" or row.part.kind == "round":
             return False
-        # A call without a counterpart is a difference already. The result of the call is not a second difference.
+        # A call without a counterpart is one difference. Its result is not counted as another one.
         return row.part.kind != "result" or row.state == "differs" or self.rows[index - 1].state != row.state
 
     def _row_of(self, found: Difference | None) -> int | None:
@@ -263,7 +263,7 @@ class PairLines(LazyLayout):
     def _rough_height(self, entry: Entry) -> int:
         if isinstance(entry, Fold):
             return 1
-        # This is an estimate. Long texts take more rows, known after the layout of the row.
+        # This is an estimate until the row is laid out. Long texts take more lines.
         row = self.state.rows[entry]
         if row.state == "same" or row.part.kind == "round":
             return 1
@@ -275,7 +275,7 @@ class PairLines(LazyLayout):
 def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
     """Return the names and results of the runs: on two lines if `stacked`, otherwise side by side on one line."""
     side = width - 1 if stacked else max((width - GUTTER) // 2, NARROWEST)
-    # The names of batches distinguish runs of two batches. All other runs need their own names.
+    # Runs of two batches are distinguished by the names of the batches. Other runs need distinct run names.
     others = state.runs if len(set(state.batches)) < len(state.runs) else ()
     batches = [f"{batch} " for batch in state.batches] or ["", ""]
     heads = []

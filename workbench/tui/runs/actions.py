@@ -105,7 +105,7 @@ class RunActions(MainActions):
     @action("E", "Run everything that the filter shows", name="run.shown", needs=_run_shown, changes=True)
     def run_shown(self) -> None:
         cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
-        # The top rows contain all others.
+        # Every runnable case is below one of the top rows.
         for row in self.app.selection.tree.rows:
             if row.depth == 0:
                 cases += self.app.selection.runnable_below(row)
@@ -159,7 +159,7 @@ class RunActions(MainActions):
         if step < 0:
             ahead = [at for at in failed if at < below.start]
         else:
-            # From a suite or folder, the next case is the first one inside.
+            # From a suite or folder, the search begins at its first case.
             start = below.start if selection.case is None else below.stop
             ahead = [at for at in failed if at >= start]
         if not (ahead or failed):

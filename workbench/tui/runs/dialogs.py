@@ -138,7 +138,7 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
         return [*lines, (Span("  without arguments", "muted"),), EMPTY]
     written = json.dumps(secrets.redacted(dict(arguments)), ensure_ascii=False, indent=2)
     for text in written.split("\n"):
-        # Later rows of a long value are indented by two cells, so the nesting stays visible.
+        # The further lines of a long value are indented by two more cells, so the nesting stays visible.
         hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
         for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang):
             lines.append((Span("  "), *row))

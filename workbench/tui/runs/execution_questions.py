@@ -119,7 +119,7 @@ class Questions:
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         run = question.run
         if answer == "stop" and question not in self._book.questions:
-            # All questions were withdrawn, and a notice announced it.
+            # All questions were withdrawn, which was already announced.
             return
         if answer is None or question not in self._book.questions:
             self._stage.announce(f"{run.case_name} no longer asks", "text", GLYPHS.stopped)
@@ -129,8 +129,8 @@ class Questions:
             self._runner.stop([run.run_id])
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
-        # The engine has no permission for a whole batch. `show_pending` answers the questions of the batch's other
-        # runs.
+        # The engine cannot permit a tool for a whole batch. `show_pending` gives the same answer to the questions of
+        # the batch's other runs.
         leave: PermissionAnswer = "run"
         if answer != "batch":
             leave = answer

@@ -88,7 +88,7 @@ class Regrader:
 
     def _grade(self) -> str:
         """Regrade a few runs at once, and schedule the rest. Describe how grades changed."""
-        # One run above the limit shows whether there are too many runs.
+        # One run more than the limit is requested, to find out whether there are too many runs.
         first = self._state.due(MAX_IMMEDIATE_RUNS + 1)
         if sum(len(case.runs) for case in first) > MAX_IMMEDIATE_RUNS or self._state.waiting > len(first):
             self._begin()
@@ -164,7 +164,7 @@ class Regrader:
                 result = None
                 if path not in refused:
                     result = await self._regrade_with_python(each, codes[path])
-                # A check did not end. The code of the suite is not called again, because each call would block as long.
+                # No result means that a check did not end. Calling the suite's code again would block as long again.
                 if result is not None:
                     results[id(each.run)] = result
                 else:

@@ -104,13 +104,14 @@ class Runner:
             self._recordings.append(record)
         # Storing the plan in the history reads the suites of thousands of runs, so this also runs in a thread.
         batch = await asyncio.to_thread(runtime.start, plan, approval, record=record, until=until)
-        # The batch counts as started from here on, because another key may arrive before the engine's event.
+        # The batch is entered in the book now, because the user may press another key before the engine's event
+        # arrives.
         self.book.apply(BatchStarted(batch, plan.runs))
 
     async def _open(self) -> AppRuntime:
         self._loop = asyncio.get_running_loop()
-        # Two starts at the same time share one runtime. Opening the runtime imports the engine. The import is slow, so
-        # a thread does it.
+        # Two starts at the same time share one runtime. Opening it imports the engine, which is slow, so a thread does
+        # it.
         async with self._opening:
             if self._runtime is None:
                 self._runtime = await asyncio.to_thread(self._open_runtime, self._inbox.put)
@@ -160,7 +161,7 @@ class Runner:
                 problems.append(record.problem)
             else:
                 sound.append(record)
-        # Only the first problem of a batch's recordings is reported.
+        # A problem with a batch's recordings is reported only once.
         self._recordings = sound
         return problems
 

@@ -91,7 +91,7 @@ class Starter:
 
     def add_hosts(self) -> None:
         """Add the variants that simulate known host programs to all suites, in memory only."""
-        # Lazy imports: few sessions need the library.
+        # Lazy imports: few sessions need the variants of hosts.
         from workbench.evaluation.options import AddedVariants
         from workbench.suite.added_variants import HOST_LIBRARY, host_variants
 
@@ -185,7 +185,7 @@ class Starter:
             # The reload may have closed the suite.
             if self._open_suites.at(suite.path) is not suite:
                 continue
-            # Unsaved edits count. Cases with errors do not prevent other cases from running.
+            # Unsaved edits are included. Cases with errors are left out, so the others can run.
             file = self._with_added_variants(suite.runnable(case_ids) or suite.file)
             if isinstance(file, str):
                 refused = refused or file
@@ -326,7 +326,7 @@ class Starter:
             if each not in planned:
                 others.setdefault(each[2], []).append(each[1])
         for model, case_ids in others.items():
-            # All variants are planned with the bare model. One of the planned runs has the wanted name.
+            # All variants are planned for the model without a variant. The run with the requested name is among them.
             of_model = plan_runs([file], models=[model_of(model)], case_ids=case_ids, repeats=repeats, variants=every)
             runs += [run for run in of_model if run.model == model]
         return tuple(runs)
@@ -362,7 +362,7 @@ class Starter:
 
     async def step_back(self, back: StepBack) -> str | None:
         """Replace a held run by a fork that stops at the previous hold. Return why that is impossible, or `None`."""
-        # The run is stopped last. If the fork cannot start, the run still exists.
+        # The held run is stopped last, so it still exists if the fork cannot start.
         why = await self._fork(back, self._book.step_back, until="stop")
         if why is None:
             self._runner.stop([back.run.run_id])

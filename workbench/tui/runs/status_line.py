@@ -120,7 +120,7 @@ def _count_spans(counts: Counts, *, words: bool) -> Line:
     for status in Status:
         count, sign = counts.ended.get(status), status.sign
         if status.role == "muted":
-            # A muted sign without a word would be unclear.
+            # Without a word, a dimmed sign would be unclear.
             sign = status.counted
         elif words and status is Status.ERROR:
             sign += f" {status.word}"
@@ -165,7 +165,7 @@ def _parts(
         parts.append((_TOKENS, (Span(f"{short_count(spend.tokens)} tok  ", "muted"),)))
     if cost := _cost(spend):
         parts.append((_COST, (Span(f"{cost}  ", "muted"),)))
-    # Recordings take no time.
+    # If there are only recordings, there is no batch, and no time is shown.
     if progress.total:
         took = duration_text(progress.elapsed_s * 1000)
         if progress.is_active:

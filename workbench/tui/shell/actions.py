@@ -121,7 +121,7 @@ class ViewActions(MainActions):
             main.filter_box.end(keep=True)
         at = PANES.index(main.pane) + step
         if main.adder is not None and main.request_line.is_open and not 0 <= at < len(PANES):
-            # The line for new cases comes after the last pane.
+            # Quick add comes after the last pane.
             main.adder.focus()
         else:
             main.go_to(PANES[at % len(PANES)])
@@ -187,7 +187,7 @@ class ProgramActions(MainActions):
 
     @action("", "Save a picture of the screen", name="picture", changes=True, words="screenshot svg export")
     def picture(self) -> None:
-        # The picture is taken after the next drawing, when the palette no longer covers the screen.
+        # The picture is taken after the next refresh, because the palette still covers the screen.
         self.app.call_after_refresh(self._save_picture)
 
     def _save_picture(self) -> None:
@@ -220,7 +220,7 @@ class ProgramActions(MainActions):
         if app.is_web:
             app.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
             return
-        # The leader of a session has no shell above it to resume it.
+        # The leader of a session was not started from a shell that could resume it.
         if os.name != "posix" or app.is_headless or os.getsid(0) == os.getpid():
             app.announce("There is no shell here to resume from", "warned", GLYPHS.warned)
             return
@@ -654,15 +654,15 @@ class AllActions(Mapping[str, Action]):
         for each in (*MAIN_ACTIONS, *MOVING):
             if each.scope in ("move", "anywhere"):
                 anywhere.append(each)
-        # Keys of the main screen are bound in each of its panes, but not on other screens.
+        # Keys with the scope "everywhere" are bound in each pane of the main screen, but not on other screens.
         everywhere = [*anywhere, *_actions_at("everywhere")]
-        # Keys that move in lists move the cursor of the line or of a result.
+        # The keys of `MOVING` are left out: in quick add, the arrow keys move the cursor of the line or of a result.
         places: list[tuple[Action, ...]] = [tuple(_actions_at("line", "anywhere"))]
         for pane in _PANES:
             place = (*_actions_at(*pane), *everywhere)
             if any(action in place for action in wanted):
                 places.append(place)
-        # An action that is bound everywhere may clash with the keys of any screen.
+        # A key with the scope "anywhere" may clash with a key of any screen.
         all_screens = any(action in anywhere for action in wanted)
         for name in SCREENS:
             if all_screens or any(action.scope == name for action in wanted):
@@ -676,7 +676,7 @@ ALL_ACTIONS = AllActions()
 def offered_actions(screen: SideScreen[Any] | None) -> list[tuple[str, Sequence[Action]]]:
     """Return the titles and actions of the palette's groups on a screen (`None`: the main screen)."""
     if screen is not None:
-        # A side screen has its own help and way back.
+        # A side screen has its own actions for help and for going back.
         of_program = []
         for action in _listed(ProgramActions):
             if action.id not in ("help", "quit"):
@@ -725,7 +725,7 @@ def keys_elsewhere(*here: Scope) -> list[tuple[str, Sequence[Action]]]:
     }
     titles.update((pane, f"In {PANE_TITLES[pane]}") for pane in PANES)
     shown: set[Scope] = {*here}
-    # The help of a pane already lists the keys of the whole main screen.
+    # The help of each pane also lists the keys of the whole main screen.
     if not shown.isdisjoint(PANES):
         shown.add("everywhere")
     found: list[tuple[str, Sequence[Action]]] = []

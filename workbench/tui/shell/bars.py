@@ -72,7 +72,7 @@ class MainBars:
             lead, keys = self._screen.adder.keys()
             self._keys.offer(keys, stay=True, lead=lead)
             return
-        # In a field of the form, only these keys work. They stay visible below a notice.
+        # In a field of the form, only these keys work, so they stay visible while a notice is shown.
         self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:
@@ -88,8 +88,8 @@ class MainBars:
             about["run"] = model_label(runs[0].model)
         right = {"suites": EMPTY, "case": self._views(), "run": self._news()}
         for pane in shown:
-            # The title of a pane also shows the titles of hidden panes at the same place. With two or three visible
-            # panes, no hidden pane shares the place of the tree.
+            # The title bar of a pane also names the panes that are hidden behind it. Behind the tree, there are hidden
+            # panes only if the tree is the only visible pane.
             panes: tuple[Pane, ...] = (pane,)
             if pane != "suites" or len(shown) == 1:
                 panes = tuple(other for other in PANES if other == pane or other not in shown)
@@ -162,7 +162,7 @@ class MainBars:
             return (Span(f"{unseen} new {GLYPHS.down} End", "running"),)
         run, row = screen.selection.run, screen.selection.row
         if (of_line := self._request_runs()) is not None:
-            # A request of the line has no case yet.
+            # A request of quick add has no row in the tree yet.
             run, row = next(iter(of_line), None), None
         if run is not None and row is not None and row.open is not None and not run.matches_case(row.open, row.case):
             return (Span("changed since", "warned"),)
@@ -194,7 +194,7 @@ class MainBars:
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     """Return the actions for the main screen's key bar, most important first, with whether each is available."""
-    # The order: actions of the situation, of the pane, all others. Unavailable actions come last.
+    # Actions of the situation come first, then actions of the pane, then all others. Unavailable actions come last.
     if now.typing is not None:
         return [(action, True) for action in _typing_keys(now.typing)]
     places = places_of(now)
@@ -224,12 +224,12 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     for action in (offered[name] for name in ids if name in offered):
         if not is_offered(action):
             continue
-        # The condition is at the declared action. Its copy with another label for the bar has no condition.
+        # The declared action has the condition. A copy with another label for the bar has none.
         if why_unavailable(main_action(action.id)[1], now) is None:
             able.append(action)
         else:
             unable.append(action)
-    # The sort is stable. The program's own keys stay at the end.
+    # The sort is stable, so it only moves the program's own keys to the end.
     shown = [(action, action in able) for action in (*able, *unable)]
     return sorted(shown, key=lambda each: each[0].id in _OF_THE_PROGRAM)
 
@@ -302,10 +302,10 @@ def _is_relevant(action: Action, now: MainSituation) -> bool:
 
 
 def _rank(action: Action, now: MainSituation) -> int:
-    # Actions on a run without the focus come after the ways to other screens. Actions of the program come last.
+    # Less important actions have a higher rank: actions on a run without the focus, then actions of the program.
     if action.id in _OF_THE_PROGRAM:
         return 2
-    # With unsaved changes, `_wanted_actions` moves saving further to the front.
+    # If there are unsaved changes, `_wanted_actions` puts saving before all of these.
     if action.id in ("break.here", "save", "reload", "edit.view"):
         return 1
     return int(now.pane != "run" and action.id in _OF_RUNS)

@@ -184,7 +184,8 @@ class MainScreen(PanesScreen):
             return
         self.suite_tree.repaint()
         run, counts = self.selection.run, self.book.counts()
-        # A summary is normally redrawn once per second. If the question of a run will cover the summary, redraw it now.
+        # A summary is otherwise redrawn once per second. Before the question of a run covers it, it is updated one more
+        # time.
         is_about_to_be_covered = self.shows_summary and counts.asking > 0
         waits = run is not None and run.stage == "waiting"
         is_of_line = self.adder is not None and self.adder.is_about(cases)
@@ -265,15 +266,16 @@ class MainScreen(PanesScreen):
     def action_do(self, action_id: str) -> None:
         """Perform an action, or announce why it is unavailable."""
         if action_id == "edit.undo" and self.request_line.typing:
-            # The key of undo has priority over the keys of the line, so the line's own undo is called here.
+            # The key for undo is bound to `edit.undo` even while the request line has the focus.
             action_id = "quick.undo"
         self._bars.end_notice()
         self._catch_up()
         why = None
-        # A field in the run pane handles some keys, such as the key to save, in any situation.
+        # While a text of a held run is edited, its editor handles some keys, such as the key to save.
         if not self.run_pane.is_for_typed_text(action_id):
             now = situation_of(self)
-            # The run of a request has no case yet, and replaces the run of the selected case in the run pane.
+            # A request of quick add has no case yet. The refusals apply to its run, which replaces the run of the
+            # selected case.
             why = now.refusals.get(action_id) or why_unavailable(main_action(action_id)[1], now)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)

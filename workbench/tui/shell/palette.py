@@ -248,7 +248,7 @@ class PaletteList(LineView, can_focus=False):
     @property
     def chosen_action(self) -> Action | None:
         """The action at the cursor, `None` if nothing matches."""
-        # `line_count` lays the rows out if the width or the query changed.
+        # This call lays out the rows if the width or the query changed.
         self.line_count()
         if self.cursor >= len(self._rows):
             return None
@@ -300,7 +300,7 @@ class PaletteList(LineView, can_focus=False):
             if self._end(place) > index:
                 self.cursor = place
                 break
-        # Titles and blank lines have no entry. Those above the action scroll into view with the action.
+        # Titles and blank lines directly above the action scroll into view together with it.
         first = self.cursor
         while first > 0 and self._rows[first - 1].entry is None:
             first -= 1

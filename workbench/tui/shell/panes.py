@@ -285,7 +285,8 @@ class PanesScreen(Screen[None]):
         if pane != "suites":
             self.right = pane
         self.place_panes()
-        # The focus moves at once. Text typed next goes to the pane, and a field that opens in the pane needs the focus.
+        # The focus must move now, because the user may type at once, and a field that opens in the pane needs the
+        # focus.
         targets = {"case": self.case_pane.target, "run": self.run_pane.target}
         self.set_focus(targets.get(pane) or self.query_one(f"#{pane}"))
         self.refresh_bars()
@@ -316,7 +317,7 @@ class PanesScreen(Screen[None]):
         for pane in PANES:
             widget = self.query_one(f"#{pane}-pane")
             widget.display = pane in shown
-            # The last pane takes the rest. Textual lays out again only if a width changed.
+            # The last pane gets the remaining width. Textual repeats the layout only if a width changed.
             widget.styles.width = widths.get(pane, "1fr")
         for index in range(len(PANES) - 1):
             self.query_one(f"#splitter-{index}").display = index < len(shown) - 1
@@ -372,7 +373,7 @@ class PanesScreen(Screen[None]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if self.focused is None or self.filter_box.typing:
             return
-        for pane in PANES:  # `event.widget` may be outdated, since the focus may have moved again
+        for pane in PANES:  # `event.widget` may be outdated, because the focus may have moved again
             if pane != self.pane and self.query_one(f"#{pane}-pane") in self.focused.ancestors:
                 self.pane = pane
                 if pane != "suites":

@@ -178,7 +178,7 @@ class Services:
                 self._app.announce(one_line(text), gently=True)
 
     def _update_runs(self, cases: set[CaseKey], batches: bool) -> None:
-        # A run that began before an edit was graded by the case from before the edit.
+        # If a case was edited during its run, the run was graded by the earlier case.
         self.regrader.finish(cases)
         if batches:
             # The servers of a batch may have listed their tools, so the known tools are cleared.
@@ -198,7 +198,7 @@ class Services:
 
     def _update_times(self) -> None:
         for screen in self._app.side_screens():
-            # Only the top screen is notified, because a covered screen must not draw.
+            # Only the top screen is updated, because a covered screen must not draw.
             if self._app.shows(screen):
                 screen.update_times()
                 return

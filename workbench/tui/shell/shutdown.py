@@ -152,7 +152,7 @@ class Shutdown:
     def clean_up(self) -> None:
         """Wait until runs, servers and the history are closed, and restore the handling of signals."""
         wait((self._begin_closing(),), MAX_ENDING_SECONDS)
-        # A run may have opened the runtime again meanwhile.
+        # A run that starts while the app closes may have opened the runtime again.
         self._services.runner.close()
         if self._signals is not None:
             self._signals.close()
@@ -197,7 +197,7 @@ class Shutdown:
             if self._handled() == handled and closing.done() and self._unfinished_operation is None:
                 break
         last_words = Thread(target=self._report_hang, args=(closing.done(),), daemon=True)
-        # The hanging part may hold a lock, such as the lock of the log. The last words therefore run in a thread.
+        # The hanging part may hold a lock, for example of the log, so the report is written in a thread.
         last_words.start()
         last_words.join(HANG_REPORT_S)
         os._exit(code)
@@ -251,7 +251,7 @@ class Shutdown:
             names = " and ".join(under_way)
             text = f"{names[:1].upper()}{names[1:]} still under way: q again stops and quits"
         elif invalid_texts and invalid_texts != self._refused_texts:
-            # Drafts contain no invalid texts, so quitting loses these texts.
+            # Drafts do not store invalid texts of a form, so quitting loses them.
             self._refused_texts = invalid_texts
             text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
         if text is not None:
@@ -306,7 +306,7 @@ class Shutdown:
             if self._services.book.active_runs():
                 self._announce("Stopping runs and servers …")
             await asyncio.wrap_future(self._begin_closing())
-            # An operation on the history is never interrupted, so a notice names the awaited operation.
+            # An operation on the history is never interrupted. A notice says what the app waits for.
             while batch_work is not None and self._unfinished_operation is not None:
                 self._announce(f"Quitting as soon as this is finished: {self._unfinished_operation}")
                 await batch_work.settled()

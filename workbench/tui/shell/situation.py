@@ -37,7 +37,7 @@ _OF_SHOWN_RUN = frozenset({each.id for group in (ShownRunActions, StepActions) f
 def situation_of(screen: PanesScreen) -> MainSituation:
     selection, book, tree = screen.selection, screen.book, screen.selection.tree
     movable = tuple(step for step in (-1, 1) if tree.neighbour(step) is not None)
-    # Each key needs the situation, so this code must not read files or walk through trajectories.
+    # This is computed for each key, so it must not read files or walk through trajectories.
     now = MainSituation(
         pane=screen.pane,
         runnable=int(tree.suite_or_folder is not None and any_runnable_below(tree, tree.suite_or_folder, book)),
@@ -176,7 +176,7 @@ def _other_held_run(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
 
 def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
     """Return a message if the run is held at a call other than the selected one, otherwise `None`."""
-    # An edit applies only to the held call, but the cursor may be on another call.
+    # Editing is possible only at the held call, but the cursor may be on another call.
     place = screen.run_pane.run_list.place
     if run.paused is None or place is None or place.call_id is None or place.call_id == run.paused.call_id:
         return None

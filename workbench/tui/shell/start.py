@@ -177,12 +177,12 @@ class StartUp:
         main = self._app.main
         main.check_idle()
         main.call_after_refresh(self._app.services.history_reader.begin)
-        # An app without a terminal is driven by a program, which does not wait for keys.
+        # An app without a terminal is driven by a script, for which preloading saves no time.
         if not self._app.is_headless:
             self._app.set_timer(PRELOAD_DELAY_S, self._preload_modules)
 
     def _preload_modules(self) -> None:
-        # In a thread, so that a key is answered between two modules.
+        # A thread does this, so that keys are handled between two imports.
         self._app.work(in_background(lambda: [import_module(name) for name in PRELOADED_MODULES]), "loading")
 
     async def _open(self) -> None:
@@ -191,7 +191,7 @@ class StartUp:
         workspace, models, breakpoints, problem = found
         if problem is not None:
             self._problems += (problem,)
-        # `call_later` runs after the screen's own messages, so the screen is mounted by then.
+        # `call_later` runs after the screen's own messages. By then, the screen is mounted.
         self._app.main.call_later(self._opened, search, workspace, models, breakpoints)
 
     def _found(self, search: Search) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
@@ -218,7 +218,7 @@ class StartUp:
         services.breakpoints.replace_all(breakpoints)
         services.open_suites.read(workspace)
         services.watch.begin()
-        # Without a memory, the screens keep their defaults, and no second layout is needed.
+        # If nothing is remembered, the screens keep their defaults, which saves a second layout.
         if (remembered := app.memory.read()) != EMPTY_MEMORY:
             restore_position(remembered, app.main)
         app.call_after_refresh(self.show_first)

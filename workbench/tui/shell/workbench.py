@@ -94,7 +94,7 @@ class Workbench(StagedApp):
     ]
     # This disables Textual's palette. `action_command_palette` opens the app's palette.
     ENABLE_COMMAND_PALETTE = False
-    # Textual's selection by mouse fails in just removed widgets.
+    # Textual's selection by mouse fails if its widget was just removed.
     ALLOW_SELECT = False
 
     def __init__(
@@ -235,7 +235,7 @@ class Workbench(StagedApp):
 
     def work(self, work: BackgroundWork, group: str, *, exclusive: bool = False) -> Worker[object]:
         """Start background work in the event loop."""
-        # Textual also awaits the result of a function, but Textual's types allow a function only for work in a thread.
+        # At runtime, `run_worker` also accepts a function that returns a coroutine, but its type hints do not.
         return self.run_worker(
             cast("Coroutine[Any, Any, object]", work), group=group, exclusive=exclusive, description=group
         )
@@ -292,7 +292,7 @@ class Workbench(StagedApp):
 
     def perform(self, action_id: str) -> None:
         """Perform an available action of the main screen."""
-        # While the user types a text for a held run, some keys have another meaning, handled by `StepActions.handle`.
+        # While the user edits a text of a held run, `StepActions.handle` gives some keys another meaning.
         if not action_id.endswith("quit"):
             self.leaving.withdraw_request()
         if not self.part(StepActions).handle(action_id):
@@ -336,7 +336,7 @@ class Workbench(StagedApp):
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
         """Announce the omitted parts of a paste."""
         if not event.behind:
-            # Keys read before the paste would remove the notice, so the message goes through the queue of keys once.
+            # Keys read before the paste would remove the notice, so the message is posted again behind these keys.
             (self.focused or self.screen).post_message(
                 PasteCleaned(event.removed_controls, is_truncated=event.is_truncated, behind=True)
             )
@@ -427,7 +427,7 @@ class Workbench(StagedApp):
             if keys:
                 hints.append(f"{keys[0]} {effect}")
         if typing is not None:
-            # All other quitting keys are letters, and a letter is text here.
+            # All other keys that quit are letters, which are text here.
             hints = ["Esc ends typing"]
         self.announce(", ".join(hints) or "Quit is among all commands")
 

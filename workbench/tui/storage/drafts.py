@@ -42,7 +42,7 @@ class DraftKeeper:
 
     def keep(self, suite: OpenSuite) -> None:
         """Store the current text of a suite as its draft. Remove the draft of a saved suite."""
-        # A failure is announced once and does not stop the user, because the user can still save.
+        # A failure is announced once. The user can go on and save the suite instead.
         try:
             if suite.dirty:
                 self._drafts.keep(suite.path, suite.disk.text, suite.on_disk, suite.document.text)
@@ -140,7 +140,7 @@ class DraftKeeper:
         if not dirty:
             return True
         for suite in dirty:
-            # A draft that failed to be written, for example on a full disk, is tried again.
+            # This repeats a draft that could not be written, for example on a full disk.
             self.keep(suite)
         from workbench.tui.storage.dialogs import UnsavedScreen
 

@@ -127,7 +127,7 @@ class SuiteReader:
         if not open_suites.workspace.roots:
             return
 
-        # `work` gets a function, because a newer request may replace the work before it starts.
+        # `work` gets a function, not a coroutine, because a newer request may replace the work before it starts.
         async def again() -> None:
             gone = await asyncio.to_thread(missing_files, open_suites.workspace)
             try:

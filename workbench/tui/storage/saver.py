@@ -151,7 +151,7 @@ class Saver:
         except SavingError as error:
             self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             if not await asyncio.to_thread(suite.path.exists):
-                # The notice above already says that the file is gone, so no question follows.
+                # The error says that the file is gone, so `_ask` must not ask about it as well.
                 self.put_off[suite.path] = ""
             return False
         if suite.document is document:
@@ -159,7 +159,7 @@ class Saver:
                 suite.change(Document.of(text.text), "Rewritten for saving")
             suite.saved(state)
         else:
-            # The user typed more while the file was written, so the written text is the new base of unsaved changes.
+            # The user typed more while the file was written. The written text becomes the base of the unsaved changes.
             written = await asyncio.to_thread(lambda: _parsed_for_editing(parse_suite(text.text, suite.path)))
             suite.reloaded(written, state)
         self._follow(suite)
@@ -193,7 +193,7 @@ class Saver:
             return True
         known_hash = suite.on_disk.hash if suite.on_disk else None
         if not again and theirs.hash in (self.put_off.get(path), known_hash):
-            # The question was put off, or the suite was saved after the change was noticed.
+            # The user answered "later" to this text on disk, or the suite has been saved since the change was noticed.
             return False
         if theirs.hash and theirs.text == suite.document.text:
             suite.reloaded(theirs, FileState(theirs.hash))
@@ -208,7 +208,7 @@ class Saver:
         if merged is not None:
             return await self._apply_merge(suite, theirs, merged, again=again)
         found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
-        # Until the conflict is settled, a check of the disk must not ask about this text again, whatever the answer.
+        # From now on, a check of the disk must not ask about the same text again, whatever the user answers.
         self.put_off[path] = theirs.hash
         answer = await self._stage.ask(ChangedScreen(path, found, gone=gone))
         if answer == "mine":
@@ -250,10 +250,11 @@ class Saver:
         """Merge a suite with the text on disk. `chosen` has the user's answers to conflicts.
 
         Return `None` if the texts cannot be merged, so that the user must choose between them."""
-        # A merge needs a common base of both texts. If the suite is outdated, the last read text is not the base.
+        # A merge needs the common base of both texts. For an outdated suite, the last text read from disk is not that
+        # base.
         if suite.is_behind or not _can_be_merged(theirs):
             return None
-        # The user may type during a merge. Then the merge is repeated.
+        # If the user typed during the merge, it is repeated.
         while True:
             document, base = suite.document, suite.disk.parts
             if not document.is_sound or document.parts is None or base is None or theirs.parts is None:
@@ -374,7 +375,7 @@ def _can_be_merged(theirs: SuiteFile) -> bool:
 
 def _parsed_for_editing(file: SuiteFile) -> SuiteFile:
     """Parse a suite file's text for editing. Parsing may take long, so call it in a thread."""
-    # The parts are parsed on first use and then kept.
+    # The property parses the text on first use and keeps the result.
     _ = file.parts
     return file
 

@@ -48,7 +48,7 @@ def cells_of(text: str) -> Cells:
     """Return a text cut into cells, with Textual's widths of characters."""
     if all(map(is_width_certain, text)):
         return Cells("", tuple(text), True)
-    # The width of a character depends on the previous characters. Each beginning of the text is therefore measured.
+    # The width of a character depends on the characters before it, so each prefix of the text is measured.
     leading = ""
     cells: list[str] = []
     for end, character in enumerate(text, 1):
@@ -110,7 +110,7 @@ class CellStyle:
         ended = {_OFF[code] for code in self.attributes if code not in after.attributes}
         changes = sorted(ended)
         for code in after.attributes:
-            # A code that ends one attribute may end another attribute: dim and bold end together.
+            # One code may end several attributes: 22 ends bold and dim. Such attributes must be set again.
             if code not in self.attributes or _OFF[code] in ended:
                 changes.append(code)
         if after.fg != self.fg:
@@ -122,7 +122,8 @@ class CellStyle:
             link = f"\x1b]8;{after.link or ';'}\x1b\\"
         if not changes:
             return link
-        # An empty first code resets the style, so that the whole style must follow. This may be shorter.
+        # The alternative is a code that resets the style, followed by all codes of the new style. The shorter one is
+        # used.
         anew = ["", *after.attributes]
         anew += [code for code in (after.fg, after.bg) if code not in (_DEFAULT_FG, _DEFAULT_BG)]
         codes = min(";".join(changes), ";".join(anew), key=len)

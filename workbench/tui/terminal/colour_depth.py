@@ -20,7 +20,7 @@ _HUE_WEIGHT = 5.0
 
 
 def _fixed_colours() -> Iterator[tuple[str, int]]:
-    # The palette of xterm: from number 16 a cube of 6 × 6 × 6 colours, from 232 on 24 greys in steps of 10.
+    # The palette of xterm: 16 to 231 are a cube of 6 × 6 × 6 colours, 232 to 255 are greys in steps of 10.
     for step in range(24):
         yield f"#{8 + 10 * step:02x}" + f"{8 + 10 * step:02x}" * 2, 232 + step
     for r, g, b in product(range(6), repeat=3):
@@ -36,8 +36,8 @@ def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
     """Return the colours of a theme, by name, with each `#rrggbb` replaced by a fixed colour.
 
     Different colours stay different, and text keeps its level of contrast to the backgrounds."""
-    # Backgrounds come first, because the contrast of all other colours depends on them. `chosen` gives equal colours of
-    # the theme the same replacement.
+    # Backgrounds are chosen first, because the contrast of all other colours depends on them. Colours that are equal in
+    # the theme get the same replacement, which `chosen` records.
     fitted = {name: value for name, value in colours.items() if not value.startswith("#")}
     chosen: dict[str, str] = {}
 
@@ -92,8 +92,8 @@ def _readable(grounds: Mapping[str, str], level: float) -> list[str]:
     If there is none, return the one with the highest contrast."""
     wanted = []
     for name, ground in grounds.items():
-        # On the coloured rows of the cursor, a contrast of 4.5 is enough. Nearly all colours with a contrast of 7 are
-        # greys there.
+        # On the coloured row of the cursor, a contrast of 4.5 is enough. Nearly all colours that reach 7 there are
+        # greys.
         wanted.append((ground, min(level, 4.5) if "cursor" in name else level))
     shares = {}
     for colour in FIXED:

@@ -3,9 +3,9 @@
 The error is logged and announced in one line. A widget that cannot be drawn shows a message until the next key. A
 screen above the main screen that cannot be drawn is closed. The third equal error in a row ends the app."""
 
-# Textual ends the app at the first error in a handler. The wrappers at the end of this file surround the five methods
-# that run all handlers, layouts and drawings. Errors caught by Textual itself, in timers, workers and callbacks, arrive
-# in `Containment.handle_caught_error`.
+# Textual ends the app at the first error in a handler. The wrappers at the end of this file replace the five methods
+# that call all handlers, layouts and drawings. Errors that Textual itself catches, in timers, workers and callbacks,
+# are passed to `Containment.handle_caught_error`.
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Containment:
                 self._closing.add(unusable)
             elif undrawn is not app.main:
                 self.undrawn.add(undrawn)
-        # The reaction comes later, because the error may have happened during a layout or a drawing.
+        # The error may have happened during a layout or a drawing, so the notice or the closing has to wait.
         app.call_later(self._announce_or_close, f"{type(cause).__name__}: {self._error_text(cause)}", unusable)
 
     def handle_caught_error(self, error: Exception) -> None:
@@ -128,8 +128,7 @@ class Containment:
         if unusable is not None and unusable is not app.main:
             unusable.dismiss(None)
             if unusable in app.screen_stack:
-                # The screen is below another screen, so `dismiss` did nothing. The next failure to draw closes the
-                # screen.
+                # `dismiss` does nothing if the screen is below another screen. The next failure to draw then closes it.
                 self._closing.discard(unusable)
         log = one_line(str(app.program.folders.log / LOG_NAME))
         app.announce(f"Something failed, and the rest still works: {message} (details in {log})", "error", GLYPHS.error)
@@ -218,7 +217,7 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
     if containment is not None:
         containment.handled += 1
         if containment.is_urgent:
-            # A widget with waiting messages never returns to the event loop, and the loop delivers the signal.
+            # The event loop has to run to deliver the signal. A widget with waiting messages would never return to it.
             await asyncio.sleep(0)
             if isinstance(message, events.InputEvent | events.Paste):
                 return
@@ -227,7 +226,8 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
     except Exception as error:
         if containment is None:
             raise
-        # A widget that was not set up cannot be drawn. The app cannot continue without its app object or main screen.
+        # A widget that failed to start up cannot be drawn. Without the app object or the main screen, the app has to
+        # end.
         begins = isinstance(message, events.Load | events.Compose | events.Mount)
         ends = begins and self in (self.app, self.app.main)  # type: ignore[attr-defined]  # of the app that contains
         undrawn = self if begins and isinstance(self, Widget) else None
@@ -264,8 +264,9 @@ def _box_model_contained(self: Widget, container: Size, *args: Any, **kwargs: An
 
 
 def _layout_contained(self: Screen[Any], size: Size | None = None, scroll: bool = False) -> None:
-    # Textual draws a new screen after its first layout, before widgets react to their sizes, and again shortly after.
-    # It also draws twice if a layout and a repaint of the whole screen are due.
+    # Textual draws a new screen right after its first layout, and again when the widgets have reacted to their sizes.
+    # It also draws twice if both a layout and a repaint of the whole screen are due. The first drawing is left out
+    # here.
     is_first = not self.outer_size
     is_drawn_later = is_first or self._repaint_required
     before = _drawing.set(self)

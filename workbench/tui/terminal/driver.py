@@ -58,7 +58,7 @@ def valid_sequences(sequence: str) -> tuple[str, ...]:
 
     This is the sequence itself if it is valid, one sequence per character for a key that types several characters, and
     nothing for an invalid sequence."""
-    # A broken device may send absurd numbers, so sizes, places on the screen and codes of keys are checked.
+    # A broken device may send impossible numbers, so sizes, positions and key codes are checked.
     if sequence in _FOCUS:
         return (sequence,)
     if mouse := _MOUSE.fullmatch(sequence):
@@ -77,7 +77,7 @@ def valid_sequences(sequence: str) -> tuple[str, ...]:
         return (sequence,)
     if key := _KEY.fullmatch(sequence):
         return _valid_key(key, sequence)
-    # The app never asks for the position of the cursor, so a report of the position (`R`) is not an answer.
+    # A sequence that ends in `R` would report the position of the cursor, for which the app never asks.
     if sequence in ANSI_SEQUENCES_KEYS and not sequence.endswith("R"):
         return (sequence,)
     return ()
@@ -193,7 +193,8 @@ class TerminalInput:
     def feed(self, text: str, now_s: float) -> list[InputPart]:
         """Return the input in a text that was read at `now_s`."""
         rest, self._held = self._held + text, ""
-        # A connection may split a sequence. The late end is recognised, because no key sends it.
+        # A slow connection may delay the rest of a sequence after its Escape was passed on. No key sends such a rest,
+        # so it is recognised and completed.
         if now_s - self._read_s < LATE_ESCAPE_S and _WHOLE.match(self._passed_on + rest):
             rest = self._passed_on + rest
         self._passed_on = ""
@@ -202,7 +203,7 @@ class TerminalInput:
         return list(self._cut(rest))
 
     def wait_s(self, now_s: float) -> float | None:
-        """Return the time in seconds to wait for the rest of an incomplete sequence, `None` if there is none."""
+        """Return the seconds to wait for the rest of an incomplete sequence, `None` if no sequence is incomplete."""
         patience_s = self._timeout_s
         if patience_s is None:
             return None
@@ -236,7 +237,7 @@ class TerminalInput:
 
     def _cut(self, rest: str) -> Iterator[InputPart]:
         if self._given_up and END in rest:
-            # Text before a late end mark still belongs to the paste.
+            # The paste timed out, but this is its end: the text before the end mark belongs to it.
             late, _, rest = rest.partition(END)
             self._given_up = False
             yield PastedText(without_controls(late), control_count(late))
@@ -270,7 +271,7 @@ class TerminalInput:
         if begun is None and second:
             return rest[2:], [Typed(rest[:2])]  # a key with Alt
         if begun is not None and begun.end() < len(rest):
-            return rest[begun.end() :], ()  # incomplete
+            return rest[begun.end() :], ()  # an incomplete sequence
         if len(rest) > MAX_SEQUENCE_CHARS:
             self._left_out_until = _CONTROLS_END
         else:
@@ -288,7 +289,7 @@ class TerminalInput:
     def _typed(self, text: str) -> Sequence[InputPart]:
         text = _NO_INPUT.sub("", text)
         is_text = _NOT_PASTED.search(text) is None
-        # A held key repeats one or two characters. It is not a paste, however many characters arrive.
+        # A burst of typed text is treated as a paste, but a held key, which repeats one or two characters, is not.
         self._is_burst = is_text and (self._is_burst or (len(text) >= MIN_PASTE_CHARS and len(set(text)) > 2))
         if not text:
             return ()
@@ -299,7 +300,7 @@ class TerminalInput:
     def _in_paste(self, rest: str, pasted: list[str]) -> tuple[str, Sequence[InputPart]]:
         piece, end, behind = rest.partition(END)
         if not end:
-            # The read may end within the end mark, so the longest beginning of the mark is held back.
+            # If the text read so far ends in a part of the end mark, that part is held back until the next read.
             for size in range(len(END) - 1, 0, -1):
                 if piece.endswith(END[:size]):
                     piece, self._held = piece[:-size], END[:size]
@@ -321,7 +322,7 @@ _log = logging.getLogger(__name__)
 READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 
-# It is unknown how far the app got. Everything that Textual can switch on is switched off.
+# The app may have been interrupted anywhere, so everything that Textual can switch on is switched off.
 RESTORE_SEQUENCE = (
     b"\x18\x1b[?2026l\x1b[0m"  # ends any unfinished sequence or frame
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
@@ -369,7 +370,8 @@ class StagedDriver(Driver):
         parser = self._parser
         try:
             messages = list(parser.feed(typed))
-            # The parser holds a lone Escape until a timeout, and the timeout has already passed.
+            # The parser keeps a lone Escape until its timeout. `TerminalInput` has already waited, so the timeout is
+            # set to 0.
             if parser._timeout_time is not None:
                 parser._timeout_time = 0.0
                 messages += parser.tick()
@@ -383,8 +385,8 @@ class StagedDriver(Driver):
 class TolerantDriver(StagedDriver, LinuxDriver):
     """The driver of a terminal. Reads any bytes. Discards output when the terminal is gone."""
 
-    # In Textual's own driver, one byte that is not UTF-8 ends the app (an X10 mouse report after attaching tmux, for
-    # example). A lost terminal blocks Textual's driver.
+    # Textual's own driver ends the app at the first byte that is not UTF-8, such as a mouse report in X10 format after
+    # attaching tmux. It also blocks if the terminal is lost.
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
@@ -401,7 +403,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        # Textual postpones its start if the program was resumed in the background.
+        # Textual starts its key thread later if the program was resumed in the background.
         self._is_away = self._key_thread is None or not self._key_thread.is_alive()
 
     def write(self, data: str) -> None:
@@ -434,13 +436,13 @@ class TolerantDriver(StagedDriver, LinuxDriver):
                 os.write(self._terminal.fileno(), RESTORE_SEQUENCE)
 
     def _sigtstp_application(self, *_: object) -> None:
-        # The leader of a session has no shell to resume it. Ctrl+Z in the user's editor is therefore ignored.
+        # The leader of a session was not started from a shell that could resume it, so Ctrl+Z has no effect.
         if self._auto_restart or os.getsid(0) != os.getpid():
             super()._sigtstp_application()
 
     def _sigcont_application(self, *_: object) -> None:
-        # SIGSTOP cannot be handled, so the app may not have been suspended. Textual would then start a second reader of
-        # the keyboard.
+        # After SIGSTOP, which no program can handle, the app was not suspended. Without a suspension here, Textual
+        # would start a second thread that reads the keyboard.
         if self._auto_restart:
             self.suspend_application_mode()
             self._must_signal_resume = True

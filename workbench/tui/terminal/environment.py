@@ -15,9 +15,9 @@ REMOTE_PAINTS_PER_S = 10
 LOCAL_FRAMES_PER_S = 60
 REMOTE_FRAMES_PER_S = 30
 
-# A terminal writes a sequence at once, and SSH and tmux pass it on at once. If a read of the SSH client splits a
-# sequence, OpenSSH sends the rest with its next packet, 20 ms later (`ObscureKeystrokeTiming`). Terminals with the
-# kitty keyboard protocol send Escape as a complete sequence, without any wait.
+# Terminals, SSH and tmux send a sequence in one piece. If the SSH client reads a sequence in two pieces, OpenSSH sends
+# the second with its next packet, 20 ms later (`ObscureKeystrokeTiming`). Terminals with the kitty keyboard protocol
+# send Escape as a complete sequence, so the app need not wait.
 ESCAPE_S = 0.025
 """The default time in seconds to wait for the rest of a sequence after an Escape. Users can set `ESCDELAY`."""
 
@@ -148,7 +148,7 @@ def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
         commands.append(("wl-copy",))
     if environment.get("DISPLAY"):
         commands += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
-    # `pbcopy` exists only on macOS and needs no display.
+    # `pbcopy` exists only on macOS, where no display variable is set.
     commands.append(("pbcopy",))
     return tuple(commands)
 

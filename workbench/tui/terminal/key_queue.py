@@ -52,7 +52,7 @@ def refuses(field: Widget | None, event: events.Paste) -> bool:
         return False  # short enough, or no text field
     if getattr(field, "TAKES_LONG_PASTES", False):
         return False
-    # A one-line field takes only the first line, and the first line may be short.
+    # A one-line field takes only the first line, which may be short enough.
     takes_one_line = isinstance(field, Input) and not getattr(field, "TAKES_LINES", False)
     if takes_one_line and event.text.find("\n", 0, MAX_FIELD_CHARS) >= 0:
         return False
@@ -124,7 +124,7 @@ class KeyQueueApp(App[int]):
     async def on_key_handled(self, event: KeyHandled) -> None:
         if event.number != self._number:
             return
-        # Callbacks scheduled by the key outside of the message queues run here.
+        # Let callbacks run that the key scheduled directly on the event loop.
         await asyncio.sleep(0)
         if event.rounds > 1:
             self._follow(event.rounds - 1, of_screen=event.of_screen)
@@ -167,7 +167,7 @@ class KeyQueueApp(App[int]):
             if (whole := self._complete_sequence(event)) is None:
                 continue
             event = whole
-            # The receiver is read first, because the key may move the focus.
+            # This must come before the event is handled, because the key may move the focus.
             behind = self.focused or self.screen
             await super().on_event(event)
             self._number += 1
@@ -201,14 +201,14 @@ class KeyQueueApp(App[int]):
         return await self._check_bindings(key)
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        # A character for a text field must not perform a binding with priority.
+        # A character typed into a text field must not trigger a priority binding.
         return not (priority and self._is_text) and await super()._check_bindings(key, priority)
 
     def _is_ready(self) -> bool:
         if not self.screen_stack:
             return False
-        # A change of the screen is an effect of the last key. A newly opened screen gets its field a little later. The
-        # screen below a closed screen may be about to open a field for the answer.
+        # If the last key changed the screen, a marker is sent through the new screen. A new screen creates its field a
+        # little later, and the screen below a closed one may be about to open a field for the answer.
         if self.screen is not self._followed or (self._carrier is not None and not self._carrier.is_attached):
             self._followed = self.screen
             self._follow(of_screen=True)

@@ -17,14 +17,14 @@ from workbench.startup import late_pattern
 class OutputFilter(LineFilter):
     """A filter that applies several filters in turn."""
 
-    # Textual makes and caches a strip for each filter, so a single filter is faster.
+    # One filter is faster than several, because Textual creates and caches a strip for each filter.
 
     def __init__(self, *filters: LineFilter) -> None:
         super().__init__()
         self._filters = filters
 
     def __hash__(self) -> int:
-        # Textual caches filtered lines by the hash of their filter.
+        # Textual uses the hash of a filter as a key when it caches filtered lines.
         return hash(self._filters)
 
     def __eq__(self, other: object) -> bool:
@@ -65,7 +65,8 @@ def _with_secret_names(segments: list[Segment], text: str, finder: Finder) -> li
     _, places = finder.decided_part(text, 0, over=True)
     for first, last, name in places:
         for at, sign in enumerate(name[: last - first].ljust(last - first, "*"), first):
-            # Each character is covered in its own width: two stars for two cells, nothing for width 0.
+            # The replacement must have the width of the character: two stars for a wide one, nothing for one of width
+            # 0.
             width = cell_len(text[at])
             signs[at] = sign * width if width < 2 else "**"
     shown: list[Segment] = []
@@ -192,5 +193,5 @@ class ControlsFilter(LineFilter):
 
 
 def _sign(match: re.Match[str]) -> str:
-    # The replacement has the width in Textual's layout. The width may be 0.
+    # The replacement must have the width that Textual's layout assumes, which may be 0.
     return "\N{REPLACEMENT CHARACTER}" * max(get_character_cell_size(match[0]), 0)

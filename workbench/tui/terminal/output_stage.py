@@ -58,7 +58,7 @@ def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
     for y, start, end in compositor._regions_to_spans(region.intersection(screen) for region in regions):
         opened.setdefault(y, []).append((start, end))
     pieces: list[Piece] = []
-    # The map is ordered from front to back.
+    # `visible_widgets` is ordered from front to back.
     for widget, (region, clip) in compositor.visible_widgets.items():
         if not opened:
             break
@@ -74,7 +74,7 @@ def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
                         left.append((start, end))
                         continue
                     pieces.append(Piece(y, max(start, x), strip.crop(max(start - x, 0), min(end, right) - x)))
-                    # The widget may be inside the span and leave a part at each side.
+                    # The widget may fill only the middle of the span, which leaves a part on each side.
                     if start < x:
                         left.append((start, x))
                     if right < end:
@@ -90,7 +90,7 @@ def _is_open(spans: Sequence[tuple[int, int]], x: int, right: int) -> bool:
 
 def _consecutive_rows(rows: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the first row and the length of each unbroken series in ascending rows."""
-    # A row minus its index is constant throughout a series.
+    # In an unbroken series, the difference of row and index is constant.
     for _, series in groupby(enumerate(rows), lambda numbered: numbered[1] - numbered[0]):
         members = [y for _, y in series]
         yield members[0], len(members)
@@ -106,7 +106,8 @@ def _update(
     # Screenshots ask for simplified updates.
     if simplify:
         return _render_update(self, full, screen_stack, simplify)
-    # Like Textual, set the stack of screens that widgets read while drawing, and clear the changed regions.
+    # As in the original method, set the stack of screens that widgets read while drawing, and clear the changed
+    # regions.
     visible_screen_stack.set(screen_stack or [])
     regions = {self.size.region} if full else self._dirty_regions.copy()
     self._dirty_regions.clear()
@@ -132,7 +133,7 @@ class DialogScreen(ModalScreen[ScreenResultType]):
         if not stack or tint.a == 1:
             return super().render_lines(crop)
         rows: list[list[Piece]] = [[] for _ in range(crop.height)]
-        # The screen below has no screen behind it.
+        # The screen below must be drawn as if there was no screen behind it.
         before = visible_screen_stack.set([])
         try:
             for piece in compose(stack[-1]._compositor, [crop]):
@@ -279,7 +280,7 @@ class OutputStage:
 
         Attributes are reset before and after a frame."""
         known = self.is_valid_for(width, height)
-        # Until the end, the model counts as unknown, because the drawing may fail halfway.
+        # The drawing may fail halfway, so the model is marked as unknown until the end.
         self._certain_column = False
         self._size = (width, height)
         if not known:
@@ -357,8 +358,8 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
 
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
-    # Two blanks look the same if their backgrounds are equal. A short gap joins a range if it has the style of the
-    # previous cell. Writing the gap takes fewer bytes than a move.
+    # A blank that is still blank on the same background need not be written. A short gap between changes is written
+    # again if it has the style of the cell before, because this takes fewer bytes than a move.
     cells, styles = new.cells, new.styles
     places = []
     for x, (before, after, style_before, style_after) in enumerate(
@@ -418,8 +419,8 @@ class FrameWriter:
         if old.cells == new.cells and old.styles == new.styles:
             return
         if not (old.sure and new.sure):
-            # Terminals differ in the width of a character here, so each cell is a separate run. After such a character,
-            # the column of the cursor is unknown, and `_written` moves the cursor.
+            # This row has a character whose width differs between terminals. Each of its cells is a separate run, and
+            # the column after such a character is unknown, so `_written` moves the cursor.
             for x, (cell, style) in enumerate(zip(new.cells, new.styles, strict=True)):
                 if cell:
                     end = self._certain_column(x + 1) if is_width_certain(cell) else -1
@@ -442,8 +443,8 @@ class FrameWriter:
         """Collect the cells from `x` to `end`, grouped by style. Return the column after the last group.
 
         This column is beyond `end` if the rest of the row was erased."""
-        # Blanks are collected first. They are erased if erasing is shorter. Otherwise, they are written with any style
-        # of their background. If the next letter has the same background, the blanks begin the run of the letter.
+        # Blanks are handled first, because they may be erased if this is shorter. Blanks before text on the same
+        # background are written together with the text. Other blanks may be written in any style with their background.
         cells, styles = row.cells, row.styles
         while x < end:
             first, ground = x, styles[x].ground
@@ -456,7 +457,7 @@ class FrameWriter:
                 if x == end or styles[x].ground != ground:
                     self._runs.append(_Run(y, first, self._certain_column(x), " " * (x - first), None, ground))
                     continue
-            # A run continues over blanks of its background, unless erasing the blanks is shorter.
+            # A run may contain blanks on its background, unless erasing them is shorter.
             style = styles[x]
             while x < end:
                 if styles[x] is style and (cells[x] != " " or style.ground is None):
@@ -485,7 +486,7 @@ class FrameWriter:
 
     def _certain_column(self, x: int) -> int:
         """Return the cursor's column after writing up to `x`, -1 if the column is unknown."""
-        # After the last column, terminals differ: the cursor stays there or wraps at the next character.
+        # After writing the last column, the cursor stays there in some terminals and wraps in others.
         return x if x < self._width else -1
 
 
@@ -497,7 +498,7 @@ def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
 
 
 def _by_style(runs: Sequence[_Run]) -> list[_Run]:
-    # Blanks join the most frequent style of their background. They then cause no change of style.
+    # Blanks get the most frequent style with their background, so that they need no change of style.
     times = Counter(run.style for run in runs if run.style is not None)
     by_ground = {}
     for style, _ in reversed(times.most_common()):

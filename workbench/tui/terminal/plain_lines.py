@@ -54,7 +54,7 @@ class PlainLinesWidget(Widget):
     @contextmanager
     def constant_size(self) -> Iterator[Size]:
         """Keep `size` constant within the context, and return it."""
-        # Textual looks up the size in the layout at every use, and drawing a line uses the size several times.
+        # Textual computes the size from the layout at each access, and drawing a line accesses it several times.
         outer = self._one_size
         self._one_size = size = self.size
         try:

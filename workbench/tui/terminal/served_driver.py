@@ -179,7 +179,7 @@ class ServedDriver(StagedDriver):
 def own_colours(theme: Theme) -> str:
     """Return the sequences that set the browser terminal's text and background colours for a theme."""
     # The background also fills the edges of the page that are too narrow for a cell. Themes in the terminal's own
-    # colours also need the text colour.
+    # colours need the text colour as well.
     text, ground = ("#ffffff", "#000000") if theme.dark else ("#000000", "#ffffff")
     if theme.background is not None and theme.background.startswith("#"):
         ground = theme.background

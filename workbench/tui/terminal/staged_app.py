@@ -78,7 +78,8 @@ class StagedApp(KeyQueueApp):
 
     async def on_key(self, event: events.Key) -> None:
         """Handle a key that no widget used."""
-        # A key that the focused field can use was typed before the field had the focus. It must not become a command.
+        # The focused field can use this key, so the key was typed before the field got the focus. It must not become a
+        # command.
         focused = self.focused
         if focused is not None and focused.check_consume_key(event.key, event.character):
             event.prevent_default()

@@ -28,7 +28,7 @@ _ANSI_ON_LIGHT = {"ansi-background": "ansi_white", "ansi-foreground": "ansi_blac
 def textual_theme(theme: ThemeFile) -> Theme:
     """Return a theme in the form used by Textual's widgets."""
     colour = theme.colours
-    # The selection must be visible in its field, because the next letter replaces the selected text.
+    # Selected text in a field needs its own colour, because the next letter replaces it.
     selection, on_selection = colour["accent"], colour["on_accent"]
     if theme.is_ansi:
         selection, on_selection = colour["cursor"], "ansi_black"
@@ -74,8 +74,8 @@ Ground = Literal["background", "panel", "cursor", "resting_cursor"]
 class Palette:
     """The styles of the app's own lines in one theme, one per role and background."""
 
-    # With the terminal's own colours or none, no fixed colour is sure to be readable. The cursor is then reversed, and
-    # secondary text dim.
+    # Without colours, or with the terminal's own, no fixed colour is sure to be readable. The cursor is then reversed,
+    # and secondary text is dim.
 
     def __init__(self, theme: ThemeFile, *, no_colour: bool = False) -> None:
         self._colours = {name: _rich_colour(value) for name, value in theme.colours.items()}
@@ -205,7 +205,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
             waiting[path] = _read(path)
         except ThemeError as error:
             problems.append(str(error))
-    # A theme may extend another file of the folder, so each round takes a theme with a known base.
+    # A theme may extend another file of the folder, so themes are read in the order of their dependencies.
     while waiting:
         try:
             theme = _theme(*_pop_independent(waiting), themes)

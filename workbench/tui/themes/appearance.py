@@ -123,7 +123,8 @@ class Appearance:
     def _read(self, keeping: str | None = None) -> None:
         self._stamp = folder_state(self._own)
         themes = load_themes(bundled("themes"), self._own)
-        # The current theme stays while its file has a mistake, for example halfway through an edit.
+        # While the file of the current theme has a mistake, for example during an edit, the theme keeps its earlier
+        # colours.
         if keeping is not None and keeping not in themes.by_name:
             themes = replace(themes, by_name={**themes.by_name, keeping: self._themes.by_name[keeping]})
         self._themes = themes
@@ -137,7 +138,7 @@ class Appearance:
         return replace(theme, colours=plain.colours)
 
     def _preview(self, app: Workbench, name: str) -> None:
-        # The user may be editing a theme file, so the file is read again.
+        # The user may have edited a theme file since the dialog opened.
         self.reload_if_changed(app)
         if name in self._themes.by_name:
             app.theme = name

@@ -77,7 +77,7 @@ class CallForm:
         """The parameters. Required parameters come first."""
         self._schemas = {field.name: with_definitions(field.schema, tool.parameters) for field in self.fields}
         self._texts: dict[str, str] = {}
-        # A required parameter must be sent even if it has a default. The form starts with the default.
+        # A required parameter must be sent even if it has a default, so its text is the default at first.
         for field in self.fields:
             if field.required and "default" in field.schema:
                 self._texts[field.name] = shown_value(field.schema["default"], self._schemas[field.name])
@@ -145,7 +145,7 @@ class CallForm:
 
     def _value(self, name: str, text: str) -> JsonValue:
         schema = self._schemas[name]
-        # The text `null` means the value null, unless the schema lists it as a text or forbids null.
+        # The text `null` means the value null if the schema allows null and does not list the text itself.
         if text.strip() == NULL and "null" in types_of(schema) and NULL not in self.choices(name):
             return None
         return cast("JsonValue", read_value(text, schema))
@@ -155,7 +155,7 @@ class CallForm:
         if place == "args":
             return ""
         inside = place.removeprefix("args.")
-        # A name may contain dots, so the longest matching name counts.
+        # A name may contain dots, so the longest matching name is taken.
         names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
         return max(names, key=len, default="")
 
@@ -229,7 +229,7 @@ def _kind(form: CallForm, name: str) -> str:
 
 def _value_room(form: CallForm, room: int) -> int:
     """Return the total width for values and types: as much as the longest of them need, at most `room`."""
-    # In a wide pane, types at the right end would be far from their values.
+    # In a wide pane, types at the right edge would be far away from the values.
     value, kind = MIN_VALUE_CELLS, 0
     for field in form.fields:
         value = max(value, cells(_value(form, field.name, field.schema.get("default"))))
@@ -569,7 +569,7 @@ class CallScreen(SearchedScreen[None]):
     def _key_bar_actions(self) -> list[tuple[Action, bool]]:
         if self._view.is_typing:
             return [(action, True) for action in TYPING]
-        # Most actions are unavailable before the call, so the key bar omits unavailable actions.
+        # Most actions are unavailable before the first call, so the key bar leaves out unavailable actions.
         offered = [each for each in super()._key_bar_actions() if each[1]]
         if self._outcome.running:
             return [each for each in offered if each[0].id == "call.stop"]

@@ -107,13 +107,13 @@ class ToolDrafter:
         found = drafts_in(answered, [tool.name], by_name, before, self._program.secrets)
         if not found.kept:
             raise NotDraftedError("; ".join(map(str, (*found.failed, *found.rejected))))
-        # Each draft is run several times and dropped if any run does not pass.
+        # Each draft is run several times, and dropped if any of its runs does not pass.
         runs = f"{counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each"
         announce(f"Running {runs}; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
         checking = checking_suite(found.kept, by_name, path, now, None)
         results = await self._results(plan_of_checking(checking, options, self._program))
         held = checked(found.kept, results, options.repeats)
-        # The suite may change while models answer or a question is open. It is read again each time.
+        # The suite may have changed while the model answered, so it is read again, here and after the question.
         suite = self._selection.open_suites.editable(path)
         change = self._change(suite, tool, held)
         if await self._stage.ask(_AfterScreen(suite, change, (found, held))) != "add":

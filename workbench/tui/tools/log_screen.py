@@ -107,7 +107,7 @@ class LogScreen(SearchedScreen[None]):
         right: Line = (Span(f"{one_line(str(self._file))} ", "muted"),)
         self.query_one("#log-title", Bar).set_line(lambda width: title_line(left, (right, ()), width))
         self.set_interval(CHECK_INTERVAL_S, self._check)
-        # The log is read at once, as soon as the width of lines is known.
+        # The first check waits until the width of the lines is known.
         self.call_after_refresh(self._check)
 
     async def _check(self) -> None:
@@ -121,7 +121,7 @@ class LogScreen(SearchedScreen[None]):
 
     def _read(self) -> str | None:
         """Return the text of the log, `None` if it has not changed since the last call."""
-        # An error is a state of the file, so each error is reported only once.
+        # An error is compared like a file state, so that the same error is returned only once.
         try:
             status = self._file.stat()
             now = status.st_size, status.st_mtime_ns

@@ -67,7 +67,7 @@ class ToolServers:
         for source in sources:
             if (server := server_of(source)) is not None:
                 servers.append((source.key, server))
-        # Without a runtime, no server was started.
+        # Without an open runtime, no server has been started.
         if serving is None or not servers:
             return
         found = await asyncio.wrap_future(serving.status([server for _, server in servers]))
@@ -103,7 +103,7 @@ class ToolServers:
         if status.state == "not started":
             return
         loop = asyncio.get_running_loop()
-        # The future ends at the next change, in another thread. Then the next change is awaited.
+        # Another thread completes the future at the next change. `on_done` then waits for the following change.
         future = self._watched[key] = serving.wait_for_change(server, status)
 
         def on_done(done: Future[ServerStatus]) -> None:
@@ -239,7 +239,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             known = {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
             return ToolList(self._files, known)
 
-        # A thread loads the tools, because the listings of earlier starts are read from files.
+        # This runs in a thread, because tool lists from earlier starts are read from files.
         self.state = await asyncio.to_thread(remembered)
         self._list.state = self.state
         self._loading = False
@@ -503,5 +503,5 @@ class CallForms:
 
 def open_tools(app: Workbench) -> None:
     suites, place = app.selection.suites_below()
-    # The form of the case completes known tools, and these may have changed when the screen closes.
+    # When the screen closes, the case's form is updated, because it offers the names of known tools.
     app.show(ToolsScreen(app, [suite.file for suite in suites], place), lambda _: app.selection.notify_all())

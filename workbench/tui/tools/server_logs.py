@@ -23,7 +23,7 @@ def open_log(app: Workbench) -> None:
         app.announce("This suite has no servers, so there is no log", "warned", GLYPHS.warned)
         return
     servers = suite.file.suite.servers
-    # Only servers started by the program, by a command, have a log here.
+    # A server has a log only if the app starts it by a command. A server at a URL has none.
     server = next((server for server in servers if server.command is not None), servers[0])
     if run is not None and run.result is not None:
         finish = run.result.trajectory.finish

@@ -52,7 +52,7 @@ class ServerOffers:
 
     def follow(self, change: SuitesChanged) -> None:
         """Look for new servers in edited suites. The servers of a suite read from disk are not new."""
-        # Only servers typed by the user are offered, not servers that come with a file.
+        # Only servers that the user typed are offered, not servers in a file read from disk.
         for suite in change.suites:
             if change.how == "edited" and change.index == HEAD:
                 self._edited.add(suite.path)
@@ -66,7 +66,7 @@ class ServerOffers:
             self._stage.call_later(self._check)
 
     def _check(self) -> None:
-        # The edits stay recorded until the user stops typing and is on the main screen.
+        # Until the user stops typing and is on the main screen, the edited suites stay recorded.
         if self._is_typing() or not self._stage.shows_main:
             return
         for path in tuple(self._edited):

@@ -154,7 +154,7 @@ class ToolList(ListState[ToolRow]):
         if status.state == "starting":
             since = time.monotonic() - status.starting_s
             source = replace(source, starting_since=since, downloads=status.downloads)
-        # The filter searches descriptions, and these may have changed.
+        # The filter also searches descriptions, which may have changed.
         self._texts.clear()
         self._sources[at] = source
         self._rebuild()
@@ -479,7 +479,7 @@ def _parameter(parameter: Parameter, width: int) -> list[Line]:
             facts.append(one_line(f"{key} {_json(parameter.schema[key])}"))
     about = f" {GLYPHS.dot} ".join(facts)
     name = one_line(parameter.name)
-    # The name and the facts are wrapped together. The first row of a longer name is coloured as far as it goes.
+    # The name and the facts are wrapped together. Only the part of the name in the first row is coloured.
     first, *rest = wrap(f"{name}  {about}", room)
     lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]
     lines += [(Span(" " * (indent + 2)), Span(row, "literal")) for row in rest]

@@ -72,7 +72,7 @@ class RunPane(SearchedRun):
 
         `held` are the held runs of all cases, `starting` the servers and models that are starting, and `in_use` the
         models that the user selected."""
-        # The editor belongs to one held run. Showing another run closes the editor and keeps its unsent text.
+        # Showing another run closes the editor, which belongs to the held run, and keeps its unsent text.
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
@@ -158,7 +158,7 @@ class RunPane(SearchedRun):
         if self.editor is editor:
             self.end_typing(dropped=True)
         else:
-            # The pane shows another run by now and has stored the text as unsent.
+            # The pane shows another run by now. Closing the editor has stored the text as unsent, but it was sent.
             self._drafts.pop(editor.held.key, None)
 
     def follow_run(self) -> None:
@@ -184,7 +184,7 @@ class RunPane(SearchedRun):
 
     def on_held_editor_ended(self) -> None:
         editor = self.editor
-        # While the text is being sent, the editor stays open until the run has received the text.
+        # While the text is being sent, the editor must stay open until the run has received it.
         if editor is None or editor.is_sending:
             return
         gone, is_changed = editor.held.why_not_sendable, editor.is_changed
@@ -262,7 +262,7 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
         room = width - cells(lead) - 2 * _MORE_CELLS
         tabs = [_cut_tab(tab, room) for tab in tabs]
         widths = list(map(cells, tabs))
-        # Tabs are added around the selected tab: to the right while there is room, then to the left.
+        # Tabs are added around the selected one, first to the right and then to the left, while there is room.
         first = last = chosen
         while True:
             used = sum(widths[first : last + 1])
@@ -350,7 +350,7 @@ def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
             parts.append("recorded")
         elif one_model:
             parts.append("new")
-    # Two runs of the same kind exist if the newer one was stopped. The older run then still counts.
+    # If a newer run was stopped, the earlier run of the same model and repeat is listed too.
     if run is not next(other for other in runs if other.kind == run.kind):
         parts.append("before")
     return " ".join(parts) or "run"

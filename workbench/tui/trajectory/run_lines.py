@@ -80,7 +80,8 @@ class RunLines(LazyLayout):
                 return self.start_of(self.view.held)
             case ResultItem(held=str()):
                 self._set_height(self.view.held)
-                # The actions of a held result are badges on its last lines. The first of these lines is the held line.
+                # The last lines of a held result are its actions, drawn as badges. The first of them is the line of the
+                # hold.
                 start = self.start_of(self.view.held + 1)
                 for line in reversed(self._lines(self.view.held)):
                     if not line or line[0].role != "badge":
@@ -123,7 +124,7 @@ class RunLines(LazyLayout):
         If the item became shorter, return its last line."""
         if place is None:
             return otherwise
-        # The item has nearly always kept its index.
+        # The fast case comes first: nearly always, the item still has its index.
         if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
             return self._index_in(place.number, place.line)
         for item, other in enumerate(self._items):
@@ -203,7 +204,7 @@ class RunLines(LazyLayout):
             now = sum(self._times[:item])
             if self._times[item]:
                 now += bisect_left([found.line for found in self._matches_in(item)], line - self.start_of(item))
-            # The match at or after the line is itself the next match.
+            # The next match is the first match at or after the line, so it must not be stepped over.
             if step > 0:
                 now -= step
         wanted = (now + step) % total
@@ -212,7 +213,7 @@ class RunLines(LazyLayout):
             wanted -= self._times[item]
             item += 1
         self._current = item, wanted
-        # The match is in a folded part of the item.
+        # A match in a folded part of the item is shown by unfolding the item.
         if len(self._matches_in(item)) < self._times[item] and id(self._items[item]) not in self._expanded:
             self.toggle(item)
         found = self._matches_in(item)
@@ -228,7 +229,7 @@ class RunLines(LazyLayout):
             return
         self._times = []
         for index, item in enumerate(self._items):
-            # An item without a match of the shorter text has no match of the longer text.
+            # An item that did not match the shorter text cannot match the longer text.
             if longer and not before[index]:
                 self._times.append(0)
             else:
@@ -250,7 +251,7 @@ class RunLines(LazyLayout):
         current = -1
         if self._current is not None and self._current[0] == item:
             current = min(self._current[1], len(found) - 1)
-        # A match spans only a few lines. A match on this line therefore begins shortly before it.
+        # A match that ends on this line begins at most `len(looked_for)` lines before it.
         first = bisect_left(found, line - len(self.looked_for), key=lambda each: each.line)
         pieces: list[tuple[int, int, Role]] = []
         for number in range(first, len(found)):

@@ -57,7 +57,7 @@ def _save(now: TrajectorySituation) -> str | None:
 class ReadRunList(RunList, inherit_bindings=False):
     """The lines of a read-only run."""
 
-    # The keys that act on a run of the main screen are not bound here.
+    # This screen only reads, so the keys that act on a run are not bound.
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
 
 
@@ -100,7 +100,7 @@ class TrajectoryScreen(SideScreen[None]):
         self.run.run_list.update_answer_time(self.stage.selection.book.now())
 
     def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
-        # A waiting run shows the reason of its wait. The reason may be a run of another case.
+        # A waiting run shows why it waits. The reason may be a run of another case, so it is always redrawn.
         if self.record.case_key in cases or self.record.stage == "waiting":
             if self.is_covered:
                 self._missed = True

@@ -160,18 +160,18 @@ class RunList(LineView):
             if self.lines.held is None or self._held_item is not self._held:
                 self._follow()
                 return
-        # Lines inserted above do not move the visible lines.
+        # If lines were inserted above, the window and the cursor move with the visible lines.
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.following:
-            # If a longer result replaced a held result, the held line may be out of sight.
+            # The line of the hold may be out of sight if a longer result replaced the held result.
             if self._is_visible(self.lines.held):
                 self.repaint()
             else:
                 self._follow()
             return
         fresh = self.lines.heights_from(self._known)
-        # A finished run does not grow. Its new items come from a regrade.
+        # A finished run has no new steps. Items that appear after its end come from a regrade.
         if fresh != self.unseen and not was_over:
             self.unseen = fresh
             self.post_message(self.Changed())
@@ -236,7 +236,7 @@ class RunList(LineView):
         self.looked_for = text
         if self.lines is not None:
             self.lines.search(text)
-            # Each typed letter searches again from the start of the search, not from the match of the shorter text.
+            # Each typed letter searches again from where the search began, not from the last match.
             began = self._began or self.lines.place_of(self.cursor)
             self._began = None
             if text:
@@ -290,7 +290,7 @@ class RunList(LineView):
         if self.lines is not None:
             to_end = index >= self.lines.count - 1
             index = self.lines.settle(min(max(index, 0), self.lines.count - 1), self._reach)
-            # The layout replaces estimated heights, so the end may have moved.
+            # Laying out corrects estimated heights, so the last line may have another index now.
             if to_end:
                 index = self.lines.count - 1
         super().move_cursor(index)

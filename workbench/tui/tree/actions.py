@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _new(now: MainSituation) -> str | None:
-    # If there is no suite at the cursor, the action makes a suite. No file has to be editable for that.
+    # Without a suite at the cursor, the action creates a new suite, which no existing file can prevent.
     if now.has_file:
         return now.why_row_not_editable
     return None

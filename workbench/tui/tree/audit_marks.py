@@ -72,7 +72,7 @@ class AuditMarks:
         audited = self._audited.get(asked.key)
         if audited is None:
             return None
-        # Reading an edited suite keeps the objects of unchanged parts. Identity shows which parts changed.
+        # Editing a suite keeps the objects of its unchanged parts, so comparing by identity finds the changed parts.
         if any(before is not now for before, now in zip(audited.of, _identity(asked), strict=True)):
             return None
         return audited.findings
@@ -82,7 +82,7 @@ def _to_audit(suite: OpenSuite, case: CaseOutline) -> AuditedCases | None:
     read = suite.file.suite
     if read is None or not 0 <= case.index < len(suite.cases):
         return None
-    # A case with rows is audited by its first row.
+    # Of a case with data rows, the first row is audited.
     number = suite.file.number_of(case.index, case.id)
     return AuditedCases((suite.path, read.cases[number].id), read, number)
 

@@ -46,7 +46,7 @@ class Auditor:
 
     def _start(self) -> None:
         self._resting = None
-        # A working audit also takes rows that become visible before it ends.
+        # An audit in progress also includes rows that become visible before it ends.
         if not self._working and self._in_sight():
             self._tree.run_worker(self._audit(), group="audit")
 
@@ -72,7 +72,7 @@ def audited(asked: Sequence[AuditedCases], listings: StoredListings) -> list[tup
     """Return the findings of each case.
 
     Takes about a millisecond per case."""
-    # Imported in the thread, so loading the audit delays no key.
+    # Lazy imports: they run in this thread, so loading the audit does not delay a key.
     from workbench.analysis.audit.audit import audit_case
     from workbench.analysis.audit.contradictions import ToolTable
 

@@ -68,7 +68,8 @@ class SuiteChanger:
             return
         suite, key = row.open, row.case_key
         if row.case is not None:
-            # The id of an unsaved case is made from its name. An active run keeps its initial id.
+            # Renaming an unsaved case changes its id, but an active run of the case keeps the old id. Such a case is
+            # not renamed.
             if not suite.is_saved(row.case.id) and not self._is_free(suite, row.case):
                 return
             title, name, message = "Rename the case", row.case.name, "Its id does not change once it is saved."
@@ -125,7 +126,7 @@ class SuiteChanger:
         name = source.cases[index].name
         self._open_suites.change(source, left.document, left.summary, case=left.about)
         self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
-        # One undo step covers both suites. Otherwise, undo in one suite would lose or duplicate the case.
+        # One undo step must cover both suites. Undo in only one of them would lose or duplicate the case.
         link_move(source, target)
         self._selection.select(target.path, arrived.case)
         text = f"Moved {name} to {target.path.name}; {key_for('edit.undo')} undoes it"
@@ -138,7 +139,7 @@ class SuiteChanger:
     def _missing_tools(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
         header = target.document.table(HEAD)
         known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
-        # Servers without a listing may offer any tool.
+        # A server whose tools are not known yet may offer any tool.
         if "servers" in header and not known:
             return []
         return [name for name in used if name not in known]
@@ -154,7 +155,7 @@ class SuiteChanger:
             self._stage.work(self._delete_case(suite, row.case), group="ask")
 
     async def _delete_case(self, suite: OpenSuite, case: CaseOutline) -> None:
-        # The case may be moved, renamed or run during the question.
+        # The case may have been moved, renamed or started while the question was open.
         question = DeleteScreen(f"Delete the case {one_line(case.name)}?", (), ("Ctrl+Z brings it back", ""))
         if await self._stage.ask(question) != "delete" or not self._is_free(suite, case):
             return
@@ -239,7 +240,7 @@ class SuiteChanger:
         return suite.document.parts is not None
 
     def _is_free(self, suite: OpenSuite, case: CaseOutline) -> bool:
-        # Runs are reached through their case. A run without its case could not be watched or stopped.
+        # The user reaches a run through its case. Without the case, the run could not be watched or stopped.
         is_free = not self._selection.book.active_runs((suite.path, case.id))
         if not is_free:
             self._announce_refusal(f"{case.name} is running: {key_for('run.stop')} stops it")
@@ -261,9 +262,9 @@ def _move_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
     if unsaved is not None:
         name = f"{path.stem}-unsaved{path.suffix}" if path.exists() else path.name
         paths.append(free_path(folder / name, ()))
-        # Line ends and invalid characters stay as typed.
+        # The arguments preserve line ends and invalid characters.
         paths[-1].write_text(unsaved, encoding="utf-8", errors="surrogatepass", newline="")
-    # For pathlib, a symbolic link to a missing file does not exist. The link must be moved too.
+    # A symbolic link to a missing file must be moved too, but `exists` is false for it.
     if path.exists() or path.is_symlink():
         paths.insert(0, free_path(folder / path.name, ()))
         shutil.move(path, paths[0])

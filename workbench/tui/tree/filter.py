@@ -73,7 +73,7 @@ class Search:
                 tags.append(word.removeprefix(TAG))
             elif not word.startswith(STATUS) and word not in _TESTS:
                 words.append(_unquoted(word))
-        # Tags come first, because the search of words is slower and then has fewer texts.
+        # Tags are matched first, because they leave fewer texts for the slower search of words.
         for tag in tags:
             left = _with_tag(suites, left, tag)
         for word in words:
@@ -115,7 +115,8 @@ class Search:
 
         If no text in the tree contains the word, keep texts with a similar word."""
         exact = _keep_matching(left, lambda text: word in text)
-        # A word found anywhere in the tree is not a typing error, even if the other words exclude its cases.
+        # A word that occurs anywhere in the tree is not a typing error, even if other words of the filter exclude its
+        # cases.
         if any(exact) or any(word in text for text in self._all(suites)):
             return exact
         similar = self._similar(suites, word)
@@ -128,7 +129,7 @@ class Search:
 
         if self._words is None:
             self._words = list(dict.fromkeys(_WORD.findall("\n".join(self._all(suites)))))
-        # `partial_ratio` searches the longer text for the shorter text. Without a minimum length, every short word that
+        # `partial_ratio` looks for the shorter text in the longer one. Without a minimum length, every short word that
         # is part of the typed word would score 100.
         shortest = len(word) - max(len(word) // 4, 1)
         candidates = [known for known in self._words if len(known) >= shortest]
@@ -178,7 +179,7 @@ def with_status(
     for rows in suites:
         for row in rows.cases:
             assert row.case is not None
-            # A case with rows is found if any of its rows is.
+            # A case with data rows matches if one of its rows does.
             summaries = [summary_of((rows.suite.path, key)) for key in rows.keys(row)]
             for summary in summaries:
                 if all(test(rows.suite, row.case, summary) for test in tests):
@@ -197,7 +198,7 @@ def _named(suite: OpenSuite) -> str:
         return f"{suite.path.stem} {read.name} {' '.join(read.tags)}".casefold()
     if not suite.cases:
         return f"{suite.path.stem}  ".casefold()
-    # The suite has errors. Its header is read unchecked, and header values may have any type.
+    # The suite has errors, so its settings are read unchecked and may have values of any type.
     header = suite.document.table(HEAD)
     tags = " ".join(map(str, _list_of(header, "tags")))
     return f"{suite.path.stem} {header.get('name', '')} {tags}".casefold()

@@ -52,7 +52,7 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
 
 def fold_cell(row: Row) -> int:
     """Return the column of the sign that folds a row."""
-    # For a case, the sign of its status and a blank come first.
+    # The row of a case begins with the sign of its status and a blank.
     return 1 + INDENT * row.depth + (2 if row.key.kind == "case" else 0)
 
 
@@ -200,7 +200,7 @@ def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
     assert row.case is not None
     assert row.step is not None
     summary = book.step((row.key.path, row.case.key), row.step)
-    # A step has no status if the run ended before the step.
+    # If the run ended before a step, the step has no summary.
     if summary is None:
         return _BLANK, EMPTY
     if summary.stage == "running":
@@ -233,8 +233,7 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
         passes = (Span(f"{good}/{graded} ", role),) if graded else EMPTY
         result = (*passes, Span(f"{errors} {GLYPHS.user_error}", "warned"))
     if summary.status == Status.ERROR and summary.graded is not None:
-        # The runs on other models were graded. Their score matters more than the error, so the error gets only its
-        # sign.
+        # On other models, the case was graded. This matters more than the error, so the error is only a sign.
         result = (Span(f"{GLYPHS.error} ", "error"), *result)
     return Span(sign, role), result
 
@@ -253,12 +252,12 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
     if last.status == Status.ERROR and graded is not None:
         result = f"{GLYPHS.error} {result}"
     dated = f"{result} {age_text(last.began_ms, now)}"
-    # The first text that leaves room for the name is shown. The longest comes first.
+    # The first of these texts that leaves room for the name is shown.
     texts = [dated, result]
     if is_edited_since(row, last):
         texts = [f"edited {GLYPHS.dot} {dated}", f"{GLYPHS.by_hand} {dated}", result]
     first, *shorter = ((Span(text, "muted"),) for text in texts)
-    # The sign already shows the result, so an old result takes no width from the name.
+    # The sign already shows the status, so the name is never cut in favour of an old result.
     return _marked(left, _marks(tree, row, NEVER_RUN), first, width, *shorter, name_share=1)
 
 

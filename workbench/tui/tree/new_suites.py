@@ -250,7 +250,8 @@ class ServerScreen(TextPromptScreen[FoundServers]):
         self.run_worker(self._find_servers())
 
     async def _find_servers(self) -> None:
-        # The list appears later, so users can type a command while the settings of all MCP clients are read.
+        # Reading the settings of all MCP clients may take long. Meanwhile, the user can type a command, and the list
+        # appears later.
         self._found = await in_background(self._find)
         if not self._found or not self.is_mounted:
             return
@@ -308,7 +309,7 @@ class ServerScreen(TextPromptScreen[FoundServers]):
 
     @on(Input.Changed)
     def _typed(self) -> None:
-        # Enter takes the selected server, so typing selects the typed server again.
+        # Enter uses the selected entry of the list. Typing selects the first entry, which stands for the typed server.
         if self._found:
             self.query_one("#clients", ChoiceList).move_cursor(0)
 
@@ -488,8 +489,8 @@ class NewSuites:
         return None
 
     async def _from_server(self, typed: TypedServer) -> None:
-        # A refused consent or a failed listing returns to the dialog for the server. Leaving that dialog returns to the
-        # dialog for the suite.
+        # If the user refuses trust or a server does not answer, the dialog for the server opens again. If the user
+        # leaves that dialog, the dialog for the suite opens again.
         home, parent = self._program.environment.home, self._folder()
         folder = resolved(parent)
         while True:
@@ -539,7 +540,7 @@ class NewSuites:
         path = asked.file.path
         # The first line of a suite may name a schema in the same folder, so editors can complete the suite.
         has_schema = (path.parent / SCHEMA_NAME).is_file()
-        # Cases for all tools would hide the user's first case, made by quick add from a request.
+        # The suite has no cases yet, because cases for all tools would hide the first case that the user adds.
         made = await asyncio.to_thread(asked.suite, suite_name(path), listed, (), schema=has_schema)
         if made.suite is None:
             why = "; ".join(map(str, made.errors))
@@ -587,7 +588,8 @@ class NewSuites:
             return f"{path.name} already exists"
         if signs := [sign for sign in _UNWRITABLE if sign in path.name or sign in path.parent.name]:
             return f"a file name cannot hold {' '.join(signs)} everywhere: use letters, digits, - and _"
-        # `is_relative_to` compares texts of paths: `suites/../../x.toml` counts as a path below `suites`.
+        # `is_relative_to` compares only the texts of paths, and would accept `suites/../../x.toml` as a path below
+        # `suites`.
         if not path.is_relative_to(folder) or ".." in path.relative_to(folder).parts:
             return f"a new suite must be in {resolved(folder)}, or in a folder below it"
         if any(part.startswith(".") for part in path.relative_to(folder).parts):

@@ -121,7 +121,7 @@ class SuiteRows:
             label = _short_name(suite.path)
         self.head = Row(RowKey("suite", suite.path), self.depth, label, suite)
         self.problems = _problem_rows(suite, shown[1], self.depth + 1)
-        # Unchanged outlines are the same objects, and their rows must be too, because views compare rows by identity.
+        # Views compare rows by identity, so the row of an unchanged case must stay the same object.
         known = self.cases
         self.cases = []
         for at, case in enumerate(suite.cases):
@@ -214,7 +214,7 @@ def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
     """Return the problems that get a row of their own in the tree. A suite without errors has none."""
     if suite.file.suite is not None:
         return ()
-    # A problem of a case is shown at its case.
+    # The problem of a case is shown at the case.
     if suite.cases:
         return suite.problems_of(HEAD)
     return suite.file.problems

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenSuite, tuple[str, ...]]]:
-    """Return the runnable, inactive cases at or below a row, by suite."""
+    """Return the cases at or below a row that can be run and are not running, by suite."""
     below = []
     for suite, keys in tree.cases_below(row):
         if free := tuple(_inactive_cases(suite, keys, book)):
@@ -39,7 +39,7 @@ def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
 
 
 def can_run(suite: OpenSuite, key: str) -> bool:
-    """Return whether a case and the header of its suite are free of errors."""
+    """Return whether neither a case nor the settings of its suite have errors."""
     return suite.file.suite is not None or key in _cases_without_errors(suite)
 
 
@@ -52,7 +52,7 @@ def _inactive_cases(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> I
 
 def _cases_without_errors(suite: OpenSuite) -> frozenset[str]:
     """Return the keys of runnable cases of a suite in which other cases have errors."""
-    # Broken cases are cut out of the text that runs. Only `[[cases]]` blocks can be cut out.
+    # Cases with errors are cut out of the text that runs, which is possible only for `[[cases]]` blocks.
     if not suite.document.in_blocks:
         return frozenset()
     if any(not problem.where.startswith("cases[") for problem in suite.file.errors):
@@ -70,7 +70,7 @@ SelectionChange: TypeAlias = Literal["row", "run"]
 
 
 class Selection:
-    """The selected row, run, models and variants. Calls followers on a change."""
+    """The selected row, run, models and variants. Calls the registered functions on a change."""
 
     def __init__(
         self, open_suites: OpenSuites, book: RunBook, *, models: tuple[str, ...] = (), models_for_now: bool = False
@@ -91,7 +91,7 @@ class Selection:
         self._followers: list[Callable[[SelectionChange], object]] = []
 
     def follow(self, follower: Callable[[SelectionChange], object]) -> None:
-        """Call a function at every change of the selection except movements of the tree's cursor."""
+        """Register a function to call at every change of the selection, except when only the tree's cursor moves."""
         self._followers.append(follower)
 
     # Selected items
@@ -109,7 +109,7 @@ class Selection:
 
     @property
     def outline(self) -> CaseOutline | None:
-        """The selected case as written."""
+        """The selected case as the suite file has it, `None` if no case is selected."""
         row = self.row
         if row is None:
             return None
@@ -117,7 +117,7 @@ class Selection:
 
     @property
     def case(self) -> CaseKey | None:
-        """The key by which the run book knows the selected case."""
+        """The selected case in the form of a key of `RunBook`: the suite's path and the key of the case."""
         row = self.row
         if row is None or row.case is None:
             return None
@@ -133,7 +133,7 @@ class Selection:
 
     @property
     def title(self) -> str:
-        """The name of the selected item."""
+        """The name of the selected row."""
         row = self.row
         if row is None:
             return ""
@@ -144,7 +144,7 @@ class Selection:
         return row.label
 
     def suites_below(self) -> tuple[list[OpenSuite], str]:
-        """Return the selected suite or all suites in the selected folder, with a name for them."""
+        """Return the selected suite, or all suites in the selected folder, and a name for them."""
         row = self.row
         if row is not None and row.open is not None:
             return [row.open], one_line(row.open.path.name)
@@ -154,15 +154,13 @@ class Selection:
         return [suite for suite in self.open_suites.suites if suite.path.is_relative_to(folder)], name
 
     def runnable_below(self, row: Row | None) -> list[tuple[OpenSuite, tuple[str, ...]]]:
-        """Return the runnable, inactive cases at or below a row, by suite."""
+        """Return the cases at or below a row that can be run and are not running, by suite."""
         if row is not None:
             return runnable_below(self.tree, row, self.book)
         return []
 
     def cases_around(self) -> tuple[list[tuple[OpenSuite, str]], range]:
-        """Return all displayed cases with their suites, and the index range of the cases below the selected row.
-
-        A selected case is part of the range."""
+        """Return all displayed cases with their suites, and the index range of cases at or below the selected row."""
         cases: list[tuple[OpenSuite, str]] = []
         below: list[tuple[OpenSuite, str]] = []
         for row in self.tree.rows:
@@ -185,7 +183,7 @@ class Selection:
     @property
     def run(self) -> RunRecord | None:
         runs = self.runs
-        # The last batch of the case may have had more runs than the new batch.
+        # The new batch may have fewer runs of the case than the batch before.
         self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
         if not runs:
             return None
@@ -220,7 +218,7 @@ class Selection:
         return False
 
     def notify_all(self) -> None:
-        """Notify all followers as if another row was selected, so everything is shown again."""
+        """Call all registered functions as if another row was selected, so everything is shown again."""
         self._notify("row")
 
     def _notify(self, news: SelectionChange) -> None:

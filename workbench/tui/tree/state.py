@@ -53,7 +53,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Shown:
-    """The displayed cases of a suite: rows, including rows of steps, and keys."""
+    """The displayed cases of a suite: their rows, which include the rows of steps, and their keys."""
 
     rows: list[Row]
     keys: tuple[str, ...]
@@ -124,11 +124,13 @@ class TreeState:
         return self.rows[at]
 
     def move_to(self, index: int) -> None:
-        """Move the cursor to a row or the nearest row."""
+        """Move the cursor to the row at an index, or to the nearest row."""
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def neighbour(self, step: int) -> int | None:
-        """Return the index, in its suite, of the displayed case above (-1) or below (1) the selected case."""
+        """Return the index of the displayed case above (-1) or below (1) the selected case.
+
+        The index counts the cases of the suite."""
         row = self.selected
         if row is None or row.case is None or row.open is None:
             return None
@@ -167,7 +169,7 @@ class TreeState:
             self._forget_shown(row.key.path)
             self._rebuild()
         elif not self.filter:
-            # A filter unfolds all suites. Earlier folds return after the filter.
+            # During a filter, nothing is folded, so this is not possible.
             if folded:
                 self._folded.add(row.key)
             else:
@@ -176,7 +178,7 @@ class TreeState:
 
     @property
     def folded(self) -> frozenset[RowKey]:
-        """The folded folders and suites, displayed or hidden."""
+        """The folded folders and suites, including those below a folded folder."""
         return frozenset(self._folded)
 
     def fold_only(self, keys: Iterable[RowKey]) -> None:
@@ -185,7 +187,7 @@ class TreeState:
         self._rebuild()
 
     def parent(self, index: int) -> int:
-        """Return the parent of a row, or the row itself at the top."""
+        """Return the index of a row's parent, or of the row itself if it has no parent."""
         key, depth = self.rows[index].key, self.rows[index].depth
         case = self.rows[index].case
         if key.kind in ("case", "problem") and (case is None or not case.is_row):
@@ -214,7 +216,7 @@ class TreeState:
         if text and (row is None or row.case is None):
             self.cursor = self._first_case()
         elif not text and before is None and self._unfiltered is not None:
-            # Nothing matched the filter, so the row selected before the filter is selected again.
+            # If nothing matched the removed filter, the row that was selected before the filter is selected again.
             at = self._index_of(self._unfiltered)
             if at is not None:
                 self.cursor = at
@@ -229,7 +231,7 @@ class TreeState:
             return False
         row = self.selected
         wanted = self._with_status(self.filter, book) or frozenset()
-        # The selected case stays. Its row does not vanish when its run ends.
+        # The selected case stays visible, so its row does not vanish when its run ends.
         if row is not None and row.case is not None and row.open is not None:
             wanted |= {(row.key.path, row.open.cases[row.case.index].key)}
         if wanted == self._of_status:
@@ -242,7 +244,7 @@ class TreeState:
     def select(self, path: Path, case: str | None = None) -> bool:
         """Select a case (by key) or a suite. Return whether it exists.
 
-        A hidden case or suite clears the filter, and its branches are unfolded."""
+        If it is hidden, the filter is cleared, and the rows above it are unfolded."""
         wanted = RowKey("suite", path)
         if case is not None:
             wanted = RowKey("case", path, case)
@@ -311,16 +313,17 @@ class TreeState:
         self._rebuild()
 
     def changed(self, suite: OpenSuite, index: int | None = None) -> bool:
-        """Update the rows of an edited suite. Return whether the rows changed, not only their marks.
+        """Update the rows of an edited suite. Return whether the tree has other rows than before.
 
-        The edited case (`index`, or `HEAD` for the suite itself) stays selected and visible despite the filter."""
+        `index` is the index of the edited case, or `HEAD` for the suite itself. The edited case stays selected and
+        visible, even if it no longer matches the filter."""
         rows = self._of_suites.get(suite.path)
         if rows is None:
             return False
         if index is not None:
             self._hold(suite, index)
         selected = self.selected
-        # An edit can change the key of the case. The cursor finds its row again by this key.
+        # An edit may change the key of the case, so the cursor looks for the new key.
         stays = selected is not None and selected.open is suite and selected.case and selected.case.index == index
         if not rows.follow():
             return False
@@ -357,7 +360,8 @@ class TreeState:
                 self._tops.append(rows_of(root, 0))
                 continue
             top = _Folder(root)
-            # A suite below two roots is shown at the first root. `rows_of` removes it from `left`, hence the copy.
+            # A suite below two roots is shown only below the first. `rows_of` removes it from `left`, so the loop needs
+            # a copy.
             for path in list(left):
                 if not path.is_relative_to(root):
                     continue
@@ -372,7 +376,9 @@ class TreeState:
     # Rows
 
     def _rebuild(self, case: RowKey | None = None) -> None:
-        """Rebuild the rows. `case` is the new key of the selected case if the key may have changed."""
+        """Rebuild the list of rows.
+
+        `case` is the selected case's new key if an edit may have changed the key."""
         row = self.selected
         if self.filter and not self._shown:
             self._filter()
@@ -384,7 +390,7 @@ class TreeState:
         if row is None:
             return
         at = self._index_of(case if case is not None and row.key.kind == "case" else row.key)
-        # The chain of a selected step may have been folded, shortened or renamed.
+        # If the row of the selected step is gone, because its chain was folded, shortened or renamed, select the chain.
         if at is None and row.key.kind == "step" and row.case is not None:
             at = self._index_of(case or RowKey("case", row.key.path, row.case.key))
         if at is not None:
@@ -402,17 +408,17 @@ class TreeState:
             for child in children:
                 self._add(child)
         else:
-            # Problems belong to no case. The filter applies to the name of their file.
+            # Problems belong to no case, so the filter is applied to the name of their file.
             if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
                 self.rows += node.problems
             self.rows += self._cases(node.suite.path).rows
-        # A filter hides folders and suites without matches.
+        # A folder or suite without matches is hidden by the filter.
         if self.filter and len(self.rows) == at + 1 and head.key != self._held:
             self.rows.pop()
             del self._starts[head.key]
 
     def _forget_shown(self, path: Path) -> None:
-        # The texts of all suites decide whether a filter matches similar words.
+        # Whether a filter matches similar words depends on the texts of all suites.
         if self.filter:
             self._shown = {}
         else:
@@ -431,7 +437,7 @@ class TreeState:
             if wanted is not None:
                 rows = [row for row in rows if (path, row.key.part) in wanted]
             if self._held is not None and self._held.path == path:
-                # The held case may not match the filter. It is inserted in the order of the suite.
+                # The edited case stays visible at its place, even if it no longer matches the filter.
                 keys = {row.key for row in rows} | {self._held}
                 rows = [row for row in self._of_suites[path].cases if row.key in keys]
             self._shown[path] = self._shown_of(path, rows)

@@ -67,7 +67,7 @@ class StoredResults:
 
     def shown(self, case: CaseKey, book: RunBook) -> LastResult | None:
         """Return the last result of a case in the history, `None` if the case has a run of this session."""
-        # Every row of the tree needs this at every repaint, so the cheapest test comes first.
+        # Each repaint calls this for every row of the tree, so the cheapest test comes first.
         result = self._results.get(case)
         if book.has_runs(case):
             return None
@@ -90,11 +90,11 @@ class StoredResults:
         return self._any_to_run_again
 
     def explain(self, causes: Mapping[str, Cause]) -> None:
-        """Store the main causes of failed runs, by their ids."""
+        """Store the main causes of failed runs, by the ids of the runs."""
         self._causes |= causes
 
     def causes_of(self, failed: Iterable[RunRow | RunRecord]) -> Counter[Cause]:
-        """Count failed runs by main cause, without runs whose cause is unknown."""
+        """Count failed runs by main cause. Runs whose cause is unknown are left out."""
         counts: Counter[Cause] = Counter()
         for run in failed:
             if (cause := self._causes.get(_id_of(run))) is not None:
@@ -106,8 +106,7 @@ class StoredResults:
         if not self._results:
             return book.tally(suite, cases)
         revision = book.revision(suite)
-        # Each row of the tree needs the tally at each refresh. The tally is cached until the cases or their runs
-        # change.
+        # Each repaint needs this for every suite, so it is cached until the cases or their runs change.
         known = self._tallies.get(suite)
         if known is None or known[0] is not cases or known[1] != revision:
             before = CaseTally.of(self._summaries_before(suite, cases, book))
@@ -121,10 +120,10 @@ class StoredResults:
 
 
 class HistoryReader:
-    """Reads the last results of all open cases in a thread, and calls `shown` for new results.
+    """Reads the last results of all open cases in a thread, and calls `shown` after reading new results.
 
-    Results are read after the first screen, after suites were saved or reloaded, after a change of an unsaved suite,
-    and on request."""
+    Results are read once the first screen is drawn, after suites were saved or reloaded, after a change of a suite that
+    is not on disk, and on request."""
 
     def __init__(
         self,
@@ -147,9 +146,7 @@ class HistoryReader:
         """The hashes of the suites at the last reading, `None` before the first screen."""
 
     def begin(self) -> None:
-        """Read for the first time.
-
-        Called after the first screen, because the first screen is drawn without the history."""
+        """Read the results for the first time. Called when the first screen has been drawn without them."""
         if self._read is None:
             self._read = {}
         self._read_changed()
@@ -166,7 +163,7 @@ class HistoryReader:
             self._read_changed()
 
     def _read_changed(self) -> None:
-        # The history knows the runs of an unsaved suite by the path and the text of its draft.
+        # Runs of a suite that is not on disk are stored with the path and the text of its draft.
         files: list[SuiteFile] = []
         for suite in self._suites():
             file = suite.file if suite.is_new else suite.disk
@@ -178,7 +175,7 @@ class HistoryReader:
             self._stage.work(partial(self._read_them, self._file, files), "remembered", exclusive=True)
 
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
-        """Find out in a thread why these runs failed."""
+        """Find the main causes of failed runs in a thread."""
         wanted = list(islice((run for run in failed if _id_of(run) not in self._asked), MAX_RUNS_TO_EXPLAIN))
         if wanted:
             self._asked.update(map(_id_of, wanted))
@@ -214,7 +211,7 @@ def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], st
     # Opening the history would create its file.
     if not file.exists():
         return {}, []
-    # Import in the thread, because loading SQLite would delay a key.
+    # Lazy imports: they run in this thread, because loading SQLite would delay a key.
     from workbench.analysis.over_time import last_results
     from workbench.history.history import History
 
@@ -240,14 +237,15 @@ def _sentence(text: str) -> str:
 
 def is_edited_since(row: Row, last: LastResult) -> bool:
     """Return whether a case was edited since its last result, on disk or in its unsaved draft."""
-    # The history compares with the saved file. For a suite without a file, it compares with the draft.
+    # `edited` compares with the saved file, or with the draft of a suite without a file. Unsaved edits are checked
+    # here.
     if last.edited or row.open is None or row.case is None or row.open.is_new:
         return last.edited
     return row.open.is_changed(row.case.index)
 
 
 def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
-    """Return the message on a case's last result: the result on each model, and why the case did not pass."""
+    """Return the run pane's message for a stored last result: the status on each model, and why the case failed."""
     lines: list[tuple[str, Role]] = [(f"Last run: {_when(last, now)}, batch #{last.runs[-1].batch}", "strong")]
     if is_edited_since(row, last):
         lines.append(("The case was edited since.", "warned"))
@@ -257,13 +255,13 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
         if cell.reason:
             lines.append((one_line(cell.reason), "muted"))
     opens = "it" if len(last.runs) == 1 else "the worst of its runs"
-    # In the tree, Enter without a number goes to the case.
+    # The text needs "3 Enter", because Enter alone goes to the case while the tree has the focus.
     return (*lines, ("", "text"), (f"3 Enter  opens {opens}", "text"), ("=  shows its grades", "text"))
 
 
 def _when(last: LastResult, now: datetime) -> str:
     old = age_text(last.began_ms, now)
-    # A long age is given as a date without a time.
+    # An old run has its date as its age, to which the time is added.
     if "-" in old:
         return moment_text(last.began_ms)
     if old == "now":

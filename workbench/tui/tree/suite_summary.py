@@ -1,4 +1,4 @@
-"""The summary of the last runs of a suite or folder, for the run pane. Runs come from this session or the history."""
+"""The summary of the last runs of a suite or folder, from this session or the history. Shown in the run pane."""
 
 from __future__ import annotations
 

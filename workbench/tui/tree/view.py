@@ -1,4 +1,4 @@
-"""The suite tree on screen: rows of `TreeState` with signs and scores of `RunBook`."""
+"""The widgets of the suite tree: the tree with the signs and scores of its rows, and the filter's input line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SuiteTree(LineView):
         """Posted when the cursor moves to a different row."""
 
     class Blocked(Message):
-        """Posted when a movement key cannot leave a folded row, because there is no other row."""
+        """Posted when a movement key on a folded row has no effect because the tree has no other row."""
 
     class Opened(Message):
         """Posted when the selected row is clicked."""
@@ -78,13 +78,13 @@ class SuiteTree(LineView):
         self.post_message(self.Opened())
 
     def on_click(self, event: events.Click) -> None:
-        """Fold or unfold the row with the clicked sign."""
+        """Fold or unfold a row if its fold sign is clicked."""
         index = self.top + event.y
         if index >= len(self.state.rows):
             return
         row = self.state.rows[index]
         if self.state.is_foldable(row) and event.x == fold_cell(row):
-            # Otherwise Textual would also call the handler of the base class, and that handler opens the row.
+            # Otherwise Textual would also call the base class's handler, which opens the row.
             event.prevent_default()
             self.state.move_to(index)
             self.state.fold(row, not self.state.is_folded(row))
@@ -99,7 +99,7 @@ class SuiteTree(LineView):
 class FilterBox(SafeInput):
     """The input line of the tree's filter. Hidden until it is used."""
 
-    # Hidden instead of mounted on demand, because a widget cannot take the next key while it is mounted.
+    # The field is hidden, not mounted on demand, because a widget cannot take a key while it is being mounted.
     DEFAULT_CSS = """
     FilterBox { height: 1; border: none; padding: 0 1; background: $panel; display: none; }
     FilterBox.open { display: block; }
@@ -107,7 +107,7 @@ class FilterBox(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     class Ended(Message):
-        """Posted when typing ends."""
+        """Posted when the user has finished typing the filter."""
 
     def __init__(self, selection: Selection, panes: MainScreen) -> None:
         super().__init__("", "words, status:failed, tag:…", widget_id="filter", max_length=MAX_FILTER_CHARS)
@@ -123,7 +123,7 @@ class FilterBox(SafeInput):
         """Begin to type. Start with the current filter."""
         self._panes.go_to("suites")
         text = self._selection.tree.filter
-        # The filter is active already, so showing it must not change the tree.
+        # The filter is already active, so this must not count as a change.
         with self.prevent(Input.Changed):
             self.value = text
         self.cursor_position = len(text)

@@ -1,4 +1,4 @@
-"""Makes variants of suites with another system prompt or tool description, and runs them for comparison."""
+"""Creates variants of suites with another system prompt or tool description, and runs them for comparison."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 
 
 class VariantMaker:
-    """Makes variants of suites, and runs them beside the suite as written."""
+    """Creates variants of suites, and runs cases with and without a variant."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -49,13 +49,13 @@ class VariantMaker:
         self._run_cases = app.services.starter.run_soon
 
     def run_all(self) -> None:
-        """Run the selected cases as written and as all variants, and open the comparison."""
+        """Run the selected cases without a variant and with each variant, and open the comparison."""
         cases = self._selection.runnable_below(self._selection.tree.suite_or_folder or self._selection.row)
         self._run_cases(cases, variants=Variants(all_of_them=True))
         self._stage.perform("compare")
 
     def run_in_hosts(self) -> None:
-        """Run the selected cases as written and as each host of the library, and open the comparison."""
+        """Run the selected cases without a variant and with the bundled prompts of hosts, and open the comparison."""
         cases = self._selection.runnable_below(self._selection.tree.suite_or_folder or self._selection.row)
         starter = self._stage.services.starter
         starter.add_hosts()
@@ -63,7 +63,7 @@ class VariantMaker:
         self._stage.perform("compare")
 
     def make_prompt_variant(self) -> None:
-        """Make a variant with another system prompt. Offer to run it on the selected case or on all cases."""
+        """Create a variant with another system prompt. Offer to run it on the selected case or on all cases."""
         suite, outline = self._selection.suite, self._selection.outline
         if suite is None:
             return
@@ -91,7 +91,7 @@ class VariantMaker:
     def make_tool_variant(
         self, path: Path, tool: ToolDefinition, announce: Announce, changed: Callable[[], object]
     ) -> None:
-        """Make a variant with another description of a tool. `changed` is called after the dialogs have closed."""
+        """Create a variant with another description of a tool. `changed` is called after the dialogs have closed."""
         keys: tuple[str, ...] = ()
         suite = self._selection.open_suites.at(path)
         if suite is not None:
@@ -123,7 +123,7 @@ class VariantMaker:
     ) -> None:
         try:
             suite = self._selection.open_suites.editable(path)
-            # A suite that cannot be edited has refused by now, before the user types anything.
+            # This comes after `editable`, which fails for a suite that cannot be edited before the user types anything.
             taken = set()
             for _, each in tables(suite.document.table(HEAD).get("variants")):
                 taken.add(each.get("name"))
@@ -137,7 +137,8 @@ class VariantMaker:
 
             asked = "A short name; runs are shown as MODEL × NAME."
             typed, name = present, ""
-            # Three dialogs ask for the text, the name and the change. Each can return to the text without losing input.
+            # Three dialogs ask for the text, for the name, and for consent. From each, the user can go back to the
+            # text.
             while True:
                 text = await self._stage.ask(VariantTextScreen(self._stage, title, explanation, present, typed))
                 if text is None:
@@ -191,7 +192,7 @@ _OTHER_ROWS = 11
 
 
 class VariantTextScreen(Dialog[str]):
-    """Asks for a text that differs from the `present` text. The field begins with `text`."""
+    """Asks for a replacement of the `present` text. The field first contains `text`."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = """
@@ -219,7 +220,7 @@ class VariantTextScreen(Dialog[str]):
         self._fit()
 
     def _assist(self, key: str) -> bool:
-        # Not a binding, because Textual would run a binding before letters typed earlier in the same burst.
+        # This is not a binding, because Textual would run a binding before earlier letters of the same burst.
         if key == "ctrl+s":
             self._submit()
         return key == "ctrl+s"
@@ -261,7 +262,7 @@ VariantAnswer = Literal["run", "write", "no"]
 
 
 class VariantScreen(QuestionScreen[VariantAnswer]):
-    """Asks whether to write a variant. Shows the changes of the text and of the suite's file."""
+    """Asks whether to write a variant into the suite. Shows the changes of the text and of the file."""
 
     DEFAULT_CSS = "VariantScreen > Vertical { width: 110; }"
     HAS_SUBJECT: ClassVar[bool] = False
@@ -286,5 +287,5 @@ class VariantScreen(QuestionScreen[VariantAnswer]):
             ("write", Option("write", "the variant into the suite, and run nothing", "run nothing")),
             ("no", Option("back", "to the text: nothing is written yet", "")),
         ]
-        # The user wrote the text. A run asks for trust in anything that it would start.
+        # Running needs no caution here, because a run asks for trust itself.
         super().__init__(lines, answers, leaving="go back to the text", harmless=frozenset({"run", "write"}))
