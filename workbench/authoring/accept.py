@@ -76,7 +76,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
     in_place = _is_as_expected(case, calls)
     gone: tuple[str, ...] = ()
     if in_place:
-        # A repeated expected call is written once, and an expected call without a match stays.
+        # If an expected call was repeated, it is written once. Expected calls that the run did not make are kept.
         calls = tuple({call.place: call for call in reversed(calls)}.values())[::-1]
     else:
         gone = tuple(_tools_besides(set(places_of(calls)), case))
@@ -200,9 +200,9 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     return min(after, default=count)
 
 
-# Acceptance of several runs of a case: the loosest expectation that all runs meet. It has the calls of every run,
-# checks that hold for all values, and only the common order. A proposal is graded before it is shown, so every run
-# passes with it.
+# Several runs of a case can be accepted together. The new expectation is the loosest that all runs meet: it has the
+# calls that every run made, checks that pass for all values, and only the order that all runs have in common. A
+# proposal is graded before it is shown, so every run passes with it.
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def proposal_for_all(
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
     why_not = unmet_reason(suite, proposal, table, runs)
-    # The order of calls is loosened as the last resort, because that loses no check.
+    # Giving up the order of calls loses no check, so it is tried before the proposal is refused.
     if why_not is not None and proposal.calls and proposal.whole and not proposal.in_place and proposal.in_order:
         loosest = replace(proposal, in_order=False)
         if unmet_reason(suite, loosest, table, runs) is None:
@@ -274,7 +274,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
         return _of_chain(case, table, runs, proposals, lists_all=lists_all)
     proposed = [proposal.calls for proposal in proposals]
     _check_tools(list(map(_tools_of, proposed)))
-    # A row holds one call in all runs; a column holds the calls of one run.
+    # A row has the same call in all runs. A column has the calls of one run.
     rows: list[list[AcceptedCall]] = []
     for indices in sorted(_rows(proposed)):
         rows.append([of_run[at] for of_run, at in zip(proposed, indices, strict=True)])
@@ -288,7 +288,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     gone = list(_tools_besides(places, case))
     if calls and "expect_no_calls" in table:
         gone.insert(0, NO_CALLS)
-    # Calls of one answer have no order, whatever their order in the list.
+    # If all calls come from one answer, their order in the list means nothing.
     columns = zip(*rows, strict=True)
     one_answer = all(len(set(map(_answer, of_run))) == 1 for of_run in columns)
     return Proposal(
@@ -435,7 +435,7 @@ def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], 
     return of_tool
 
 
-# Acceptance for whole suites: for each case, the common calls of its runs.
+# Accept runs of a whole suite: for each case, the calls that its runs have in common.
 
 _ENDED = ("answered", "decided", "steps done", "step failed")
 """Finish reasons of complete runs, which no limit and no refusal cut short."""
@@ -473,7 +473,7 @@ def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
 
 def accepted_suite(file: SuiteFile, cases: Sequence[CaseToAccept], secrets: Secrets) -> AcceptedSuite:
     """Propose expectations for cases of a valid suite. The rest of the suite's text stays unchanged."""
-    # All cases change one after another in one document. It keeps all other text and comments.
+    # All cases are changed in one document, one after another. The rest of the text, and comments, stay unchanged.
     document, accepted = Document.of(file.text), []
     for each in cases:
         came_to = _accepted(file, each, secrets)

@@ -67,7 +67,8 @@ def has_same_grading(run: PlannedRun, suite: Suite, case: Case) -> bool:
     except UnknownVariantError:
         return False
     suite, case = varied_suite(suite, variant), varied_case(case, variant)
-    # Most cases are the same object, or equal. So they are compared before settings are resolved, which is slower.
+    # Most cases are identical or equal to the case that ran. This is tested first, because resolving settings takes
+    # longer.
     if run.case is not case and not _expect_alike(run.case, case):
         return False
     own_same = run.case is case or (
@@ -176,7 +177,7 @@ def with_new_case(suite: OpenSuite, index: int, case: Table) -> CaseListChange:
 
 def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> CaseListChange:
     first = len(document.cases)
-    for at, case in enumerate(cases, first):  # one by one, so that each id is free of those before it
+    for at, case in enumerate(cases, first):  # one by one, because each id must differ from the ids before it
         document = document.with_new_case(at, _with_free_id(case, _ids(document)))
     return _at(document, first, message)
 
@@ -202,7 +203,7 @@ def with_name(suite: OpenSuite, index: int, name: str) -> CaseListChange:
         return CaseListChange(document.with_header("name", name), f"Renamed the suite to {name}", None)
     case, outline = _sound(document, index), document.cases[index]
     renamed = {**case, "name": name}
-    # The id derived from the old name is written out, except for a case that was never saved: no run refers to its id.
+    # If the case was saved, runs refer to the id derived from the old name, so that id is written into the case.
     if "id" not in case and suite.is_saved(outline.id):
         renamed = {"id": outline.id, **renamed}
     elif "id" not in case:

@@ -26,11 +26,11 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
     parts = document.parts
     assert parts is not None
     remaining: list[Problem] = []
-    for problem in sound.problems:  # those of an unparsed text are about its last valid version
+    for problem in sound.problems:  # problems in an unparsed text refer to its last valid version
         if not any(is_in(problem, at) for at in document.unparsed):
             remaining.append(problem)
     if remaining:
-        # Problems below an unparsed text move by the number of lines that the text gained since its last valid version.
+        # If an unparsed text has become longer or shorter since its last valid version, move the problems below it.
         ends: dict[int, int] = {}
         grown: dict[int, int] = {}
         for at, text in document.unparsed.items():
@@ -187,7 +187,7 @@ class Document:
     @cached_property
     def _outlines(self) -> tuple[CaseOutline, ...]:
         """The outlines of the cases. Their keys may not be unique yet."""
-        # An edit changes one case. The outlines of all others are reused, by the identity of their tables.
+        # An edit changes one case. For each case whose table is the same object as before, the outline is reused.
         tables, known = self._known
         outlines: list[CaseOutline] = []
         for index, case in enumerate(self.parts.cases if self.parts is not None else ()):
@@ -285,12 +285,12 @@ class Document:
     def without_case(self, index: int) -> Document:
         """Remove a case. Raises IndexError."""
         parts = self._sound_parts().without_case(index)
-        # The cases after the removed case move up by one.
+        # The cases after the removed one get an index that is smaller by one.
         places: dict[int, int | None] = {at: at - (at > index) for at in self.unparsed}
         places[index] = None
         document = self._with(parts, places)
         if HEAD in self.unparsed and not parts.cases:
-            # In a file without case blocks, the head may contain the cases.
+            # If no case has a separate block, cases may be in the part before the first block.
             return document.with_block(HEAD, self.unparsed[HEAD])
         return document
 
@@ -307,7 +307,7 @@ class Document:
     def only(self, indices: frozenset[int]) -> str:
         """Return the text with only these cases. They can then run while another case is being edited."""
         parts = self._sound_parts()
-        # The text of other cases becomes empty, but the text between cases stays.
+        # The blocks of all other cases become empty. The text between blocks stays.
         blocks = list(parts.blocks)
         for index in range(len(blocks)):
             if index not in indices:
@@ -338,7 +338,7 @@ class Document:
 
     def _pieces(self, parts: SuiteText) -> Iterator[str]:
         """Yield the parts of the text in order: the settings, then each case and the text after it."""
-        # The editor's line ends in unparsed texts may differ from the file's.
+        # Unparsed texts have the editor's line ends, which are replaced by those of the file.
         line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
         yield self._head_written(parts, line_end) if HEAD in self.unparsed else parts.between[0]
         for index, (block, gap) in enumerate(zip(parts.blocks, parts.between[1:], strict=True)):
@@ -347,7 +347,8 @@ class Document:
             yield gap
 
     def _head_written(self, parts: SuiteText, line_end: str) -> str:
-        # The byte order mark and the blank lines before the first case are not part of the edited text.
+        # The editor does not show the byte order mark and the blank lines before the first case, so they are added
+        # here.
         before = parts.between[0]
         mark = before[: before.startswith(BYTE_ORDER_MARK)]
         ending = before[len(before.rstrip()) :] if parts.blocks else line_end
@@ -374,7 +375,7 @@ def outline_of(index: int, case: Case) -> CaseOutline:
 
 
 def _outline(index: int, case: Table) -> CaseOutline:
-    # The table may be invalid: a value of another type counts as missing.
+    # The table need not be valid. A value of the wrong type counts as missing.
     name = _text(case.get("name")) or f"case {index + 1}"
     case_id = _text(case.get("id")) or derived_id(name)
     tags = tuple(tag for tag in _list(case.get("tags")) if isinstance(tag, str))

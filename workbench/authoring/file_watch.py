@@ -52,8 +52,8 @@ class FolderWatch:
         stamp = stamp_of(path)
         if stamp is None or path in found or self._is_stopped:  # roots may lie inside each other
             return
-        # A folder's modification time changes only if its entries change, not if their content does. So each entry has
-        # a stamp of its own.
+        # The modification time of a folder changes with its list of entries, but not with their content. Each file
+        # therefore has its own stamp.
         known = self._known.get(path)
         if known is None or known.stamp != stamp or time.time_ns() - stamp[1] < _SURE_AFTER_NS:
             entries = tuple(_entries(path))
@@ -77,7 +77,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             yield from entries
     except OSError:
-        return  # a file, or a folder that cannot be read, which reading it reports
+        return  # a file, or an unreadable folder: reading it later reports the problem
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

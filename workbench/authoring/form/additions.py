@@ -68,7 +68,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
             line = Completion(place_text((*owner, "any_of")), "any_of", about)
             asked = alternative(source, owner)
             found.append(((not is_here, not is_here, True, len(_USUAL)), Addition(row, line, question=asked)))
-        # A table of arguments may have no row, so its first argument represents it.
+        # A table of arguments may have no row of its own, so the row of its first argument stands for it.
         if row.kind == "pair" and holds_arguments(row.place[:-1]):
             owner = row.place[:-1]
         if owner in owners or (owner == row.place and not _is_open(source, row)):
@@ -81,7 +81,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
         found.append((rank, Addition(row, _line(source, row, owner))))
     found.sort(key=lambda each: each[0])
     keys, calls = [addition for _, addition in found], list(_calls(source))
-    # A case that expects nothing yet needs a call before anything else.
+    # If a case expects nothing yet, a call is the most likely addition.
     if not only_keys(source.table, _EXPECTATIONS):
         return [*calls, *keys]
     return [*keys, *calls]
@@ -110,7 +110,7 @@ def _is_open(source: FormSource, row: FormRow) -> bool:
 
 
 def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
-    # The place of a case's key has one part. The place of an element's key has more parts after the element's number.
+    # If the place is inside an element of a list, the label begins after the element, which the description names.
     start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=len(_fact(owner) or ()))
     label = place_text(owner[start:]).removeprefix("args.")
     if owner[0] == "mocks":
@@ -145,7 +145,7 @@ def _calls(source: FormSource) -> Iterator[Addition]:
     if not source.is_case or source.is_chain:
         return
     row = FormRow("section", ("ordered",), 0, "ordered")
-    # If the case lists calls without an order, the new call joins them.
+    # If the case has a list of calls without an order, the new call goes there.
     if items_at(source.table, ("unordered",)) and not items_at(source.table, ("ordered",)):
         row = FormRow("section", ("unordered",), 0, "unordered")
     for tool in source.tools:

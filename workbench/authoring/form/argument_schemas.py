@@ -192,7 +192,7 @@ def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
                 description = ""
             enum, default = allowed_values(schema) or (), keyword(schema, "default")
             found[name] = ArgumentInfo(name, type_words(schema), name in required, enum, description, default, schema)
-    # Sorting is stable: required ones first, each kind in the order of the schema.
+    # Required arguments come first. Within each group, the sort keeps the order of the schema.
     return dict(sorted(found.items(), key=lambda entry: not entry[1].required))
 
 
@@ -223,7 +223,7 @@ def _refused(value: object, schema: Schema) -> str | None:
         return None
     if error is None:
         return None
-    # The allowed values or the wrong type tell the user more than the validator's first error.
+    # A list of the allowed values, or the wrong type, is more helpful than the first error of the validator.
     listed = allowed_values(schema)
     types = types_of(schema)
     if listed and types - {"null"} != {"boolean"}:

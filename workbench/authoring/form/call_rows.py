@@ -99,7 +99,7 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
         yield from unknown_rows(call, place, inner, tuple(DisallowedCall.model_fields))
         return
     yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
-    # Absent rows are yielded, too: the screen hides the `rare` ones.
+    # Rows of keys that are not written are included. The screen hides those that are `rare`.
     details = [
         *argument_rows(source, (*place, "args"), call.get("args", ABSENT), inner, call),
         field_row(call, place, FORBIDDEN_ARGS, inner),
@@ -166,7 +166,8 @@ def result_rows(
     parts = list(inner_fields(at, key, value, schema))
     kind, expected, _ = check_cells(at, value, schema)
     yield FormRow("field", at, indent, key, (kind, replace(expected, summary=parts_text(value, parts))))
-    # `required` would change nothing, because these checks always decide. Only an issue shows `because`.
+    # `required` has no effect, because these checks always decide. `because` has an effect only where an issue quotes
+    # it.
     without_effect = ("required",) if key in ("result", "goal") else ("required", "because")
     for row in option_rows(at, value, indent + 2, of_answer=True):
         if row.place[-1] not in without_effect:
@@ -182,7 +183,7 @@ def _condition_rows(source: FormSource, place: Place, call: Table, indent: int) 
         if key in call:
             yield from call_rows(source, at, call[key], indent, key)
         else:
-            # Entering the tool's name writes the call.
+            # When the user enters the name of a tool here, the call is written.
             yield FormRow("field", at, indent, key, (tool_cell((*at, "tool"), ABSENT),), absent=True, rare=True)
 
 

@@ -72,7 +72,7 @@ class RunAccepter:
                 f"secrets in its calls are not stored with this run; {key_for('run.case')} runs the case again"
             )
         variant = run.planned.variant
-        # Such a variant renames tools or arguments, so the calls of its runs do not match the suite.
+        # If a variant renames tools or arguments, the calls of its runs do not match the suite.
         if variant is not None and (variant.names or any(each.name or each.arguments for each in variant.changes)):
             raise AcceptError(
                 "this run is of a variant that renames tools or arguments: accept a run of the suite as written"
@@ -88,7 +88,7 @@ class RunAccepter:
             pairings = pairings_of(now, case, result)
         table = suite.document.table(outline.index)
         item, before = self._stage.main.run_pane.run_list.item_and_before
-        # A result is accepted by accepting its call, because the result stands below the call.
+        # If the cursor is on a result, accept its call, which is the item before it.
         call = before if isinstance(item, ResultItem) else item
         if not whole and isinstance(call, CallItem):
             if call.index is None:
@@ -96,7 +96,8 @@ class RunAccepter:
             return accept_call(case, table, result.trajectory, pairings, call.index)
         if not whole and isinstance(item, MissingItem):
             if not unchanged:
-                # A missing item refers to the expected call by index, and the index is only valid for the graded case.
+                # A missing item has the index of an expected call, which is only valid for the version of the case that
+                # graded the run.
                 raise AcceptError(f"the case has changed since this run; {key_for('run.case')} runs it again")
             return accept_missing(case, item.expected)
         if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:

@@ -116,12 +116,12 @@ class CasesAccepter:
                 way = "choose 'Accept the calls that all runs of a case share' in the palette"
                 self._stage.announce(f"The runs have ended: {way}")
                 return
-            # The filter may have changed since the question, so the cases of the question are used.
+            # The question was about the cases in `shown`. The filter may show different cases by now.
             found = list(self._suites_to_accept(shown))
         await self._propose(found)
 
     def _filtered_cases(self) -> Cases:
-        # Each suite counts once, even if it is in the tree several times.
+        # A suite may be below several roots of the tree, but must be listed once.
         below: dict[int, tuple[OpenSuite, tuple[str, ...]]] = {}
         for row in self._selection.tree.rows:
             if row.depth == 0:
@@ -191,7 +191,7 @@ class CasesAccepter:
                 wanted.append((suite.path, key))
         await self._run_cases(cases, REPEATS)
         began = False
-        # No await separates the check from `clear`, so no delivery is lost between the two.
+        # There is no `await` between the check and `clear`, so no delivery can come in between and be missed.
         while self._selection.book.any_active(wanted):
             began = True
             self._delivered.clear()
@@ -199,8 +199,8 @@ class CasesAccepter:
         return began
 
     async def _propose(self, found: Sequence[_SuiteCases]) -> None:
-        # The files are taken before the thread begins, because the user may edit the suites meanwhile. `_apply` skips
-        # changed suites.
+        # The thread gets the files as they are now, because the user may edit the suites meanwhile. `_apply` skips
+        # edited suites.
         files = [each.suite.file for each in found]
 
         def propose() -> list[AcceptedSuite]:
@@ -222,7 +222,7 @@ class CasesAccepter:
             if not suite.proposed:
                 continue
             name = one_line(each.suite.path.name)
-            # The user confirmed a change to an older text if the suite was edited since. The edited suite is skipped.
+            # If the suite was edited since, the user has confirmed a change to an older text, so the suite is skipped.
             if each.suite.document.text != suite.before or self._selection.open_suites.at(each.suite.path) is None:
                 changed.append(name)
                 continue

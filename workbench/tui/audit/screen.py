@@ -125,7 +125,7 @@ class AuditList(LineView):
     @property
     def rows(self) -> Sequence[AuditRow]:
         """The rows of all audited suites at the current width."""
-        # Audited suites are never removed, so the rows stay valid while the number of suites is the same.
+        # Suites are only ever added, so the rows stay valid while neither the number of suites nor the width changes.
         now = (len(self.audited), self.text_width)
         if now != self._laid_out:
             self._laid_out = now
@@ -192,7 +192,7 @@ class AuditScreen(SearchedScreen[Target | None]):
     def _go_to_beginning(self) -> None:
         for index, row in enumerate(self._list.rows):
             if row.target == self._begin_at:
-                # The cursor moves only once. Audits that end later do not move it.
+                # The cursor is moved only once, not again when a later audit ends.
                 self._begin_at = None
                 self._list.move_cursor(index)
                 return

@@ -61,7 +61,7 @@ class BreakpointFile:
             return (), f"{self.path} cannot be read ({error.strerror}): none of its breakpoints is set"
         points: list[Breakpoint] = []
         damaged = False
-        # Each line is decoded separately. One damaged line does not hide the others.
+        # Each line is decoded separately, so that a damaged line does not make all others unreadable.
         for line in content.split(b"\n"):
             try:
                 text = line.decode("utf-8").strip()
@@ -155,7 +155,7 @@ class Breakpoints:
             points[known] = point
         else:
             points.append(point)
-        # A changed breakpoint may now be at the place of another breakpoint.
+        # After the change, two breakpoints may have the same place. The first one stays.
         distinct: list[Breakpoint] = []
         for each in points:
             if not any(map(each.holds_same_places, distinct)):
@@ -253,7 +253,7 @@ class ProjectBreakpoints:
         if isinstance(found, str):
             announce(f"No breakpoint was set: {found}", "warned", GLYPHS.warned)
             return
-        # `notify` has announced any problem with the file. A second notice would cover it.
+        # If storing failed, `notify` has announced that already. A second notice would hide it.
         done = self.all.switch(found)
         if self.all.problem is not None:
             return

@@ -78,7 +78,7 @@ def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
 
     The breakpoint stops calls of the row's tool. On the row of an argument, it stops only calls that pass the
     argument's check."""
-    # The call is the shortest beginning of the place that names a tool.
+    # The place may be inside a call. The shortest part of the place that names a tool is the call.
     length = next((length for length in range(1, len(place) + 1) if tool_of_call(table, place[:length])), 0)
     tool = tool_of_call(table, place[:length])
     if tool is None:
@@ -144,7 +144,7 @@ def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
     if not blank:
         for each, meaning in KINDS.items():
             if each.startswith(kind):
-                # A name or a number follows these two kinds.
+                # `tool` and `round` are followed by a name or a number.
                 line = f"{each} " if each in ("tool", "round") else each
                 found.append(Completion(line, each, meaning.partition(":")[0]))
         return tuple(found)
@@ -308,7 +308,8 @@ class BreakpointsScreen(SearchedScreen[None]):
     def _message_lines(self, width: int) -> list[Line]:
         if self._typing:
             return typing_lines(self._field.value, self._mistake, width)
-        # A note on the last change comes before a warning about the selected breakpoint, because the warning stays.
+        # A note on the last change is more urgent than a warning about the selected breakpoint, which will be shown
+        # again.
         points = self.breakpoints.points
         doubt = self._project.warning(points[self._list.cursor]) if points else None
         return [*warned_lines(self._note or doubt, width), *storage_lines(self.breakpoints, width)]

@@ -73,7 +73,7 @@ class EditActions(MainActions):
         first missing value or the message."""
         main = self.app.main
         last = self.app.selection.last_result
-        # The places of an edited case may have moved since the run.
+        # If the case was edited since the run, the failed expectation may be at another place now.
         if main.pane != "case" and last is not None and not last.edited and last.status == Status.FAILED:
             self.app.screens.edit_last_failure()
             return

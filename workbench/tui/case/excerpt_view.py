@@ -216,7 +216,7 @@ class CaseView(LineView):
 
     def show(self, excerpt: Excerpt | None, message: Message = (), line: int | None = None) -> None:
         """Show an excerpt, or a message if there is none. Move the cursor to `line` of the file, if given."""
-        # An excerpt with the same first line is an edit of the previous excerpt. The cursor then stays.
+        # If the first line is the same, the new excerpt is an edit of the previous one, and the cursor stays.
         before = self.excerpt
         if excerpt != before or message != self._message:
             previous: int | None = None

@@ -116,7 +116,7 @@ class CasePane(Vertical):
         before, self._step = self._step, row and row.step
         if row is None or row.open is None or row.case is None or row.step is None:
             return None
-        # An edit shows the row again, and the cursor must not move.
+        # After an edit, the same row is shown again. The cursor must not move then.
         if is_same and row.step == before:
             return None
         if self.view == "form":
@@ -128,8 +128,8 @@ class CasePane(Vertical):
         return row.step
 
     def _is_same(self, row: Row | None) -> bool:
-        # Cases are identified by their key. Typing an id or a name changes the key. While the number of cases is
-        # unchanged, the index identifies the case too.
+        # A case is identified by its key. If the user types a new id or name, the key changes. The index then
+        # identifies the case, provided that the number of cases is unchanged.
         before, self._last_shown = self._last_shown, None
         if row is None or row.open is None:
             return False
@@ -250,7 +250,7 @@ class CasePane(Vertical):
 
         If another pane has the focus, begin at the first missing value, or else at the message."""
         form, row = self.form, self._selection.row
-        # Text without valid TOML has no form.
+        # Text that is not valid TOML has no form.
         if self.view == "form" and form.page.source is None:
             self.show_as("toml")
         is_seen = self._panes.pane == "case" or row is None or row.problem is not None or row.step is not None
@@ -279,7 +279,7 @@ class CasePane(Vertical):
             self._stage.announce(f"The cursor is on what failed: {label}. Enter changes it, Del removes it")
 
     def _leave_problem(self) -> None:
-        # The row of the problem disappears once the problem is corrected.
+        # The row of a problem disappears once the problem is corrected, so its case is selected instead.
         row = self._selection.row
         if row is None or row.open is None or row.problem is None:
             return
@@ -298,8 +298,7 @@ class CasePane(Vertical):
             self._stage.announce(part.too_large[:1].upper() + part.too_large[1:], "warned", GLYPHS.warned)
             return
         self.toml.begin()
-        # A suite that cannot be divided into cases is edited as a whole. Users nearly always want to correct a problem
-        # there.
+        # A suite that cannot be divided into cases is edited as a whole, nearly always to correct a problem.
         if part.index is None and self.toml.line == 0:
             self.toml.go_to_problem()
 

@@ -145,7 +145,7 @@ class ComparedBatchScreen(CompareScreen):
         if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]
         else:
-            # Nothing reports the progress of an unobserved process. The user must reload the batch.
+            # If the batch's process is not observed, nothing reports its progress, so the user has to reload the batch.
             of_then = f"{far} as of {self._read_at:%H:%M}"
             ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reloads it", f"{of_then}, F5", of_then, far]
         return _ends(ends, "running", about)
@@ -207,7 +207,8 @@ class ComparedBatchScreen(CompareScreen):
         except HistoryError as error:
             text = str(error)
             searched = None
-            # Otherwise, every event of a run would try again and fail again. The user can still reload with F5.
+            # With `_is_ours`, every event of a run would start a new attempt, and fail. The user can still reload with
+            # F5.
             self._is_ours = False
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:

@@ -108,7 +108,7 @@ class CellsScreen(FilterScreen[None]):
         cell_state = self.state.at(key)
         cell = cell_state.cell
         going = self.state.source.active(key)
-        # The results of an earlier batch (`before`) have no runs to choose from, because active runs replaced them.
+        # With `before`, the cell has results of an earlier batch, whose runs were replaced. There is no run to choose.
         if cell is None or cell_state.before or len({*going, *(run.repeat for run in cell.runs)}) == 1:
             self._show_run(key, None)
             return
@@ -321,8 +321,8 @@ class CellsScreen(FilterScreen[None]):
 
             def tested() -> PairedState | str:
                 watched = state.source.watched()
-                # A batch that may stop early tests some pairs of models repeatedly, by a method for repeated tests. An
-                # ordinary test of the other pairs would overstate the evidence.
+                # A batch with early stopping tests some pairs of models repeatedly, by a method made for repeated
+                # tests. For other pairs, an ordinary test would overstate the evidence.
                 if watched:
                     pair = next((each for each in watched if {each.first, each.second} == {base, model}), None)
                     if pair is None:

@@ -81,7 +81,7 @@ class PairedState(ListState[CellPair]):
 
     def text(self) -> str:
         """Return everything as text, for copying."""
-        # Lines this wide wrap no sentence and cut no name.
+        # At these widths, no sentence is wrapped and no name is cut.
         lines = [plain(line).strip() for line in self.result_lines(10_000)]
         for at in range(len(self.rows)):
             lines.append(plain(self.row_line(at, 1_000)))

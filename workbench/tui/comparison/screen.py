@@ -126,7 +126,7 @@ class CompareScreen(CellsScreen):
         rows = 0
         if self._shows_totals and height > OTHER_ROWS:
             rows = min(len(self.totals.rows) + 1, room)
-        # A new height lays out and paints the whole screen, so an unchanged height is not set again.
+        # Setting a height lays out and paints the whole screen, so an unchanged height is not set again.
         if rows != self._totals_rows:
             self._totals_rows = rows
             self._sums_shown = ((), None)
@@ -227,7 +227,8 @@ class CompareScreen(CellsScreen):
         """Show the current columns and cells."""
         before = self.state.models
         self.state.follow()
-        # A total must not appear under another model.
+        # If the columns have changed, the totals are updated at once, not by the timer. Otherwise they would be below
+        # other models.
         if self._catching_up is not None and before != self.state.models:
             self._catching_up.stop()
             self._catching_up = None
@@ -364,7 +365,8 @@ class CompareScreen(CellsScreen):
             text = await in_background(written)
             self.stage.copy(text, "the comparison", self.announce)
 
-        # Exclusive work cancels other work of its group, such as opening a run. The copy therefore has its own group.
+        # Exclusive work cancels other work of its group. The copy has its own group, so it does not cancel the opening
+        # of a run.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
     @action("*", "Set or clear the base column", label="base")
@@ -408,7 +410,8 @@ class Comparison:
         suites, place = selection.suites_below()
         paths = {suite.path for suite in suites}
         if self._last is not None and self._last[0] == place:
-            # A closed screen receives no events of runs. Active cells are updated here, the other cells by the screen.
+            # While the screen was closed, it received no events. Update the cells that were active then. The screen
+            # updates the rest.
             _, state, totals = self._last
             state.update_cases(dict.fromkeys(key[:2] for key in state.active))
         else:

@@ -338,7 +338,7 @@ class StoredRuns:
         return self._gates
 
     def watched(self) -> Sequence[PairEarlyStop]:
-        # The watch's decisions depend on all runs of the batch. A part of the batch cannot reproduce them.
+        # Early stopping decides by all runs of the batch, so its decisions cannot be reproduced from a part of them.
         if not self.read.is_whole:
             return ()
         watch = stored_early_stopping(self.batch, self._runs, {})
@@ -430,7 +430,7 @@ def _cell_state(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> CellS
     if over:
         stage = "running"
     for run in runs:
-        # A question is more urgent than a hold.
+        # A question to the user is more urgent than a held run.
         if run.asks:
             waits = "asks"
         elif run.paused is not None and waits is None:

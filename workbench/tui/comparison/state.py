@@ -89,7 +89,7 @@ class CompareState:
             self._cells.get(key[2], {}).pop(key[:2], None)
             self.changed.add(key[2])
         self._take_models()
-        # Every case is read below, so earlier news are dropped.
+        # `begun` returns each changed case once. The result is dropped, because all cases are read below.
         source.begun()
         for case in self.cases:
             self._update_case(case)
@@ -299,7 +299,7 @@ class CompareState:
         here, there = self.at(key).cell, self.at((key[0], key[1], self._base)).cell
         if here is None or there is None or not here.is_graded or not there.is_graded:
             return 0
-        # The verdict decides first. The score decides between equal verdicts.
+        # The verdict decides. If the verdicts are equal, the score does.
         better, worse = here.is_good and not there.is_good, there.is_good and not here.is_good
         one, other = here.score or 0.0, there.score or 0.0
         if not better and not worse and scores_differ(one, other):

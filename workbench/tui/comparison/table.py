@@ -157,7 +157,7 @@ def columns_of(
     first = min(first, state.column)
     while first < state.column and state.column not in columns_from(first, widths, room):
         first += 1
-    # Room after the last column goes to columns on the left.
+    # If there is room after the last column, show more columns on the left.
     while first and columns_from(first - 1, widths, room).stop == len(widths):
         first -= 1
     return Columns(names, rooms, widths, first, columns_from(first, widths, room).stop)
@@ -236,7 +236,7 @@ def cell_text(state: CompareState, width: int) -> Line:
     key = state.key
     if key is None or state.case is None:
         why = state.why_no_cells
-        # Without rows, the message in their place has the reason.
+        # If there are no rows, a message in their place gives the reason already.
         if why is None or not state.rows:
             return EMPTY
         return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width)
@@ -350,7 +350,7 @@ def _cell_marker(state: CompareState, key: CellKey) -> Span:
     """Return the sign before a cell: whether it is marked, or better or worse than the cell of the base."""
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
-    # The first column is the default base of tests. Cells are compared only with a base selected by the user.
+    # The tests use the first column if the user has selected no base. Cells are compared only with a selected base.
     if not state.has_base:
         return Span(" ")
     against = state.against_base(key)
@@ -421,7 +421,7 @@ class ComparedTotals:
         )
         while behind and self._ahead_s <= MAX_UPDATE_S:
             began_s, model = self._clock(), behind.pop(0)
-            # Removing and setting the column moves it to the end of the order.
+            # The dict lists the oldest totals first. Removing the column before it is set moves it to the end.
             self._of.pop(model, None)
             self._of[model] = model_totals(model, state.cells(model), gates)
             state.changed.discard(model)
@@ -431,7 +431,7 @@ class ComparedTotals:
             return
         self._models = state.models
         totals = [self._of.get(model) or model_totals(model, ()) for model in state.models]
-        # Totals over shared cases need every cell again, so they are computed only when no run is active.
+        # Totals over the cases that all models share need every cell, so they are computed only when no run is active.
         same = self.most_failures = None
         if not state.active:
             columns_cells = {model: state.cells(model) for model in state.models}

@@ -101,7 +101,7 @@ class WatchedBatch:
                     viewing = self._viewing = attached
                     wait_s = max(REATTACH_INTERVAL_S, (time.monotonic() - began_s - wait_s) / MAX_ATTACH_SHARE)
                     self._inbox.put(viewing)
-                    # If `close` was called while attaching, it closed only the previous viewing.
+                    # If `close` was called during the reconnection, it has closed only the old connection.
                     if self._left.is_set():
                         viewing.close()
         # Any error ends the observation and is announced on the app's loop.
@@ -132,7 +132,7 @@ class WatchedBatch:
         match seen:
             case RunEvent(event=event):
                 record = self._record(event.run_id)
-                # After attaching again, the process sends all events of its runs from the beginning.
+                # After a reconnection, the process sends all events of its runs again. Known events are skipped.
                 if record.events and event.sequence <= record.events[-1].sequence:
                     return None
                 if not record.started_at:

@@ -62,7 +62,7 @@ class FailureList(FoldingState[FailureRow]):
             if record.status is not None:
                 done.append((record, record.status))
         self.records = [record for record, status in done if status.graded]
-        # Runs may be regraded while a thread searches causes, so the search uses their current state.
+        # A run may be regraded while a thread searches for causes. The search uses the results as they are now.
         self._unread = [(record.result_reader(), record.shown_case) for record in self.records]
         self.failures = NO_FAILURES
         several_models = len({record.model for record, _ in done}) > 1

@@ -109,7 +109,7 @@ class FaultTrials:
         if (why_not := await self._stage.services.starter.run_forks(plan.plan, begun)) is not None:
             self._refused(why_not)
             return
-        # The records are taken now, because the book finds a run by id only while the run is active.
+        # The records are collected now, because active runs can be found by id, but ended runs cannot.
         records = {}
         for record in self._selection.book.active_runs():
             if record.run_id in begun:
@@ -138,8 +138,8 @@ class FaultTrials:
         self._stage.announce(f"No fault was tried: {why}", "warned", GLYPHS.warned)
 
     def _runs_to_fault(self, cases: Cases) -> _Found:
-        # A new run of a case replaces the case's runs on all models. If one model lacks a run, the case therefore runs
-        # on all its models.
+        # A new run of a case replaces its runs with all models. Therefore, if one model lacks a run, the case is run
+        # with all its models.
         at_hand: list[tuple[PlannedRun, RunRecord]] = []
         missing: list[PlannedRun] = []
         for suite, keys in cases:
@@ -220,7 +220,7 @@ class FaultTrials:
         return None
 
     async def _ended(self, is_under_way: Callable[[], bool]) -> None:
-        # No await separates the check from `clear`, so no delivery is lost between the two.
+        # There is no `await` between the check and `clear`, so no delivery can come in between and be missed.
         while is_under_way():
             self._delivered.clear()
             await self._delivered.wait()

@@ -215,7 +215,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         state = self._other_run(self.state, by)
         if state is None:
             return
-        # The same grader stays selected, and users can compare its grades of several runs.
+        # The selected grader is kept, so that the user can compare its grades of several runs.
         state.copy_view(self.state)
         self.state = self._list.state = state
         self._show_bars()
@@ -236,7 +236,7 @@ def open_grades(app: Workbench) -> None:
     selection = app.selection
 
     def state_of(case: Case, result: RunResult) -> GradesState:
-        # Without a second repeat, the number of a run is redundant.
+        # The number of the repeat is shown only if the case has several.
         numbered = any(run.repeat for run in selection.runs)
         return GradesState(case, result, runs=len(_graded_runs(selection.runs)), numbered=numbered)
 

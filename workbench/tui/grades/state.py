@@ -35,7 +35,7 @@ class GradesState:
         self.runs = runs
         self.numbered = numbered
         self.expected = tuple(case.expected_calls())
-        # An earlier or later text of the case may have graded the run, with more calls.
+        # Another version of the case, with more expected calls, may have graded the run.
         lines = chain.from_iterable(grade.pairings for grade in result.grades)
         paired = [line.expected_call for line in lines if line.expected_call is not None]
         lacking = max(paired, default=-1) + 1 - len(self.expected)
@@ -113,7 +113,7 @@ class GradesState:
 
     def copy_view(self, other: GradesState) -> None:
         """Select the same grader and level of detail as in `other`."""
-        # Other graders may have graded the other run.
+        # The graders of the two runs may differ.
         names = [grade.grader for grade in self.grades]
         if other.selected.grader in names:
             self.cursor = names.index(other.selected.grader)

@@ -135,7 +135,7 @@ class BatchWork:
 
     def _fail(self, screen: HistoryScreen, text: str) -> None:
         self._say(screen, text, "error", GLYPHS.error)
-        # Another program may have replaced the file and caused the failure.
+        # The failure may come from another program that replaced the file, so the list is read again.
         self.read_again()
 
     def read_again(self) -> None:
@@ -230,8 +230,7 @@ class BatchWork:
             from workbench.engine.suite_secrets import exempt_stored_suites, register_secrets
 
             program = self._program
-            # Stored runs contain no secret that was known at that time. They may contain secrets that became known
-            # later.
+            # Stored runs are redacted, but only secrets that were known then. Register those that became known since.
             for place in {suite.file.parent for suite in batch.suites}:
                 with suppress(ConfigError):
                     register_secrets(program, place)
@@ -286,8 +285,8 @@ class BatchWork:
             except HistoryError as error:
                 self._fail(screen, str(error))
                 return
-            # The claim keeps other processes from resuming the batch. The engine takes over the claim with the runs. In
-            # all other cases, the claim is released below.
+            # `resumption` has claimed the batch, so that no other process resumes it. If the runs begin, the engine
+            # takes over the claim. Otherwise, it is released below.
             under_way = False
             try:
                 why_not = await self._why_not_resumed(screen, resumption)
@@ -334,7 +333,7 @@ class BatchWork:
         damaged: list[str] = []
         async with self._one_at_a_time(screen, f"regrading {called(batch)}", is_stoppable=True):
             try:
-                # Unsaved edits count, as they do for runs.
+                # Cases are graded as edited, even if the edits are not saved. Runs use such edits, too.
                 edited = {}
                 for suite in self._selection.open_suites.dirty:
                     edited[suite.path.resolve()] = suite.file

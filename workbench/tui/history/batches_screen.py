@@ -143,7 +143,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _read_needed_gradings(self) -> None:
         batch = self.state.selected
         if batch is not None and self.state.needs_trends(batch):
-            # The work is exclusive, because only the batch under the cursor needs its trends.
+            # Only the selected batch needs its trends, so a new reading cancels the previous one.
             self.run_worker(self._read_trends(batch), group="trends", exclusive=True)
         if batch is not None and self.state.needs_agents(batch):
             self.run_worker(self._read_agents(batch), group="agents", exclusive=True)

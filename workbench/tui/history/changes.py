@@ -146,7 +146,7 @@ def _name_of(side: LoadedBatch) -> str:
 
 def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
     if isinstance(runs, RunTable):
-        # A table of runs makes rows on demand, and the comparison needs only the figures.
+        # A `RunTable` makes rows only on demand. The comparison needs none, because the figures suffice.
         return runs.figures
     return list(finished_summaries(runs))
 
@@ -162,7 +162,7 @@ def _side(read: LoadedBatch, side: CaseSide | None, case_id: str) -> Side | None
         return None
     case = side.suite, case_id, side.model
     runs = [run for run in read.runs if (run.suite.key, run.case_id, run.model) == case]
-    # The case's rule for repeats decides the status. The first run with this status shows the change best.
+    # The status of a case follows from its rule for repeats. The first run with this status shows the change best.
     cell = cells_of(finished_summaries(runs))[case]
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
     return next((Side(run, read.grading) for run in runs if run.figures == wanted), None)
@@ -193,7 +193,7 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
     room = width - 4 - cells(right) - 1
     model = ""
     if state.several_models:
-        # The name of the case comes first, because it alone identifies the row within a model.
+        # If both do not fit, the model is cut first, because the name of the case identifies the row.
         model = f"  {cut_middle(model_label(change.model), max(room - 2 - cell_len(title), room // 3))}"
     name = cut_middle(title, max(room - cell_len(model), MIN_NAME_CELLS))
     return spread((Span("    "), Span(name), Span(model, "muted")), right, width)

@@ -56,7 +56,7 @@ def _announce_failure(app: Workbench, shown: SideScreen[None] | None, error: Exc
     text = str(error)
     announce = shown.announce if shown is not None else app.announce
     announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
-    # Another program may have replaced the file and caused the failure.
+    # The failure may come from another program that replaced the file, so the list is read again.
     app.services.batch_work.read_again()
 
 
@@ -101,7 +101,7 @@ def _observed_batch(app: Workbench, file: Path, number: int) -> WatchedBatch | N
     Blocks, so call it in a thread. Raises HistoryError if the process does not answer."""
     from workbench.remote.records import AttachError, is_running, record_of
 
-    # A killed process leaves its record behind.
+    # A killed process leaves its record behind, so a record does not prove that the process still runs.
     known = record_of(app.program.folders, file, number)
     if known is None or not is_running(app.program.folders, known):
         return None

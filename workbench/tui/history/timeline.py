@@ -75,7 +75,7 @@ class Timeline(MarkedState[RunRow]):
         self.name_cells = min(max((cell_len(self.batch_label(run)) for run in runs), default=0), NAME_CELLS)
         self._repeated = {run.batch for run in runs if run.repeat}
         self._changed = set()
-        # The list begins with the newest run. The second run of a pair is the earlier one.
+        # The list begins with the newest run, so `pairwise` yields each run with the one before it in time.
         for run, before in pairwise(self.runs):
             if run.batch != before.batch and run.suite.hash != before.suite.hash:
                 self._changed.add(run.id)
@@ -187,7 +187,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         scores = trends[model]
         line: Line = (
             Span(f" {padded(cut_middle(model_label(model), label_cells), label_cells)}  "),
-            # The mean after the bars takes at most 30 cells, with blanks.
+            # The text after the bars takes at most 30 cells, including blanks.
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
             Span(f"  mean {score_text(sum(scores) / len(scores))} of {counted(len(scores), 'run')}", "muted"),
         )
@@ -240,7 +240,7 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
 
 
 def timeline_text(state: Timeline) -> str:
-    # Measures import the graders. The screen itself does not need them.
+    # This import is lazy, because it loads the graders, which the screen itself does not need.
     from workbench.analysis.measures import LATENCY, SCORE
 
     titles = ("began", "batch", "model", "status", SCORE.title, LATENCY.title)

@@ -89,7 +89,7 @@ _needs_round = while_held(
 
 
 def _again(now: MainSituation) -> str | None:
-    # Only the user's message can be asked for again in a conversation with an agent.
+    # In a conversation with an agent, only the message of the user can be made again.
     if now.by_agent and now.held in ("call", "result"):
         from workbench.engine.checkpoint import AGENT_NOT_REPEATABLE
 
@@ -162,7 +162,8 @@ class StepActions(MainActions):
         if run is not None and run.result is None:
             self._go_on("stop")
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
-            # A new run replaces the displayed run and the user's edits, so the user must press the key twice.
+            # Stepping starts a new run, which replaces the displayed one and the user's edits. So the key must be
+            # pressed twice.
             self._over = run
             self.app.announce(
                 f"This run is finished: press {key_for('step')} again to step through the case from its start",
@@ -201,8 +202,8 @@ class StepActions(MainActions):
             self.app.work(self._continue_run(run, until, run.hold), group="step")
 
     async def _continue_run(self, run: RunRecord, until: StepTarget, hold: int | None) -> None:
-        # The displayed hold is sent along. If the run has moved on meanwhile, the engine refuses to continue from a
-        # stop unseen by the user.
+        # The engine gets the number of the displayed stop. If the run is at another stop by now, the engine refuses to
+        # continue, because the user has not seen that stop.
         unsent = self.app.main.run_pane.has_unsent(run)
         why_not = await self.app.services.runner.continue_run(run.run_id, until, hold)
         if why_not is not None:
@@ -232,7 +233,7 @@ class StepActions(MainActions):
         from workbench.tui.runs.fork_draft import StepBack
 
         unsent = self.app.main.run_pane.has_unsent(run)
-        # The state at the earlier stop is computed from the whole trajectory. For a long trajectory, that takes time.
+        # The state at the earlier stop is computed from the whole trajectory, which may take long, so a thread does it.
         back = await asyncio.to_thread(StepBack.of, run)
         why_not = await self.app.services.starter.step_back(back)
         if why_not is not None:
@@ -386,7 +387,7 @@ class StepActions(MainActions):
             if now is None:
                 raise ValueError("this case has errors: correct them first")
             taken = expectation_of_call(now.case, settings_of(now.suite, now.case), table, trajectory, index)
-        # Calls may contain secrets. Secrets must not get into a shared file.
+        # Calls may contain secrets, and the suite may be shared.
         if taken is not None:
             taken = replace(taken, table=table_without_secrets(taken.table, table, self.app.program.secrets))
             document = suite.document.with_case(outline.index, taken.table)
@@ -456,19 +457,19 @@ class StepActions(MainActions):
     def _edit_outside(self, typed: HeldEditor) -> None:
         line = typed.editor.typed.cursor[0] + 1
         if (text := self.app.editor.changed(typed.text, typed.held.file_name, line)) is not None:
-            # Editors such as vim add a final line end.
+            # Editors such as vim add a line end to the text, which is removed here.
             typed.set_text(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
         from workbench.tui.holds.held_editor import in_words
 
-        # A second key press must not send the text twice.
+        # The key may be pressed again while the text is being sent.
         if editor.is_sending:
             return
         held, text, is_error = editor.held, editor.text, editor.is_error
         wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
-        # The most important reason comes first: the run is gone, the text has an error, nothing was changed, the run
-        # refuses.
+        # Give the most important reason why the text is not sent: the run has gone on, the text has an error, or
+        # nothing was changed.
         why_not = held.why_not_sendable
         if why_not is None and wrong:
             why_not = in_words(wrong[0]).message

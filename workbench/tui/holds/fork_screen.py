@@ -90,7 +90,7 @@ class ForkScreen(Dialog[bool]):
         return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(text), max(width - 2, 10))), EMPTY]
 
     def _options(self) -> list[Option]:
-        # `_chosen` depends on the order of rows: Fork, the model, the texts, and the error flag of a result.
+        # `_chosen` depends on the order of these rows: fork, model, texts, error flag of a result.
         draft = self._draft
         choice = draft.models[draft.model]
         of_model = []
@@ -125,7 +125,7 @@ class ForkScreen(Dialog[bool]):
             return keys_line(("F3", "no tool error" if self._draft.is_error else "tool error"), back)
         if self._typing is not None:
             return keys_line(back)
-        # Esc is the second key, so it is visible even at 40 columns.
+        # Esc is the second key, because only the first keys are visible in a narrow terminal.
         keys = [("Enter", "fork, or edit"), ("Esc", "leave"), ("←→", "model")]
         if any(self._draft.is_edited(name) for name in self._texts):
             keys.append(("Del", "as it was"))
@@ -257,11 +257,11 @@ class Forker:
         models = model_choices(self._stage.program, files, self._selection.models, named)
         likely: tuple[str, ...] = ()
         if run.recorded:
-            # A recording names its model but not the endpoint. The fork therefore begins with another model.
+            # A recording names its model, but not the model's endpoint. The fork therefore proposes another model.
             recorded = workspace.recording_at(run.path)
             if recorded is not None and not recorded.known:
                 likely = (*self._selection.models, *all_model_names(now.suite), OFFLINE)
-        # An agent has no earlier conversation to continue from.
+        # Agents are left out, because an agent cannot continue a given conversation.
         choices = tuple(choice for choice in models.choices if agent_named(choice.name) is None)
         draft = fork_draft(run, self._stage.main.run_pane.run_list.place, now, choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
@@ -274,9 +274,9 @@ class Forker:
             self._refused(why)
             return
         self._drafts.pop(draft.key, None)
-        # The new fork is the last fork of its run.
+        # Show the new fork, which is the last of its run.
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
-        # The user may have selected another case meanwhile. Then there are no forks.
+        # There are no forks here if the user has selected another case meanwhile.
         if forks:
             self._stage.main.show_pane("run")
             self._selection.choose_run(forks[-1])

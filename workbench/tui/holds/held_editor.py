@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-# The decoder accepts any number, because `_check` can report a bad number with its position.
+# The decoder accepts numbers of any form. `_check` then reports a bad number with its position, as the decoder could
+# not.
 _SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 # A string (with a colon if it is a key), a bracket, or a number or literal.
@@ -73,7 +74,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 def _check(text: str) -> None:
     """Raise JSONDecodeError at the first duplicate key or invalid number. The text must be valid JSON."""
-    # The keys of each open bracket. An array has no keys.
+    # For each open bracket, the keys found so far. For an array, there are none.
     keys: list[set[str]] = []
     for found in _TOKEN.finditer(text):
         token, string, is_key = found[0], found[1], found[2]
@@ -385,7 +386,7 @@ class HeldEditor(Vertical):
         editor = self.editor
         editor.assist = self._assist
         editor.begin(self._begun, 1, (0, 0), 0)
-        # In a text without an original, the cursor is at the end.
+        # If there is no text to change, the cursor is at the end of what was typed before.
         if not self.held.original:
             editor.typed.move("text_end")
         self._say()
@@ -424,7 +425,7 @@ class HeldEditor(Vertical):
             source, target = target, source
         if source:
             target.append(self._known[0])
-            # No change has the step -1, so the next change begins a new step.
+            # The editor never numbers a step -1, so the next change begins a new step.
             self._known = (source.pop(), -1)
             self.editor.set_text(self._known[0])
             self._say()
@@ -432,7 +433,7 @@ class HeldEditor(Vertical):
     def set_text(self, text: str) -> None:
         """Replace the text, for example by the text of the user's own editor."""
         self.editor.set_text(text)
-        # No change by the editor has the step -1. This change is therefore a separate undo step.
+        # The editor never numbers a step -1, so this change is an undo step of its own.
         self._text_changed(text, -1)
 
     def switch_error(self) -> None:
@@ -446,7 +447,7 @@ class HeldEditor(Vertical):
             self.editor.go_to(*at)
 
     def _text_changed(self, text: str, step: int) -> None:
-        # Changes of one step are undone together. Only the text before a new step is kept.
+        # Changes with the same step number are undone together, so only the text before a new step is stored.
         before, step_before = self._known
         if step != step_before or not self._undoable:
             self._undoable.append(before)
@@ -462,7 +463,7 @@ class HeldEditor(Vertical):
         problems = self.held.unsendable_problems
         if self._gone is None:
             problems = self.held.problems(self.text)
-        # A problem without a line would mark the first line.
+        # Only problems with a line are marked. Others would mark the first line.
         on_lines = [each for each in problems if each.line]
         self.editor.mark(marks(on_lines, 1, self.editor.line_count()), 1)
         self.query_one(ProblemList).show(list(map(in_words, problems)))

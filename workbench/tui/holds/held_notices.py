@@ -54,7 +54,7 @@ class HeldNotices:
         shown = self._selection.run if "run" in self._panes.visible_panes else None
         unseen = []
         for run in held:
-            # Each hold has its own event. The identity of the event shows whether the hold was announced.
+            # Each hold of a run is a new object, so the identity of the object shows whether the hold was announced.
             if run is not shown and self._announced.get(run.run_id) is not run.paused:
                 unseen.append(run)
         self._announced = {run.run_id: run.paused for run in held if run.paused is not None}

@@ -42,7 +42,7 @@ _NAMED = {
 _ALSO = {"esc": "escape", "return": "enter", "del": "delete", "ins": "insert", "pgup": "pageup", "pgdn": "pagedown"}
 _ALSO |= {"↑": "up", "↓": "down", "←": "left", "→": "right"}
 _MODIFIERS = {"ctrl": "Ctrl", "alt": "Alt", "shift": "Shift"}
-# Textual's names for punctuation are Unicode's, except these six.
+# For punctuation, Textual uses the Unicode names, except for these six.
 _SHORTER = {
     "solidus": "slash",
     "reverse_solidus": "backslash",
@@ -69,7 +69,7 @@ def key_name(key: str) -> str:
     *modifiers, last = key.split("+")
     shown = _NAMED.get(last) or _SIGNS.get(last)
     if shown is None:
-        # Terminals do not distinguish Ctrl+r from Ctrl+R, so the usual spelling is shown. A bare letter keeps its case.
+        # With Ctrl or Alt, terminals do not distinguish upper and lower case, so the usual spelling is shown.
         shown = last.upper() if "ctrl" in modifiers or "alt" in modifiers else last
     return "+".join([*(_MODIFIERS.get(modifier, modifier) for modifier in modifiers), shown])
 
@@ -81,7 +81,7 @@ def key_of(written: str) -> str:
 
     Raises:
         ValueError: The text names no key that a terminal sends. The message continues after the name of the key."""
-    # The look-around keeps a plus that is itself the key, as in `ctrl++`.
+    # The look-around does not split at a plus that is itself the key, as in `ctrl++`.
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
     if not modifiers and is_sequence(last) and last.lower() not in (*_NAMED, *_ALSO):
@@ -476,7 +476,7 @@ def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
     bindings: list[BindingType] = []
     for action in actions:
         for key in action.keys:
-            # A letter never has priority, because the focused field must get it.
+            # A key that types a character never has priority, because the focused field must get it.
             first = action.priority and len(key) > 1
             bindings.append(Binding(key, _target(action), action.title, show=False, priority=first, id=action.id))
     return bindings

@@ -124,7 +124,7 @@ class KeyBar(Bar):
     def render_line(self, y: int) -> Strip:
         if y == 0:
             return super().render_line(y)
-        # Textual may ask for rows of the former height before the layout is done.
+        # Before the layout is done, Textual may still ask for rows of the previous height.
         row = self._rows[y] if y < len(self._rows) else EMPTY
         return strip_of(row, self.size.width, self.GROUND, palette_of(self))
 
@@ -137,7 +137,7 @@ class KeyBar(Bar):
         keys, keymap, lead = self._keys, keymap_of(self), self._lead_line()
         self._rows = [EMPTY]
         if self._notice:
-            # If keys stay below a notice, they take one row of the notice.
+            # If the keys stay visible, they take one of the rows that a notice may have.
             self._rows = notice_rows(self._notice, self.size.width, max(most - self._stay, 1))
             if self._stay:
                 self._rows.append((*lead, *key_line(keys, self.size.width - cells(lead), keymap)))
@@ -153,7 +153,7 @@ def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
     """Return a notice as at most `most` rows of `width` cells. If it is longer, its middle is left out."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
-    # The middle of a notice is usually a path. The beginning and the end say what happened.
+    # A notice begins and ends with what happened. Its middle is usually a path, so the middle is cut.
     half = min(len(text), width * most) // 2
     while len(rows) > most and half > 0:
         rows = wrap_line((Span(f"{text[:half]}{ELLIPSIS}{text[-half:]}", role),), width, hang=1)
@@ -195,13 +195,13 @@ def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) ->
     for action, able in keys:
         if keymap.keys(action):
             bound.append((action, able, key_name(keymap.keys(action)[0])))
-    # Help and the way back are placed first. The other keys follow in order while they fit.
+    # The keys of help and of going back are always shown. The other keys follow in their order as long as they fit.
     widths = {action.id: _cells_of(action, key) for action, _, key in bound}
     chosen = set()
     for action_id in widths:
         if action_id.rpartition(".")[2] in ("help", "back", "end"):
             chosen.add(action_id)
-    # The gap after the last key may be cut off.
+    # The gap after the last key needs no room.
     room = width - 1 + len(_GAP) - sum(widths[action_id] for action_id in chosen)
     for action_id, needed in widths.items():
         if len(chosen) == _KEYS_AT_80 + max(width - 80, 0) // 10:

@@ -40,8 +40,8 @@ def copy(
     Raises:
         OSError: Every destination failed, including the file."""
     content = text.encode("utf-8", errors="replace")
-    # Destinations that confirm success come first. No terminal confirms OSC 52, so OSC 52 comes after the desktop's
-    # commands. Over SSH, these commands are missing. tmux comes first, because its default settings drop OSC 52.
+    # Destinations that report success are tried first. OSC 52 comes after the desktop's commands, because no terminal
+    # confirms it. Over SSH, there are no such commands. tmux comes before all, because by default it drops OSC 52.
     if in_tmux and _run_copy_command(_TMUX, content):
         return "into tmux's buffer (and the clipboard, where tmux passes it on)"
     for command in clipboards:
@@ -59,8 +59,8 @@ def copy(
 
 
 def _run_copy_command(command: Sequence[str], content: bytes) -> bool:
-    # Some commands stay in the background to serve the text. They must not keep this program's pipes open, and must not
-    # end with the terminal.
+    # Some of these commands stay in the background to provide the text. They must not keep this program's pipes open,
+    # and must not end with the terminal.
     quiet = subprocess.DEVNULL
     try:
         done = subprocess.run(
@@ -89,8 +89,8 @@ async def copy_text(
     if not text:
         announce("There is nothing to copy here", "warned", GLYPHS.warned)
         return
-    # The commands run in a thread, but only the event loop may write to the terminal. So text for the terminal is
-    # collected first.
+    # The commands run in a thread, but only the event loop may write to the terminal. Text for the terminal is
+    # therefore collected, and written afterwards.
     sent: list[str] = []
     try:
         destination = await asyncio.to_thread(

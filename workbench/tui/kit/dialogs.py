@@ -58,7 +58,8 @@ class TextView(LineView):
         self.was_at_end = False
 
     def render_line(self, y: int) -> Strip:
-        # Only drawing proves that the user could see the end. A scroll position may never reach the screen.
+        # The end counts as seen only when its line is drawn. The view may scroll to the end and back without drawing
+        # it.
         if not self.was_at_end and self.top + y >= self.line_count() - 1:
             self.was_at_end = True
             self.post_message(self.Ended())
@@ -166,7 +167,7 @@ def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
     """Return the position of a dialog's frame at which the region `subject` stays visible.
 
     This is the middle of the screen if it does not cover the subject, otherwise directly above or below the subject."""
-    # A frame too high for either side of the subject may still leave the subject's first row visible.
+    # If the frame fits neither above nor below the subject, try to leave at least the subject's first row visible.
     middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
     for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):
         if not Region.from_offset(middle, frame).overlaps(wanted):
@@ -238,13 +239,13 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
         """The last displayed keys. They return when a notice in their place ends."""
         self._covered = False
         if self.HAS_SUBJECT:
-            # `process_layout` moves the frame by its distance from the corner.
+            # `process_layout` moves the frame from this corner to its place.
             self.styles.align = ("left", "top")
 
     @property
     def subject(self) -> Region:
         """The region of the screen below that the dialog leaves visible: the selected lines, or the focused field."""
-        # A dialog outside of the stack, such as a closing one, has no screen below.
+        # A dialog that is closing may not be in the stack any more, and so have no screen below.
         screens = self.app.screen_stack
         at = screens.index(self) if self in screens else 0
         if not at:

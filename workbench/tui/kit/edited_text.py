@@ -82,7 +82,7 @@ class EditedText:
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._place_cursor(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
-            # A series of `up` and `down` keeps the cell where the series began, so short lines do not shift the cursor.
+            # Repeated `up` and `down` return to the cell where they began, even after shorter lines.
             goal = self._goal
             if goal is None:
                 goal = shown(self.lines[self.cursor[0]]).cells[self.cursor[1]]
@@ -163,7 +163,8 @@ class EditedText:
         return removed
 
     def _set_lines(self, text: str) -> None:
-        # If a text has mixed line ends, a carriage return belongs to its line. So unchanged text stays exact.
+        # If the text has different line ends, a carriage return counts as a part of its line, so that unchanged lines
+        # stay as they are.
         everywhere = 0 < text.count("\n") == text.count("\r\n")
         self._line_end = "\r\n" if everywhere else "\n"
         self.lines = text.split(self._line_end)
@@ -173,7 +174,7 @@ class EditedText:
         new = text.split("\n")
         column = len(new[-1])
         if len(new) == 1:
-            # A text of one line ends in its first line, after the unchanged part.
+            # Without a line break, the new text ends in the line where it begins, after that line's unchanged start.
             column += start[1]
         new[0] = self.lines[start[0]][: start[1]] + new[0]
         new[-1] += self.lines[end[0]][end[1] :]
@@ -184,8 +185,8 @@ class EditedText:
 
     def _update_undo_step(self, start: Place, end: Place, text: str) -> None:
         """Begin a new undo step, unless the replacement of start to end by `text` continues the previous step."""
-        # A step is a word typed letter by letter, or a series of deletions at one place. A paste, a line break and the
-        # replacement of a selection (kind "") are separate steps.
+        # Typing a word letter by letter is one step, and so is a series of deletions at one place. A paste, a line
+        # break and the replacement of a selection are steps of their own (kind "").
         kind = "deleted"
         if text:
             kind = "typed"
@@ -290,14 +291,14 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 
     If the cursor is visible with the current `shift`, return that."""
     places = shown(line).cells
-    # One more cell for the cursor after the end of the line.
+    # The cursor needs one more cell after the end of the line.
     width = places[-1] + 1
     if width <= room:
         return 0
     start = places[column]
     end = places[column + 1] if column < len(line) else width
-    # At each side where the line continues, an ellipsis takes a cell, and the cursor must not be there. A shifted line
-    # has two thirds of the room to the left of the cursor.
+    # An ellipsis takes one cell at each side where the line continues, and the cursor must not be there. When the line
+    # has to be shifted, two thirds of the room are left of the cursor.
     if shift + bool(shift) <= start and end <= shift + room - (shift + room < width):
         return shift
     return min(max(start - room * 2 // 3, end - room + 1, 0), width - room)
@@ -317,7 +318,7 @@ def window(painted: Line, line: str, shift: int, room: int) -> Line:
         return (*left, *part(painted, at[first], None))
     if places[-1] == shift + room:
         return (*left, *part(painted, at[first], at[-1]))
-    # Blanks fill the cells of a wide character at the edge of the window.
+    # If a wide character is cut at the edge of the window, blanks fill its cells.
     last = bisect_right(places, shift + room - 1) - 1
     gap = " " * (shift + room - 1 - places[last])
     return (*left, *part(painted, at[first], at[last]), Span(gap), Span(ELLIPSIS, "muted"))
@@ -345,7 +346,7 @@ def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, R
     """Return the colour role of each line that has a problem, by line (from 0) of a part of a file.
 
     The part has `count` lines. Its first line has the number `first` in the file."""
-    # Errors come last, so a line with errors and warnings has the role of errors.
+    # If a line has errors and warnings, the last problem decides, so errors come last.
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}
 
@@ -389,7 +390,7 @@ _NUMBER = late_pattern(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 
 def value_line(text: str, *, several: bool = False) -> Line:
     """Return the text of a form's cell in the colours of its value. `several` values are separated by commas."""
-    # `shown_value` quotes a text that looks like a number or a literal, so the spelling decides the colour.
+    # Text that looks like a number or a literal is quoted in a cell, so the spelling alone decides the colour.
     if several:
         spans: list[Span] = []
         for piece in pieces_of(text):

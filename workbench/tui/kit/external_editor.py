@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-# Editors grouped by how a command line names the line to open: `+7 FILE`, `FILE:7`, or `--goto FILE:7`.
+# Three groups of editors, which differ in how their command names the line to open: `+7 FILE`, `FILE:7`, `--goto
+# FILE:7`.
 _PLUS_LINE = (
     *("sensible-editor", "editor", "vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "micro", "kak"),
     *("joe", "ne", "mg", "jed"),
@@ -139,7 +140,7 @@ class ExternalEditor:
         failure = None
         try:
             with self._stage.suspend():
-                try:  # an exception that passes through `suspend` leaves the terminal unrestored
+                try:  # an exception that leaves `suspend` would leave the terminal unrestored
                     after = edit_in_editor(self.command, text, name, line)
                 except EditorError as error:
                     failure = str(error)
@@ -162,7 +163,7 @@ class ExternalEditor:
 
     def _announce_editor(self) -> None:
         if self._says_which:
-            # The notice appears after the caller's notice of the result. It is gentle and does not replace a warning.
+            # The caller announces its result first. Announced `gently`, this notice does not replace a warning.
             self._says_which = False
             text = f"This was {self.command}, the first editor found here: VISUAL or EDITOR names another"
             self._stage.call_later(lambda: self._stage.announce(text, gently=True))

@@ -33,8 +33,8 @@ class SafeInput(Input):
     Of a pasted text, only the first line that is not blank is inserted. If there were more lines, `PasteChanged` is
     posted."""
 
-    # With the terminal's own colours, Textual draws a cursor in black on white. The terminal may reverse these colours,
-    # and the cursor becomes invisible on a dark background.
+    # With the terminal's own colours, Textual draws the cursor black on white. If the terminal reverses these colours,
+    # the cursor is invisible on a dark background.
     DEFAULT_CSS = """
     SafeInput { border: none; height: 1; padding: 0; }
     SafeInput:focus { border: none; }
@@ -82,8 +82,8 @@ class SafeInput(Input):
 class FilterField(SafeInput):
     """The input field of a filter. It is hidden while no filter is set."""
 
-    # Textual follows only the first base for default CSS, and some screens have two. So the whole style of the field is
-    # defined here.
+    # For default CSS, Textual follows only the first base class, and some screens have two. Therefore the style of the
+    # field is complete here.
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 
 
@@ -119,8 +119,8 @@ def _is_part_removed(before: str, now: str) -> bool:
 class LineField(SafeInput):
     """A one-line field over a cell of a form. It is visible while it has the CSS class `open`."""
 
-    # Keys that leave the field call its owner directly, not by a message. Text later in the same burst of input then
-    # goes to the next cell.
+    # A key that leaves the field calls its owner directly. A message would come too late: text that is typed or pasted
+    # together with the key must already go to the next cell.
     TAKES_LINES = True
     DEFAULT_CSS = """
     LineField { position: absolute; display: none; height: 1; padding: 0; background: $panel; }
@@ -128,7 +128,7 @@ class LineField(SafeInput):
     LineField:focus { background-tint: $foreground 0%; }
     LineField.open { display: block; }
     """
-    # Unlike in `Input`, changes cause no new layout, because the owner sets the field's place.
+    # `Input` requests a new layout when these change. Here, the owner sets the field's place, so no layout is needed.
     value: reactive[str] = reactive("", init=False)
     virtual_size: reactive[Size] = reactive(Size(0, 0))
 
@@ -155,7 +155,7 @@ class LineField(SafeInput):
 
     async def on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
-            # The key was typed before the field closed. The focused widget gets it.
+            # The key was typed while the field was open, and belongs to the widget that has the focus now.
             event.prevent_default()
         elif event.key in _LINE_KEYS:
             mark_handled(event)

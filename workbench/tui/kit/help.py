@@ -116,7 +116,7 @@ class HelpScreen(Dialog[None]):
 
     def action_search(self) -> None:
         reading, field = self.query_one("#reading", TextView), self.query_one(FilterField)
-        # A fixed height keeps the frame in place while the search removes lines.
+        # The height is fixed, so that the dialog does not shrink while the search removes lines.
         reading.styles.height = min(reading.size.height, self.app.size.height - _FRAME_ROWS - 1)
         field.display = True
         self._show(field.value)
@@ -228,7 +228,8 @@ def _page_blocks(
         if why is not None and not brief:
             unable.setdefault(f": {keymap.in_words(why)}", []).append(action)
         elif why is not None:
-            # A title is too long to share a line with other entries.
+            # Unavailable actions share a line here. Titles are too long for that, so actions without a label are left
+            # out.
             unable.setdefault("", []).extend([action] if action.label else [])
         elif brief and action.id.rpartition(".")[2] in _COMMON_ACTIONS:
             known.append(_labelled_key(action, keymap, "text"))

@@ -28,7 +28,7 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
 
     `places` returns groups of actions whose keys work at the same time. In such a place, a key may have one meaning
     only."""
-    # Looking up `actions` may load all screens, so a missing file ends the reading before any look-up.
+    # Looking up an action in `actions` may load all screens. A missing file is therefore handled before that.
     try:
         text = file.read_bytes().decode("utf-8-sig")
         data = tomllib.loads(text)
@@ -154,7 +154,7 @@ def _keys_overlap(key: str, other: str) -> bool:
 
 
 def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
-    # Unquoted, `run.case = […]` is a table `run` in TOML.
+    # In TOML, an unquoted `run.case = […]` is a table `run` with the key `case`.
     for name, value in table.items():
         here = (*place, name)
         if isinstance(value, dict):

@@ -28,7 +28,7 @@ class SearchedScreen(SideScreen[Answer]):
         if self._searched is None:
             focused = self.focused
             self._searched = focused if isinstance(focused, LineView) else self.query(LineView).first()
-            # The bar takes the focus, so the searched view is stored.
+            # The search bar is about to take the focus, so the view to search is stored first.
             self.mount(SearchBar(self._looked_for), before=self._keys)
         for bar in self.query(SearchBar):
             bar.take_focus()
@@ -82,7 +82,7 @@ class SearchedScreen(SideScreen[Answer]):
             self._show_match_count(None, 0)
             view.mark_matches(None)
             return
-        # Places are in order. The modulo wraps around at both ends.
+        # The places are sorted. After the last match comes the first, and before the first the last.
         start = self._match or (view.cursor if view.has_cursor else view.top, 0)
         if step < 0:
             at = bisect_left(places, start) - 1

@@ -46,8 +46,8 @@ class LineView(PlainLinesWidget, can_focus=True):
     """A pane of lines that a subclass supplies. It has a cursor, or is only scrolled."""
 
     # Drawing has two steps. `_rows_of` requests the content of the visible rows, and `_draw_changed` invalidates the
-    # rows that differ from the previous content (`_asked`). Then `render_line` turns rows into strips. Strips are
-    # cached by content, so a line that scrolls or blinks back costs only a look-up.
+    # rows whose content differs from before (`_asked`). Then Textual calls `render_line`, which turns a row into a
+    # strip. Strips are cached by content, so a line that becomes visible again costs only a look-up.
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
@@ -165,7 +165,7 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     def repaint(self) -> None:
         """Draw every visible row that has changed."""
-        # Before the first layout, a view would build its lines for no width.
+        # Before the first layout, the width is 0, and building lines for it is useless.
         if not self.size:
             self._request_rows()
             return
@@ -267,8 +267,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         else:
             self.repaint()
 
-    # Textual's own handlers redraw the whole view before they report a change of focus. These handlers draw only the
-    # line of the cursor.
+    # When the focus changes, Textual's handlers redraw the whole view. These handlers draw only the line of the cursor.
 
     def on_focus(self, event: events.Focus) -> None:
         self._focus_changed(event, True, events.DescendantFocus(self))

@@ -137,8 +137,8 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         self._set_list_width(anew=True)
 
     def _set_list_width(self, *, anew: bool = False) -> None:
-        # The width is measured again only if the number of rows changed. The list never gets narrower while the
-        # screen's width stays the same. Filtering and folding therefore do not move the details.
+        # The list's width is measured again only if the number of rows changed, and it never shrinks while the screen
+        # keeps its width. The details therefore stay in place while the user filters or folds the list.
         column, width, rows = self.query_one("#list-column"), self.app.size.width, len(self.state.rows)
         if self.has_class("one") or self.has_class("stacked"):
             column.styles.width = None
@@ -209,7 +209,8 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     @action("esc", "Leave the filter, the marks, the details or the screen", label="back")
     def do_back(self) -> None:
         """Go back by one step: end the filter, or remove the marks, or leave the details, or close the screen."""
-        # Each key press leaves one state, starting with the innermost.
+        # Each key press goes back by one step. Marks are removed before the screen is closed, but after the filter has
+        # ended.
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
             self.state.unmark()
             self._show_state(moved=False)

@@ -142,11 +142,11 @@ class Memory:
         """Apply `change` to the content and write the file. A read-only app does not write it."""
         if is_read_only():
             return
-        # A second app may have written meanwhile, so the file is read again. Only settings changed by both apps are
+        # Another app may have written the file meanwhile, so it is read again. Only what both apps have changed is
         # overwritten.
         before = self.read()
         after = change(before)
-        # Mappings compare equal in any order, but the order of the projects matters.
+        # Mappings with different orders are equal, but the order of the projects matters.
         if after == before and list(after.projects) == list(before.projects):
             return
         try:

@@ -35,8 +35,7 @@ class QuestionScreen(Dialog[_Answer]):
     Enter means no. Unless an answer is `harmless`, it is accepted only after the user has scrolled to the end of the
     text."""
 
-    # A dialog may open on its own, or just before the next key. The dialog therefore ignores keys until no key has come
-    # for `ANSWER_DELAY_S`.
+    # A dialog may open while the user is typing. Therefore it ignores keys until none has come for `ANSWER_DELAY_S`.
     ANSWER_DELAY_S: ClassVar[float] = ANSWER_DELAY_S
     """The time in seconds without a key before the dialog accepts an answer. 0 if no answer changes anything."""
 

@@ -59,7 +59,7 @@ class ListState(Generic[Row]):
             if self._key(row) == stay_on:
                 self.cursor = at
                 return
-        # The selected row is gone, so the cursor selects the row at the same position.
+        # The row is gone, so select the row that is now at its position.
         self.move_to(self.cursor)
 
     @property

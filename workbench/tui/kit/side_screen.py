@@ -58,7 +58,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
     A subclass composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`. Its actions are the methods
     declared with `@action`: `do_sort` performs `NAME.sort`."""
 
-    # Textual calls the handlers of all bases, such as `on_mount`. No handler of the class or of a subclass calls
+    # Textual calls the handlers of all base classes, such as every `on_mount`. Handlers here therefore never call
     # `super()`.
     DEFAULT_CSS = "SideScreen { layout: vertical; background: $background; }"
     NAME: ClassVar[str]
@@ -121,7 +121,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
     @property
     def is_covered(self) -> bool:
         """Whether another screen covers this screen completely, or this screen is closed."""
-        # A covered screen must not draw, because Textual would redraw the covering screen.
+        # If a covered screen drew, Textual would redraw the screen that covers it.
         stack = self.app.screen_stack
         return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
 
@@ -140,7 +140,8 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
         for one in self.ACTIONS:
             if one.label and is_offered(one):
                 offered.append((one, why_unavailable(one, now) is None))
-        # Unavailable keys come after available keys, and may not fit. The way back and the help stay at the end.
+        # Available keys come before unavailable ones, which may not fit. The keys of going back and of help stay at the
+        # end.
         return sorted(offered, key=lambda each: (each[0].id.endswith((".back", ".help")), not each[1]))
 
     def on_screen_suspend(self) -> None:

@@ -17,7 +17,8 @@ Answer = TypeVar("Answer")
 class DismissOnce(Generic[Answer]):
     """A mixin that ignores a second `dismiss` of the same screen. It must precede the screen class among the bases."""
 
-    # Textual always closes the top screen. A second key or click during closing would close the screen below.
+    # Textual's `dismiss` closes whatever screen is on top. While a screen is closing, a second key or click would
+    # therefore close the screen below.
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close the screen if it is the top screen. Otherwise do nothing."""
@@ -30,7 +31,8 @@ class DismissOnce(Generic[Answer]):
 AnswerCallback: TypeAlias = Callable[[Answer | None], None]
 """Called with the answer of a closed screen, `None` without an answer."""
 
-# A coroutine that is never awaited causes a warning. Work that may be cancelled early is therefore a function.
+# Python warns about a coroutine that is never awaited. Work that may be cancelled before its start is passed as a
+# function.
 BackgroundWork: TypeAlias = Coroutine[Any, Any, object] | Callable[[], Awaitable[object]]
 """Background work: a coroutine, or a function called at the start that returns an awaitable."""
 

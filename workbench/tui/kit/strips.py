@@ -38,7 +38,7 @@ def safe_strip(strip: Strip) -> Strip:
     """Return a strip of a Textual field in which each control character is replaced by one visible cell."""
     if all(one_line(segment.text) == segment.text for segment in strip):
         return strip
-    # Each character stays one cell wide, because Textual computes the cursor's place from the original text.
+    # Each character must stay one cell wide, because Textual computes the cursor's position from the original text.
     shown = []
     for text, style, control in strip:
         shown.append(Segment("".join(map(_safe, text)), style, control))

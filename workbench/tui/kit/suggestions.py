@@ -109,7 +109,7 @@ class CompletionList(LineView, can_focus=False):
             return EMPTY
         one = self.found[index]
         names = min(max(cell_len(each.label) for each in self.found), self.text_width - 2)
-        if self._most_rows > MAX_ROWS:  # in a search, the meaning of a name is more useful than its end
+        if self._most_rows > MAX_ROWS:  # in a search, descriptions are more useful than the ends of names
             names = min(names, max(self.text_width * 2 // 5, MIN_WIDTH_CELLS))
         left = self.text_width - names - 3
         detail = (Span(" " + cut(one.detail, left), "muted"),) if left > 4 else EMPTY
@@ -147,7 +147,7 @@ class ProblemList(LineView, can_focus=False):
     def show(self, problems: Sequence[Problem]) -> None:
         if tuple(problems) == self.problems:
             return
-        # A new layout redraws the whole pane, so it is requested only for a new number of lines.
+        # A layout redraws the whole pane, so it is requested only if the number of lines changed.
         before = len(self._lines)
         self.problems = tuple(problems)
         self._laid_out_at = -1

@@ -50,8 +50,8 @@ def model_choices(
     """Return the models of settings files and suites. Each names its endpoint and whether the API key is set.
 
     All `checked` models and the models of `recorded` runs are included. Files are read, but no endpoint is asked."""
-    # A model named in several places is described by the first of: offline, settings, suites, recordings, earlier
-    # choices.
+    # If a model is named in several places, the first of these describes it: offline model, settings, suites,
+    # recordings, earlier choices.
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
     offline = next(model.description for model in built_in_models() if model.name == OFFLINE)
     found: dict[str, _Known] = {OFFLINE: _Known(offline, brief="not a language model")}

@@ -56,7 +56,7 @@ class ModelChooser:
 
     def choose(self, taken: Callable[[], object]) -> None:
         """Open the dialog. `taken` is called after the user has confirmed a choice."""
-        # Files are read before the dialog opens. The dialog itself asks endpoints for models.
+        # Files are read here, before the dialog opens. The dialog asks the endpoints for their models.
         selection = self._selection
         variants, run_as = variants_of(selection.open_suites.suites), selection.variants
         state = ModelsState(self._choices(), selection.models, self._endpoints, self._suite_models, variants, run_as)
@@ -97,7 +97,7 @@ class ModelChooser:
         problems = dict.fromkeys((*found.problems, *self._problems))
         return ModelChoices(found.choices, tuple(problems))
 
-    # The keys of endpoints may be in files. A thread with its own event loop reads the files.
+    # This reads files, because the keys of endpoints may be in files. A thread with its own event loop does that.
     async def _ask(self, endpoint: KnownEndpoint) -> KnownEndpoint:
         return await in_background(lambda: asyncio.run(with_models(endpoint, self._program)))
 
@@ -120,7 +120,7 @@ class ModelChooser:
             except ConfigError as error:
                 return error.problems[0]
             if known is not None:
-                # A settings file names no preset, so the preset is found by the base URL.
+                # Settings files do not name a preset, so the preset with the same base URL is used.
                 preset = next((each.preset for each in endpoints if each.preset.base_url == known.base_url), None)
                 self._app.show(AddModelScreen(endpoints, preset, known.model, self._adder(folder, known)), changed)
                 return ""

@@ -96,7 +96,7 @@ class ModelsState:
     @property
     def chosen_variants(self) -> Variants:
         """The checked variants. They run in addition to the unchanged suites."""
-        # An unchanged choice of all variants also covers later variants.
+        # "All variants" includes variants that are added later, so an unchanged choice is returned as it was.
         if self._checked_variants == self._variants_before:
             return self._run_as
         return Variants(frozenset(self._checked_variants))
@@ -183,7 +183,7 @@ class ModelsState:
 
     def show_models(self, endpoint: KnownEndpoint) -> None:
         """Show the models that an endpoint has listed."""
-        # The user did not request the models of local servers, so a long list stays folded.
+        # A local server was asked without the user's request, so a long list of its models stays folded.
         name = endpoint.preset.name
         self._asked.discard(name)
         at = [each.preset for each in self.endpoints].index(endpoint.preset)
@@ -300,7 +300,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     ModelsScreen > Vertical { width: 130; }
     ModelsScreen #filter { background: $background; padding: 0 1; margin: 0 1 1 1; }
     """
-    # The field has the focus, so letters are text. The list's keys have priority over the field's keys.
+    # The input field has the focus, so letters are text. Keys of the list that the field also knows have priority.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move('up')", show=False),
         Binding("down", "move('down')", show=False),
@@ -370,7 +370,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._show_keys()
 
     def _make_room(self, height: int) -> None:
-        # The width of the text from the dialog's style: at most 130 cells, minus border, padding and scroll thumb.
+        # The width of the text, as the dialog's style makes it: at most 130 cells, minus border, padding and scroll
+        # bar.
         width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
         room = height - _ROWS_AROUND
         for name, build in (("#reading", self._explained), ("#absent", self._absent)):
@@ -402,7 +403,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         """Check or uncheck the model or variant of the selected row.
 
         For an endpoint, request its list of models. If it is there already, show or hide the models."""
-        # A Space typed right after a letter comes before the field's message about the letter.
+        # If a Space is typed right after a letter, the field's message about the letter has not arrived yet.
         self._filter_by(self.query_one("#filter", Input).value)
         row = self._list.row
         if row.endpoint is None or row.name is not None:

@@ -436,7 +436,7 @@ class AddModelScreen(Dialog[Added]):
         if at < len(self._presets):
             self._preset = self._presets[at]
             typed, provider = TypedModel.of_preset(self._preset), self._preset.provider
-        # The key and headers of the previous endpoint must not go to another endpoint, so they are always replaced.
+        # The key and the headers of one endpoint must not be sent to another, so they are replaced in any case.
         self.query_one("#base_url", SafeInput).value = typed.base_url
         self.query_one("#api_key_env", SafeInput).value = typed.api_key_env
         for name in _REQUEST_FIELDS:
@@ -451,7 +451,8 @@ class AddModelScreen(Dialog[Added]):
 
     @on(Input.Changed)
     def _typing(self, event: Input.Changed) -> None:
-        # A key would be drawn on the screen and written into a file, so a recognised key is removed at once.
+        # A key would be visible on the screen and be written into a file, so text that looks like a key is removed at
+        # once.
         if event.input.id == "api_key_env" and event.value and _looks_like_key(event.value):
             event.input.value = ""
             self._changed()
@@ -486,7 +487,7 @@ class AddModelScreen(Dialog[Added]):
         view.rebuild_lines(from_top=True)
         view.refresh(layout=True)
         for name in _LABELS:
-            # A known model has no fields for name and file.
+            # The form of a known model has no fields for name and file.
             for problem in self.query(f"#wrong-{name}").results(TextView):
                 problem.display = name in self._problems
                 problem.rebuild_lines(from_top=True)

@@ -48,7 +48,7 @@ class Prober:
         program, folder = self._program, self._folder
         spec = program.models.resolve(self.name, folder, by_suite=False)
         listed = ListedModel(spec, program.environment.of(folder))
-        # The file could name a server that must not get the user's key.
+        # An untrusted file could name a server that must not get the user's key.
         if untrusted(FoundModels([listed], [*self._files]), program, self._trust):
             raise ConfigError(
                 f"{self.name} is defined in a workbench.toml that you do not trust yet: "
@@ -65,7 +65,7 @@ class Prober:
             return CheckResult(False, f"{listed.spec.base_url} did not answer within {seconds_text(CHECK_TIMEOUT_S)}")
 
     async def send(self, listed: ListedModel, endpoints: Endpoints) -> AsyncGenerator[ProbeResult]:
-        # The module imports the engine. The import takes long, so a thread does it first.
+        # Importing this module loads the engine, which takes long, so a thread does it.
         await in_background(lambda: importlib.import_module("workbench.evaluation.tool_probes"))
         from workbench.evaluation.tool_probes import ToolProbes
 
@@ -121,7 +121,7 @@ class ProbesScreen(Dialog[None]):
         except ConfigError as error:
             self._problem = "; ".join(error.problems)
         finally:
-            # Closing the dialog cancels this worker, and connections must not outlive the worker.
+            # If the dialog is closed, this worker is cancelled, and the connections must be closed as well.
             await endpoints.close()
         self._is_over = True
         self._show()

@@ -187,7 +187,7 @@ class CaseMaker:
         change = _change(suite, made, seen)
         if not await self._ask_to_add(path, suite.document.text, change.document.text, made):
             return None
-        # The suite may have changed during the question, so the change is computed again.
+        # The suite may have changed while the question was open, so the change is computed again.
         suite = self._selection.open_suites.editable(path)
         change = _change(suite, made, seen)
         self._selection.open_suites.change(suite, change.document, change.summary, case=change.case)
@@ -232,7 +232,7 @@ class CaseMaker:
         for run in case.runs:
             for each in run.rounds:
                 texts += (each.text, each.reasoning)
-        # Text that looks like a key becomes a secret before the suite is written with names instead of secrets.
+        # Text that looks like a key is registered as a secret now, so that `make_suite` replaces it by a name.
         register_keys(texts, f"RECORDED_KEY_{seen.number}", self._secrets)
         return make_suite(ImportedFile((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
@@ -256,7 +256,7 @@ def _change(suite: OpenSuite, made: ImportedSuite, seen: SeenConversation) -> Ca
     document = suite.document
     table = fit_to_suite(made.cases[0].table, document.table(HEAD))
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")
-    # A suite with errors may get a case if the case adds no errors.
+    # If the suite has errors already, a case may be added that adds no further errors.
     if len(errors := parse_suite(change.document.text, suite.path).errors) > len(suite.file.errors):
         raise RefusedError(f"the case does not fit into {suite.path.name}: {errors[-1].message}")
     return change

@@ -67,7 +67,7 @@ class SeenConversation:
     def events(self) -> Sequence[Event]:
         """Return the conversation as events, as if it were an active run."""
         conversation = self.conversation
-        # Messages up to the user's last request are the start of the run. The rounds of the model follow.
+        # Messages up to the user's last request start the run. The messages after it are the rounds of the model.
         asked = last_request(conversation.messages)
         first = len(conversation.messages) if asked is None else asked + 1
         tools = []
@@ -146,14 +146,14 @@ class LiveRecording:
         return self._inbox.take_all()
 
     def _end(self) -> None:
-        # If anything fails here, the end of the thread closes all resources of the proxy.
+        # If closing the proxy fails, the end of the thread still closes everything that the proxy opened.
         with suppress(Exception):
             self._engine.submit(self._proxy.close()).result(_CLOSING_S)
         self._engine.close(timeout_s=1.0)
 
     def _record_observation(self, what: Observation) -> None:
-        # Text that looks like a key must be registered as a secret before the text is shown. Only the new part of a
-        # step is searched: messages missing in the previous step and, in the first step, the head of the request.
+        # Before a text is shown, parts of it that look like a key are registered as secrets. Only new text is searched:
+        # messages that the previous step did not have and, in the first step, the beginning of the request.
         if isinstance(what, UnreadableRequest):
             self._inbox.put(str(what.note))
         if not isinstance(what, StepBegan | StepEnded):

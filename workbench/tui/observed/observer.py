@@ -72,10 +72,10 @@ class Observer:
             for screen in shown:
                 screen.show_observations()
 
-        # `wake` runs in the proxy's thread, possibly before the screen exists. The screen takes all earlier
-        # observations when it opens.
+        # The proxy's thread calls `wake`, possibly before the screen exists. When the screen opens, it takes what has
+        # come by then.
         def wake() -> None:
-            # A RuntimeError means that the app has ended.
+            # The call raises RuntimeError if the app has ended.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._stage.call_later, show_observations)
 

@@ -41,7 +41,7 @@ class Conversations(ListState[SeenConversation]):
         """Add new conversations, and update known conversations."""
         for seen in news:
             self._seen[seen.number] = seen
-            # The conversations have grown, and the filter searches their whole texts.
+            # The conversation has grown, so the text that the filter searches is built again.
             self._texts.pop(seen.number, None)
         self._rebuild()
 

@@ -232,7 +232,8 @@ class FormFields(FormRows):
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
             self._report_invalid_text()
             self._close()
-        # The row of an open question is not part of the form. The row stays until the question is answered.
+        # While a row asks for the name of a new element, the form is not replaced, because it would not contain that
+        # row.
         if self.page.adding is not None:
             return
         if source is not None:
@@ -264,7 +265,7 @@ class FormFields(FormRows):
             for at, cell in enumerate(row.cells):
                 if cell_id(cell) == (kind, cell_place, option):
                     self.page.cell = at
-                    # Only the field holds the invalid text, so the text must be kept.
+                    # Invalid text exists only in the field, so the cell's text must not replace it.
                     text = cell.text
                     if opened.refused:
                         text = self._text
@@ -279,7 +280,8 @@ class FormFields(FormRows):
         """Return where a place of the old form is in the changed form.
 
         Returns `None` if the list element that contained the place was removed."""
-        # Only elements of lists move. An unset key may have a row, so keys are not looked up.
+        # Only elements of lists can move. The keys below the last list element are kept, because a row may be for an
+        # unset key.
         end = len(place)
         while end and not isinstance(place[end - 1], int):
             end -= 1
@@ -370,7 +372,7 @@ class FormFields(FormRows):
         if self._over is not None:
             field.placeholder = self._placeholder(*self._over)
         if isinstance(field, LineField):
-            # Only the valid text counts as known. The invalid text may have been pasted, and no document contains it.
+            # Invalid text may have been pasted, so only the cell's valid text counts as typed by the user.
             field.fill(text, known=cell.text)
         else:
             field.load_text(text)
@@ -418,7 +420,7 @@ class FormFields(FormRows):
         self._read_field()
 
     def _read_field(self) -> None:
-        # The widget has the text at once. Its message about the change waits in the queue and may be outdated.
+        # The text is read from the widget. The message about its change may still be queued, and be outdated by then.
         field = self.field
         if isinstance(field, LineField):
             self._typed(field.value)
@@ -459,7 +461,7 @@ class FormFields(FormRows):
             table = with_id(source, edit.table)
         if toml_equal(table, self._made):
             return ""
-        # The change calls `show`, and `show` compares its form with `_made`. So `_made` is set first.
+        # `on_change` calls `show`, which compares the new form with `_made`. Therefore `_made` is set first.
         before, self._made, self._place = self._made, table, edit.place
         refused = self.on_change(table, edit.summary, ("form", self._changes), by_keys) or ""
         if refused:
@@ -500,7 +502,8 @@ class FormFields(FormRows):
         if found and (chooses or (names and found[0].label.startswith(typed))):
             mark = 0
         texts = [one.text for one in found]
-        # In a search, the key of the selected element comes before a key of the case with the same name.
+        # In a search for additions, an exact match is not preferred. The first entry may be the selected element's key
+        # of that name, and the exact match a key of the case.
         if self._text in texts and not isinstance(adding, AdditionSearch):
             mark = texts.index(self._text)
         if len(found) == 1 and found[0].text == self._text:
@@ -521,7 +524,8 @@ class FormFields(FormRows):
         field = self.field
         if isinstance(field, LineField):
             assert self._over is not None
-            # The program's own choices count as typed. Other completions come from files and servers.
+            # A choice that the program offers counts as typed. Other completions come from files or servers, and do
+            # not.
             known = text if text in self._over[2].choices else field.value
             field.fill(text, known=known)
         self._typed(text)
@@ -658,7 +662,7 @@ class FormFields(FormRows):
             return
         self._added_tool = None
         if edit.place[-2] == "tools":
-            # The description of a tool comes first because the model needs it. Parameters follow.
+            # For a new tool, the user first types the description, because the model needs it, and then the parameters.
             self._added_tool = edit.place
             self._open_unset_key((*edit.place, "description"))
             return

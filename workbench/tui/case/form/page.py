@@ -234,7 +234,7 @@ class _RowLayout:
         text = one_line(cell.text[:MAX_CHARS])
         if cell.kind in _VALUES:
             return value_line(text, several=lists_values(self.row.check))
-        # The default check adds no information.
+        # `is` is the default check. It adds no information, so it is dimmed.
         if cell.kind == "check" and text == "is":
             return (Span(text, "muted"),)
         return (Span(text, _ROLES.get(cell.kind, "text")),)
@@ -469,7 +469,7 @@ class FormPage:
         rows: list[FormRow] = []
         if source is not None:
             rows = form_rows(source)
-        # A place as deep as the place of the open row is the same row under a new name.
+        # If the place has as many parts as that of the open row, it is the open row's place under a new name.
         typed = here
         if place and here and len(place) == len(here):
             typed = place

@@ -299,7 +299,7 @@ class FormView(FormFields):
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return dict.fromkeys(_AT_ROWS, "there is no form here")
-        # Each change is tried, because only the change itself can tell whether it is possible.
+        # Each change is tried and its result dropped, because only the change itself tells whether it is possible.
         refused: dict[str, str] = {}
         for name, attempt in _AT_ROWS.items():
             why = attempt(source, row)

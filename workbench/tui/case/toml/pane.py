@@ -322,7 +322,8 @@ class TomlPane(SearchedPane):
             if self._is_applying:
                 return
             if part is not None and self._is_typed(part, is_same):
-                # The index of a case changes when a case is added above it. A whole file stays a whole file.
+                # The index of the edited case changes when a case is added above it. An editor of the whole file keeps
+                # its part.
                 if self.part.index is not None:
                     self.part = part
                 self._follow()
@@ -337,7 +338,8 @@ class TomlPane(SearchedPane):
         typed = self.part
         if typed is None or part.suite is not typed.suite:
             return False
-        # A whole file stays the edited part when its text becomes valid, even though the row then shows a case.
+        # Typing may make the text of a whole file valid. The row then shows a case, but the editor keeps the whole
+        # file.
         return typed.index is None or (is_same and part.index is not None)
 
     def _follow(self) -> None:
