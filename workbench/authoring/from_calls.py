@@ -50,7 +50,7 @@ def case_with_mock(
         mock["error"] = answer.content
     else:
         mock["result"] = result
-    # The first matching mock answers, so the new mock must precede more general ones.
+    # The first matching mock answers, so the new mock precedes all mocks of its tool, which may be more general.
     mocks = items_at(case, ("mocks",))
     of_tool = [at for at, other in enumerate(mocks) if _is_of(other, tool)]
     for index in of_tool:
@@ -73,7 +73,7 @@ def case_with_expected_call(
     call: Table = {"tool": tool, "args": _args(arguments)}
     if step is not None:
         place, before = _step(case, step)
-        # An argument that is expected now must not be forbidden any longer.
+        # An argument that becomes expected can no longer be forbidden.
         forbidden = [name for name in items_at(before, ("forbidden_args",)) if name not in arguments]
         before.pop("forbidden_args", None)
         if forbidden:
@@ -119,7 +119,7 @@ def _expected(value: JsonValue) -> object:
         return {"has_fields": {name: _part(inner) for name, inner in value.items()}, "only_fields": True}
     if isinstance(value, list) and holds_null(value):
         return {"same_elements": [_part(inner) for inner in value], "in_order": True}
-    # A table with a check's name, or with nothing but options, would be read as a check.
+    # A table that has the name of a check, or only names of options, would be read as a check.
     if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
         return {"equals": value}
     return value
@@ -154,7 +154,7 @@ def _shortest(content: str) -> JsonValue:
         return content
     try:
         value: JsonValue = json.loads(content)
-        # A mock sends its table as this JSON, so spaces and the order of keys must also be equal.
+        # A mock would send the value as `json_text`, so the text must be equal in spaces and order of keys, too.
         if holds_null(value) or json_text(value) != content:
             return content
     except (ValueError, RecursionError):
@@ -190,7 +190,7 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
         raise ValueError(f"the provider runs {tool} itself, so a mock would never answer it")
     if answer is None:
         raise ValueError(f"{tool} has no answer yet: press s to step to it")
-    if answer.source == "skipped" and record.unedited is None:  # nobody wrote a replacement result
+    if answer.source == "skipped" and record.unedited is None:  # there is no result that replaces the skipped call's
         raise ValueError(f"{tool} was skipped, so there is no result for a mock")
     _check(record)
     step = step_of(trajectory, index)
@@ -214,7 +214,7 @@ def expectation_of_call(
     if record.edited is None:
         _check(record)
     as_sent = _as_sent(trajectory)
-    # A call replaces only an expectation of the same tool; another one would be lost.
+    # The call may only replace an expectation of the same tool, because any other would be lost.
     pairings: list[CallPairing] = []
     if not case.steps:
         pairings = [each for each in _pairings(case, settings, as_sent) if each.same_tool]

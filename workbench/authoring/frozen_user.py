@@ -26,7 +26,7 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
         messages.append({**message, "say": each.text} | ({"end": each.end} if each.end is not None else {}))
     ended = trajectory.user_turns[-1].ended
     if ended is not None and ended.end == "gave up":
-        # A script that has nothing left to say is done, so giving up must be written.
+        # When a script is over, the user counts as done. That the user gave up must therefore be written.
         messages[-1] = {**_table(messages[-1]), "end": "gave up"}
     kept = {key: value for key, value in user.items() if key in _KEPT}
     return {**case, "user": {**kept, "messages": messages}}

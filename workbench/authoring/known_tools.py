@@ -20,7 +20,7 @@ from workbench.tools.listings import (
 )
 from workbench.trajectory.events import ToolDefinition
 
-_MAX_KEPT = 64  # suites; more are read again
+_MAX_KEPT = 64  # the number of suites whose tools are kept
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: StoredListings) -> tuple[ToolDefinition, ...]:
@@ -46,7 +46,7 @@ class KnownTools:
         """Return the tools of a suite.
 
         They are read again only if `header` is a new object. An edit of a case does not make a new one."""
-        # Comparison by identity, because only an edit of the header makes a new object.
+        # Settings are compared by identity, because every edit of them makes a new object.
         known = self._known.get(path)
         if known is None or known[0] is not header:
             if len(self._known) >= _MAX_KEPT:
@@ -77,7 +77,7 @@ def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]
     own = list(written_out(case))
     if not own:
         return known
-    # A tool that the case redefines keeps its position.
+    # A dict keeps the position of a tool that the case defines again.
     return tuple({tool.name: tool for tool in (*known, *own)}.values())
 
 
@@ -85,7 +85,7 @@ def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
     """Yield the valid tools that are defined in a suite's settings or in a case."""
     for _, tool in tables(table.get("tools")):
         try:
-            # Tools are read as part of a suite, because the validator of suites is built already.
+            # The tool is validated within a suite, because the validator for suites exists already.
             read = Suite.model_validate({"format": 1, "name": "of this tool", "tools": [tool]})
         except ValidationError:
             continue  # reported with the suite's problems

@@ -93,7 +93,7 @@ def merge(
         return None
     before = _units(base)
     here, there = _keyed_like(before, mine), _keyed_like(before, theirs)
-    # Units that cannot be paired with units of `base` could be merged with the wrong ones.
+    # If units cannot be paired with those of `base` for certain, the wrong ones might be merged.
     if here is None or there is None:
         return None
     chosen = chosen or {}
@@ -112,7 +112,7 @@ def merge(
             text = right if chosen.get(key) == "theirs" else left
         if text is not None:
             texts[key] = text
-    # The order on disk stays, unless only this side has moved units.
+    # The order on disk is kept, unless units were moved only in the app.
     if _is_moved(before, here) and not _is_moved(before, there):
         order = _ordered(texts, here, there)
     else:
@@ -121,8 +121,7 @@ def merge(
     text = text.replace("\n", line_end_of(theirs.text))
     if theirs.text.startswith(BYTE_ORDER_MARK):
         text = BYTE_ORDER_MARK + text
-    # The result is parsed and compared with the units, because a merge of text could change the meaning of TOML
-    # unnoticed.
+    # Text is merged, which may change its meaning as TOML. Therefore the result is parsed and compared with the units.
     if not _reads_as_units(text, order, texts, mine, theirs):
         return None
     return MergeResult(text, tuple(conflicts))
@@ -142,7 +141,7 @@ def changes_summary(before: SuiteText, after: SuiteText) -> str:
         return "reloaded"
     kept = _shared(new, old)
     changed = [key for key in kept if new[key].text != old[key].text]
-    # Cases are counted; other tables are named once each.
+    # The summary counts cases, but names each other table.
     counts = (
         (sum(map(_is_case, changed)), "changed"),
         (sum(map(_is_case, new.keys() - old.keys())), "added"),
@@ -165,7 +164,7 @@ def changes_summary(before: SuiteText, after: SuiteText) -> str:
 
 
 def _units(version: SuiteText) -> _Units:
-    # Line ends and the byte order mark come from `theirs`, so they make no difference here.
+    # The result gets its line ends and byte order mark from `theirs`, so they are not compared.
     text = version.text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n")
     outlines = Document.of_parts(version, "").cases
     units: _Units = {}
@@ -173,8 +172,7 @@ def _units(version: SuiteText) -> _Units:
     last: tuple[object, ...] | None = None
     key = _HEAD
     for section in split_sections(text):
-        # Each place is a case, an element of a list of tables, or a table. Nested tables belong to the surrounding
-        # unit.
+        # A unit is a case, an element of a list of tables, or a table. It includes the tables inside it.
         place = section.place[: 1 + (len(section.place) > 1 and isinstance(section.place[1], int))]
         content = section.lead + section.body
         if place == last:
@@ -272,7 +270,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
     left = _besides(old, set(names.values()))
     if left and rest and len(left) != len(rest):
         return None
-    # The keys of added units contain their text, so the same addition on both sides counts as one.
+    # The key of an added unit contains its text, so that the same addition on both sides is a single unit.
     added = Counter[str]()
     for number, key in enumerate(rest):
         if left:
@@ -286,7 +284,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
 
 def _nameless(case: Table) -> str:
     """Return a text that is equal for cases that differ only in name and id."""
-    # Dates and times of TOML are not JSON, hence their `repr`.
+    # JSON has no dates and times, so these are compared by `repr`.
     return json.dumps(without_keys(case, "name", "id"), sort_keys=True, default=repr)
 
 
@@ -326,7 +324,7 @@ def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str
 
 
 def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
-    # If one side changed only values, the other side's text gets these values. So no comment is lost.
+    # If one side changed only values, they are put into the other side's text, so that no comment is lost.
     text, conflict = _decided(old, mine, theirs)
     if conflict is None:
         return text, None
@@ -387,7 +385,7 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
             continue
         if key not in spine:
             order.insert(at, key)
-        # A search for each key would take quadratic time; most keys are already at their place.
+        # Most keys are already in place. Searching for each one would take quadratic time.
         if order[at : at + 1] == [key]:
             at += 1
         else:
@@ -480,7 +478,7 @@ def _reads_as_units(
     read = [unit.text for unit in _units(version).values()]
     if read != [texts[key] for key in order]:
         return False
-    # Both sides may have added a case with the same id. That is an error which neither side had.
+    # If both sides added a case with the same id, the result has an error that neither side had.
     allowed = max(_repeated_ids(mine), _repeated_ids(theirs))
     return _repeated_ids(version) <= allowed
 

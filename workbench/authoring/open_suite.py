@@ -60,7 +60,7 @@ class OpenSuite:
         """Invalid text in fields of the form, which is not part of any document."""
         self._places_of: Document | None = None
         """The document with the cells of the invalid texts, while the current document is not TOML."""
-        # Empty until the first edit: most suites of a workspace are only read.
+        # The history is empty until the first edit, because most suites are only read.
         self._history: list[Change] = []
         self._at = 0
         self._made_here = False
@@ -204,7 +204,7 @@ class OpenSuite:
         The dictionary stays the same object, because a form refers to it."""
         if not self.invalid_texts:
             return
-        # A document that is not TOML has no places, so comparisons use its last TOML version.
+        # While the text is not TOML, it has no places, so the last valid version is compared.
         before, after = self._places_of or before, self.document
         if before.parts is None or after.parts is None:
             self._places_of = before
@@ -239,9 +239,7 @@ class OpenSuite:
         """Whether undo has gone back to a text from before an external edit of the file.
 
         The edit was taken over without asking the user, so saving the older text would lose it."""
-        return (
-            bool(self._history) and self._history[self._at].reread_count < self._readings
-        )  # saving would lose that edit
+        return bool(self._history) and self._history[self._at].reread_count < self._readings
 
     def is_changed(self, index: int) -> bool:
         if not self.dirty or self.document.parts is None:
@@ -252,7 +250,8 @@ class OpenSuite:
             self._remember_disk(self.disk.parts)
         assert self._cases_on_disk is not None
         parts = self.document.parts
-        # Cases are compared by text, comments included, or by table if the file has no case blocks.
+        # Cases are compared by their text, including comments. If they are not in blocks, they are compared by their
+        # tables.
         if parts.in_blocks:
             return parts.blocks[index] not in self._cases_on_disk[1]
         return id(parts.cases[index]) not in self._cases_on_disk[2]
@@ -300,7 +299,7 @@ class OpenSuite:
         file = self.file
         if file.suite is not None:
             return file
-        document = self.document  # parses the text for editing when it is first read
+        document = self.document  # this parses the text, unless it was parsed before
         if document.parts is None or HEAD in document.unparsed or not document.in_blocks:
             return None
         without_cases = parse_suite(document.only(frozenset()), self.path)
@@ -326,8 +325,8 @@ class OpenSuite:
             return False
         top = self._history[self._at]
         typed = typed_tables_after(top.typed, now, document, by_keys=by_keys)
-        now.forget()  # otherwise the history of a long suite holds the text of every version
-        # After a new change, undone steps can no longer be redone.
+        now.forget()  # otherwise the undo history would keep the whole text of every version
+        # such as typing in one cell
         del self._history[self._at + 1 :]
         if group is not None and group == top.group:  # such as the keystrokes in one cell
             if self._at and document.text == self._history[self._at - 1].document.text:
@@ -414,9 +413,9 @@ class OpenSuite:
 
     def saved(self, state: FileState) -> None:
         self.disk, self.on_disk = self.file, state
-        self._made_here = False  # from now on it differs from the disk only if its text does
+        self._made_here = False  # from now on, the suite is changed only if its text differs from the file
         self._remember_disk(self.document.parts)
-        # The user confirmed saving over an external edit, so that edit no longer counts.
+        # The user agreed to overwrite the external edit, so it is no longer missed.
         self._readings = min(self._readings, self._history[self._at].reread_count)
         self.end_group()
 
@@ -433,9 +432,9 @@ class OpenSuite:
 
         If there are unsaved changes, they stay. Otherwise, the file's text becomes the current text. This is an undo
         step if the suite has a history."""
-        # `dirty` compares the document with `disk`, so it is read before `disk` is replaced.
+        # `dirty` must be read before `disk` is replaced, because it compares the text with `disk`.
         follows = not self.dirty
-        # A deleted file stays open with its last text, and undo can restore it.
+        # The suite of a deleted file stays open with its last text. An undo can restore the text.
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:
                 self._begin()
@@ -475,7 +474,8 @@ class OpenSuite:
         tables: tuple[Table, ...] = ()
         if parts is not None:
             blocks, tables = parts.blocks, parts.cases
-        # Tables are compared by identity: an edit of one case keeps the tables of the others.
+        # Without blocks, cases are compared by the identity of their tables. An edit of one case keeps the tables of
+        # the others.
         self._cases_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
 
     def _begin(self) -> None:
@@ -502,7 +502,7 @@ class OpenSuite:
         """Return the suite file of a parsed text.
 
         Unchanged cases are taken from the last version, or from the last version that could run."""
-        # Comparison by identity, because an undo returns to an object that was already read.
+        # `parts` is compared by identity, because an undo returns to an object that was read before.
         for known, file in self._known:
             if known is parts:
                 return file
@@ -516,7 +516,7 @@ class OpenSuite:
         return found
 
     def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
-        # A version with errors has no cases to reuse, so the last version without errors is also kept.
+        # Cases cannot be reused from a version with errors, so the last version without errors is kept, too.
         runnable: list[tuple[SuiteText, SuiteFile]] = []
         if file.suite is None:
             runnable = [known for known in self._known if known[1].suite is not None]

@@ -115,7 +115,7 @@ class AcceptedCall:
         other_keys = dict(self.other_keys or {})
         if any(each.given and each.is_left_out for each in self.arguments):
             other_keys.pop("only_args", None)
-        if self.step is not None:  # a step begins with its request
+        if self.step is not None:  # in a step, the message comes first
             return {**other_keys, **call}
         return {**call, **other_keys}
 
@@ -161,7 +161,8 @@ def update_expectation(
         else:
             lost.append((name, CheckChoice(KEEP_CHECK, check).text))
     if written["tool"] == ANY_TOOL and raw is None:
-        # An expectation of any tool holds no checks for this call's arguments.
+        # The expectation allowed any tool, so it had no checks for the arguments. They are left out unless the user
+        # chooses one.
         arguments = [replace(each, chosen=len(each.choices) - 1) for each in arguments]
     if written.get("only_args"):
         for name in record.arguments:
@@ -237,7 +238,7 @@ def merged_call(
         arguments.append(
             _merged_argument(found, options, always=always, kept=kept, enumerated=enumerated(name), lists_all=lists_all)
         )
-    # Other keys than the arguments, such as `only_args`, stay if the calls of all runs have them.
+    # Keys other than `args`, such as `only_args`, are kept if they are equal in all proposals.
     other_keys: Table = {}
     for key, value in others[0].items():
         if all(each.get(key) == value for each in others):
@@ -248,7 +249,7 @@ def merged_call(
             forbidden.append(argument)
     if forbidden:
         other_keys["forbidden_args"] = forbidden
-    # The proposals may drop the same expectations, so each is named once.
+    # Several proposals may drop the same expectation, which is listed once.
     lost: dict[tuple[str, str], None] = {}
     for call in calls:
         lost |= dict.fromkeys(call.lost)
@@ -302,13 +303,13 @@ def _expected_argument(
     If the argument's check passed, it is kept. Otherwise, the new check gets its weight. An argument that had no check
     gets `weight`, because either all arguments of a call have weights or none."""
     options = _options_of(check, weight)
-    # `init` writes `present` as a placeholder where it has no value, so the run's value is preferred.
+    # `workbench init` writes `present` if it has no value. The value of the run is then better.
     if check == {"present": True}:
         choices = choices_for(name, value, check, options)
         return AcceptedArgument(name, value, True, choices, int(len(choices) > 2), was_expected=True)
     own_check = check if verdict is not None and verdict.holds is not False else None
     choices = choices_for(name, value, own_check, options)
-    # A check that holds only in part stays available; a check that holds in full is preselected.
+    # If the check passed only in part, it is offered, but another one is selected.
     in_part = verdict is not None and bool(verdict.holds) and verdict.score < verdict.weight * _IN_FULL
     chosen = int(in_part and len(choices) > 2)
     return AcceptedArgument(name, value, True, choices, chosen, was_expected=check is not None)
@@ -372,7 +373,7 @@ def choices_for(
         checks = _checks_for(value)
     for kind, written in checks:
         with_options = {**_explicit(written), **options} if options else as_argument(name, written)
-        # Each check is read back and evaluated, because a text can turn into a date on the way.
+        # Each check is written, read and evaluated, because writing may change a value, for example text into a date.
         if _can_be_written(with_options) and all(_is_met(with_options, each) for each in values):
             found.append(CheckChoice(kind, with_options))
     return (*found, CheckChoice(LEAVE_OUT))
@@ -391,7 +392,7 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
     else:
         yield "exact", value
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MAX_NUMBER:
-        around = float(f"{abs(value) / 10 or 0.1:.2g}")  # a tenth, in two digits
+        around = float(f"{abs(value) / 10 or 0.1:.2g}")  # a tenth of the value, with two digits
         if isinstance(value, int):
             around = max(1, round(abs(value) / 10))
         yield "near", {"near": value, "tolerance": around}
@@ -441,14 +442,14 @@ def _is_moment(text: str) -> bool:
         read_timestamp(text)
     except (ValueError, OverflowError):
         return False
-    # The parser of times also accepts names of months and weekdays alone, such as "may" and "sun".
+    # Without a digit, a word such as "may" or "sun" would be parsed as a time.
     return any(map(str.isdigit, text))
 
 
 def _can_be_written(written: object) -> bool:
     try:
         one_line(written)
-        json.dumps(written, allow_nan=False)  # raises for infinity and NaN, which cannot be expected
+        json.dumps(written, allow_nan=False)  # raises for infinity and NaN, which cannot be an expected value
     except (ValueError, RecursionError):
         return False
     return True
@@ -568,7 +569,7 @@ _OF_CALL = ("tool", "args", "forbidden_args", "only_args", "any_of")
 
 def _positions(calls: Sequence[AcceptedCall]) -> Iterable[Table]:
     for _, answer in groupby(calls, key=lambda call: call.answer):
-        # Calls of one answer have no order among themselves.
+        # Calls that the model made in one answer may be made in any order.
         expected = _expectations(answer)
         yield expected[0] if len(expected) == 1 else {"any_order": expected}
 
@@ -630,7 +631,7 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
     check_calls([record])
     written = value_at(table, place)
     assert isinstance(written, dict)
-    # The grader counts only the steps that expect a call.
+    # The grader numbers only those steps that expect a call.
     expected = sum(earlier.expects_call for earlier in case.steps[:number])
     wanted = step.expected_call
     alternatives = () if wanted is None else wanted.alternatives
@@ -668,8 +669,8 @@ def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str
     return (f"{expected.tool_text} in step {number + 1}",)
 
 
-# Text that a run or a call adds to a suite must not contain secrets. A check on a value that contains a secret becomes
-# `present`, because a check on the replacement `$NAME` would expect another value. Text already in the suite stays.
+# Text of a run must not bring secrets into a suite. If a check would have a secret as its value, `present` is checked
+# instead, because the replacement `$NAME` would be another value. Secrets that the suite already contains stay.
 
 _CHECKS = ("args", "when")
 
@@ -703,7 +704,7 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
         return
     pairs: Iterable[tuple[str | int, object, object]]
     if isinstance(before, dict) and isinstance(after, dict) and len(before) == len(after):
-        # Names are paired by position, because a name that holds a secret is replaced, too.
+        # Keys are paired by position, because a key that contains a secret is replaced, too.
         pairs = zip(after, before.values(), after.values(), strict=True)
     elif isinstance(before, list) and isinstance(after, list):
         pairs = zip(range(len(after)), before, after, strict=True)
@@ -717,7 +718,7 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
 def _call(call: AcceptedCall, secrets: Secrets) -> AcceptedCall:
     _check_name(call.tool, secrets)
     arguments: list[AcceptedArgument] = []
-    # An argument with a secret in its name cannot be written, unless the suite already has it.
+    # If an argument's name contains a secret, it is left out, unless the suite already has it.
     for each in call.arguments:
         if each.was_expected or secrets.redact(each.name) is each.name:
             arguments.append(_argument(each, secrets))
@@ -732,7 +733,7 @@ def _argument(argument: AcceptedArgument, secrets: Secrets) -> AcceptedArgument:
             choices = (*choices, choice)
     if len(choices) == len(argument.choices):
         return argument
-    # The argument stays expected, if only as present.
+    # If no check is left, the argument is expected to be present.
     if choices[0].kind != KEEP_CHECK and not any(_is_present(choice.written) for choice in choices):
         choices = (CheckChoice("present", _present(argument.choices[0].written)), *choices)
     return replace(argument, choices=choices, chosen=0)

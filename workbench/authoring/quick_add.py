@@ -248,7 +248,7 @@ class Question:
         steps[0] = {"user": table["user"], **steps[0]}
         trajectory = self.runs[0].trajectory
         if trajectory.rounds and not trajectory.rounds[-1].calls:
-            # The last answer makes no call, as a step without a tool expects.
+            # If the run ended with an answer without calls, a last step without a tool expects that.
             steps.append({})
         return {**without_keys(table, "user"), "steps": steps}
 
@@ -380,7 +380,7 @@ def _typed_call(text: str, call: AcceptedCall | None, tools: Sequence[ToolDefini
         choices = (CheckChoice(TYPED, read), CheckChoice("present", {"present": True}), CheckChoice(LEAVE_OUT))
         arguments.append(AcceptedArgument(name, None, True, choices))
     if not arguments:
-        # Arguments that were not typed are listed but left out: they do not matter.
+        # The tool's arguments that were not typed are listed, but not checked.
         for name in schemas:
             arguments.append(AcceptedArgument(name, None, True, (CheckChoice(LEAVE_OUT),)))
     return AcceptedCall(tool, call.answer if call is not None else 1, tuple(arguments))
@@ -398,7 +398,7 @@ def question_for(
     If no expectation fits all runs, propose the calls of the first run. Raises AcceptError if that is impossible,
     too."""
     runs = tuple(RunToAccept(trajectory) for _, trajectory in trajectories)
-    # The case has no expectations yet, so only its text matters here.
+    # A case that expects something must not have this key.
     table, note = without_keys(request.table, "expect_nothing_yet"), ""
     try:
         proposal = proposal_for_all(suite, case, table, runs, secrets)
@@ -518,7 +518,7 @@ class QuickAdd:
         if text == self.text:
             return
         if self._recalled >= 0 and self._typed.strip():
-            # If the user edited a recalled request, the text that it replaces must not be lost.
+            # The text that was typed before an earlier request was recalled must not be lost.
             self.remember(self._typed)
         self.text = text[:MAX_FIELD_CHARS]
         self._recalled = -1

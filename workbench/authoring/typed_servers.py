@@ -38,7 +38,7 @@ def typed_tables_after(typed: TypedTables, before: Document, after: Document, *,
 
     `by_keys` is whether the user made the change by single keys. Such a change edits one server, or adds one with the
     default command. After any other change, only unchanged servers count as typed."""
-    # Text that is not TOML starts no server; its next valid version is compared with the same servers.
+    # While the text is not TOML, no server starts. The next valid version is compared with `typed`.
     if after.parts is None:
         return typed
     old, new = _servers(before), _servers(after)

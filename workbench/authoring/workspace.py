@@ -103,7 +103,7 @@ def paths_of_new_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
     """Return those of the paths at which a new suite can be created: no file exists, but its folder does."""
     found = []
     for path in paths:
-        # `lexists`, because a link to a missing file occupies the path, too.
+        # A symbolic link to a missing file does not `exist`, but it occupies the path.
         if path.suffix == ".toml" and path.parent.is_dir() and not os.path.lexists(path):
             found.append(path)
     return tuple(found)
@@ -156,7 +156,7 @@ def _is_gone(path: Path) -> bool:
 
 
 def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
-    # Each root is searched separately: a root with suites must not hide the recordings of another root.
+    # Each root is searched by itself, so that suites in one do not hide the recordings in another.
     found: list[Path] = []
     for root in roots:
         found += find_suites([root], search) or _recordings_below(root, search)
@@ -181,7 +181,7 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
     for file in files:
         if len(file.text) > LONG_CHARACTERS:
             _ = file.parts
-            # Without this, the garbage collector would repeatedly scan the whole workspace while the user types.
+            # Otherwise the garbage collector would scan all suites again and again while the user types.
             gc.freeze()
     return Workspace(roots, tuple(files), samples, tuple(recorded))
 
@@ -239,8 +239,8 @@ def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
         return False
 
 
-# All open suites, the single entry point for changing them, and undo. Followers are notified of changes in a fixed
-# order: see `OpenSuites.follow`.
+# The open suites, through which every change of a suite goes, and undo. Changes are reported to followers in a fixed
+# order (`OpenSuites.follow`).
 
 
 @dataclass(frozen=True)
@@ -354,7 +354,7 @@ class OpenSuites:
         suites: list[OpenSuite] = []
         conflicts: list[OpenSuite] = []
         for file in files:
-            # The same objects stay open, because screens hold them and their undo history.
+            # An open suite stays the same object, because screens refer to it and to its undo history.
             suite = known.pop(file.path, None)
             if suite is None:
                 suite = OpenSuite(file, is_recording=file.path in recordings)
@@ -368,7 +368,7 @@ class OpenSuites:
             elif file.hash or not suite.is_new:
                 conflicts.append(suite)
             suites.append(suite)
-        # Suites without a file stay only if closing them would lose changes.
+        # A suite whose file is gone is closed, unless it has unsaved changes.
         left = []
         for suite in known.values():
             if suite.dirty:
@@ -396,7 +396,7 @@ class OpenSuites:
         roots = self.workspace.roots
         if any(path.is_relative_to(root) for root in roots):
             return roots
-        # Suites of the user stand above the samples.
+        # The user's suites come before the samples.
         samples = bundled("sample_suites")
         return (*filter(samples.__ne__, roots), path, *filter(samples.__eq__, roots))
 
@@ -452,7 +452,7 @@ class OpenSuites:
         index: int | None = None,
         case: str | None = None,
     ) -> None:
-        # Each change starts without moved grades. The regrader, one of the followers, sets them.
+        # `moved` is set again by the regrader, which is one of the followers.
         self.moved = ""
         change = SuitesChanged(how, tuple(suites), self.suites, self.workspace, first, index, case)
         for follower in self._followers:
@@ -471,7 +471,7 @@ def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]
-        # The suite goes where the tree will list it after saving.
+        # The suite gets the place that it will have in the tree after it is saved.
         ordered.insert(beside[-1] + 1 if beside else len(ordered), suite)
     return ordered
 
@@ -501,7 +501,6 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     If it moved a case to another suite, it is undone in both, because otherwise the case would be in both or in
     neither. Returns the undone changes, or why nothing was undone. The suite that has the case afterwards comes
     last."""
-    # If only one suite were undone, a moved case would be in both suites or in neither.
     move = suite.last.linked_to if suite.last is not None else None
     if isinstance(move, LinkedMove) and open_suites.at(move.source.path) is move.source:
         if (

@@ -83,7 +83,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
             media.append(found)
         else:
             parts.append(_text_of(block))
-    # MCP asks servers to repeat structured content as text, so the model would read both twice.
+    # Servers should repeat structured content as text. The model must not read both.
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
         parts.append(_json(result.structured_content))
@@ -92,7 +92,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
 
 def error_of(error: Exception) -> ToolAnswer:
     """Return a tool error for a call that the server refused or answered with an invalid result."""
-    # Lazy import: `mcp` takes most of a second.
+    # This import is lazy, because `mcp` takes most of a second.
     from mcp import MCPError
 
     if isinstance(error, MCPError):
@@ -141,7 +141,7 @@ def _placeholder(what: str, base64_text: str) -> str:
 
 
 def _json(value: object) -> str:
-    # Python's parser accepts NaN and infinity, which JSON lacks, so servers can send both.
+    # Servers may send NaN and infinity. They are not JSON, but Python's parser accepts them.
     try:
         return json_text(value)
     except ValueError:
@@ -152,7 +152,7 @@ def _size(base64_text: str) -> int:
     return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")
 
 
-# Servers can send NUL characters and lone surrogates, which text files and requests to models cannot hold.
+# Servers may send NUL and lone surrogates. Text files and requests to models cannot contain them.
 
 REPLACEMENT_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 

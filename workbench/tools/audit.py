@@ -92,7 +92,7 @@ class AuditLog:
         return AuditedExecution(self, about)
 
     def end(self, about: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
-        # The tool was executed and its start is logged, so a failure to log its end must not fail the run.
+        # The tool has been executed and its start is logged. If its end cannot be logged, the run goes on.
         try:
             self._append({**about, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})
         except OSError:
@@ -102,7 +102,7 @@ class AuditLog:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
         try:
-            # Each line is one write in append mode, so lines of several programs do not mix.
+            # Each line is appended by one write, so that lines of several programs do not mix.
             line = json_text(record).encode() + b"\n"
             if os.write(descriptor, line) < len(line):
                 raise OSError(f"only a part of a line of {len(line)} bytes was written")
@@ -110,7 +110,7 @@ class AuditLog:
             os.close(descriptor)
 
     def _arguments(self, call: ToolCall) -> dict[str, JsonValue]:
-        # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
+        # Redaction comes before cutting, because half of a secret would not be recognised.
         arguments = self._secrets.redacted(dict(call.arguments))
         text = json.dumps(arguments, ensure_ascii=False)
         if len(text) <= MAX_ARGUMENTS_CHARS:

@@ -40,7 +40,7 @@ class Answers:
             except CheckError as error:
                 problem: str | None = f"its `message` cannot be checked: {error}"
             else:
-                # The pattern of the schema comes from the server, so matching it may take long.
+                # Matching the patterns of the server's schema may take long, so a thread does it.
                 reply = partial(problem_of_reply, question, answer.action, answer.content, answer.text)
                 problem = await in_thread(reply, name="schema")
             if problem is not None:

@@ -75,7 +75,7 @@ class CallTimer:
         if self._waits:
             return
         latest = self._began + self._free_s + self._most_s
-        with suppress(RuntimeError):  # a report may come after the answer
+        with suppress(RuntimeError):  # the report may arrive after the answer
             self._limit.reschedule(min(self._clock() + self._call_s, latest))
 
     @contextmanager
@@ -117,7 +117,8 @@ class _CallInProgress:
         self._replies.add(replying)
         try:
             with self._time.suspended():
-                # With `wait`, the end of the call cancels the reply, but not the SDK's callback around it.
+                # At the end of the call, the reply is cancelled. `wait` keeps that from cancelling the SDK's callback,
+                # too.
                 await asyncio.wait({replying})
         finally:
             replying.cancel()
@@ -167,7 +168,8 @@ class ClientRequests:
 
         async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
             session = await build(exit_stack)
-            # The SDK declares a capability for each callback, but some callbacks here only report undeclared requests.
+            # The SDK declares a capability for each callback. Some callbacks exist only to report requests that were
+            # not declared.
             of_callbacks = session._build_capabilities
 
             def declared(version: str) -> ClientCapabilities:
@@ -218,7 +220,7 @@ class ClientRequests:
         for name in ("elicitation", "sampling", "roots"):
             if name not in self._server.answers:
                 declared[name] = None
-        # The capability `listChanged` is left out, because the folders of a connection never change.
+        # `listChanged` is not declared, because the folders of a connection never change.
         if "roots" in self._server.answers:
             declared["roots"] = RootsCapability()
         return capabilities.model_copy(update=declared)

@@ -264,7 +264,7 @@ def register_server_secrets(server: Server, secrets: Secrets) -> None:
         if environment_names(value):
             continue
         if name.lower() in _AUTHORIZING:
-            # The scheme is not part of the secret: in `Bearer abc`, the secret is `abc`.
+            # Only the last word is the secret: `abc` in `Bearer abc`.
             secrets.add(variable, value.rpartition(" ")[2])
         else:
             secrets.add_if_it_looks_secret(variable, value)

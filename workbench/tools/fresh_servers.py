@@ -69,11 +69,11 @@ class FreshServers:
             starting = self._begin(grant, self._taken == 1)
         server = starting.server
         self._used.add(server)
-        # A single run needs no spare server, which would never be used.
+        # The server for the next run is started only from the second run on, because a single run would never use it.
         if self._taken > 1 and len(self._used) < MAX_SERVED_RUNS:
             self._spare = self._begin(grant, False)
         try:
-            # If the run is stopped now, the server is closed below, after its start.
+            # If the run is stopped meanwhile, the start continues, and the server is closed below.
             await asyncio.shield(starting.start)
             self._compare(server.tools)
         except BaseException as error:
@@ -151,7 +151,8 @@ class RunServers:
 
     async def wait_for_place(self) -> None:
         """Wait for a free place. Call this method once, before the first server is acquired."""
-        # One place for all servers of a run: with one place per server, runs could wait for each other for ever.
+        # A run occupies one place for all its servers. If each server occupied one, two runs could wait for each other
+        # for ever.
         await self._places.acquire()
         self._has_place = True
 

@@ -71,7 +71,7 @@ class Handshake:
             try:
                 if await self._answered(asked, seconds=self._limits.probe_s):
                     return asked.result()
-                # The server may only be slow, so both requests stay open, and the first good answer counts.
+                # The server may be slow. Both requests stay open, and the first good answer counts.
                 self.unanswered = True
                 greeted = asyncio.create_task(session.initialize())
                 answered = await self._answered(asked, greeted, seconds=self._limits.greeting_s)
@@ -79,16 +79,16 @@ class Handshake:
                     self._connection.kill()
                     raise SilentServerError
                 await asyncio.wait({asked, greeted}, return_when=asyncio.FIRST_COMPLETED)
-                # A late refusal is an answer too: the server was slow, not silent.
+                # The server was slow, not silent, if it has answered by now, even with a refusal.
                 self.unanswered = not asked.done()
                 if greeted.done() and greeted.exception() is None:
-                    # The error makes the client fall back to `initialize`, which the server has answered already.
+                    # This error makes the client use the answer to `initialize`, which has come already.
                     raise MCPError(REQUEST_TIMEOUT, f"{_QUESTION} was not answered")
                 result = await asked
                 self.unanswered = False
                 return result
             except MCPError:
-                # A refusal came late: `initialize` was sent already, and is not sent twice.
+                # The server refused after `initialize` had been sent. It is not sent a second time.
                 if greeted is not None:
                     await asyncio.wait({greeted})
                 raise

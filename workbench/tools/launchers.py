@@ -43,7 +43,7 @@ def launcher_of(command: Sequence[str]) -> str | None:
     if program in _ALWAYS:
         return program
     for word in words[1:]:
-        # The first words may be options: `docker --context remote run`.
+        # Options may precede the subcommand, as in `docker --context remote run`.
         if word in _BY_SUBCOMMAND.get(program, ()):
             return f"{program} {word}"
     return None

@@ -143,7 +143,7 @@ class StoredListings:
 
     def _file(self, suite_file: Path, server: Server) -> Path:
         folder = resolved(absolute(suite_file).parent)
-        # Time limits, `state` and `instructions` do not change what a server lists. Keys without a value do not either.
+        # These settings do not change what a server lists, and neither do settings that have their default.
         others = {"start_timeout_s", "call_timeout_s", "state", "instructions"}
         settings = server.model_dump_json(exclude=others, exclude_defaults=True)
         known_as = digest(f"{folder / suite_file.name}\0{settings}")
@@ -152,7 +152,7 @@ class StoredListings:
 
 def readable_name(suite_file: Path, server: Server) -> str:
     """Return the beginning of a file name, from which people can see the suite and the server."""
-    # File systems limit names to 255 bytes, and a character of some scripts takes four.
+    # File systems limit names to 255 bytes, and a character may take four bytes.
     return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 
 
@@ -231,9 +231,9 @@ def with_listed_names(file: SuiteFile, listings: StoredListings) -> SuiteFile:
     return with_findings(file, unknown_in_suite(suite, range(len(suite.cases)), names, unseen))
 
 
-# A pin file beside a suite holds the definitions that the suite's servers listed once. If the file exists, the servers'
-# present definitions are compared with it before every batch: a server that changes its descriptions could otherwise
-# steer the model unnoticed.
+# A pin file beside a suite has the definitions that the suite's servers listed when it was written. Before every batch,
+# the current definitions are compared with it. Otherwise, a server could steer the model unnoticed by changing its
+# descriptions.
 
 PINS_FORMAT = 1
 
@@ -264,7 +264,7 @@ def write_pins(
     file = pin_file(suite_file)
     document = {"format": PINS_FORMAT, "servers": servers, "instructions": dict(instructions)}
     write_atomically(file, (_text(document) + "\n").encode())
-    # Unlike other files of this program, pins are shared with the suite, for example in its repository.
+    # All users may read the file, because pins are shared together with the suite, for example in a repository.
     file.chmod(0o644)
     return file
 

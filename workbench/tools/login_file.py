@@ -84,7 +84,7 @@ class Logins:
         """Return how to log in to a server that requires a login but has no `auth`.
 
         The text is the end of a message."""
-        # The suite does not exist yet. It will use the login that is stored for the address.
+        # If there is no suite yet, the login is stored for the address, and a later suite will use it.
         if not self.suite_file.exists():
             return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"
         return f"it wants a login: write auth = \"oauth\" beside its url, and run '{self.command(server)}'"
@@ -126,7 +126,7 @@ class StoredLogin(BaseModel):
 
     def is_fresh(self, now_s: float) -> bool:
         """Return whether the access token is valid and not yet due for renewal."""
-        # Some servers revoke the whole login when they get an expired token.
+        # Tokens are renewed early, because some servers revoke the whole login when they get an expired token.
         lifetime_s = self.tokens.get("expires_in")
         early_s = _RENEW_EARLY_S
         if isinstance(lifetime_s, int | float):
@@ -160,7 +160,7 @@ class LoginFile:
         except FileNotFoundError:
             return None
         except ValidationError:
-            # The error could quote a token.
+            # The cause is left out, because it could quote a token.
             raise LoginFileError(f"{self._path} is damaged: delete it, and log in again") from None
         except OSError as error:
             raise LoginFileError(f"{self._path} cannot be read: {error.strerror}") from error
@@ -197,8 +197,8 @@ class LoginFile:
             while True:
                 try:
                     self._make_folder()
-                    # The wait is not in a thread: if it were cancelled, the thread would still take the lock and keep
-                    # it.
+                    # The lock is tried repeatedly, not awaited in a thread. A cancelled thread would still take the
+                    # lock, and keep it.
                     held.enter_context(locked(self._path.with_suffix(".lock"), 0.0))
                     break
                 except LockedError:

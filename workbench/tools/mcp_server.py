@@ -79,7 +79,7 @@ class McpServer:
         self._turn = asyncio.Lock()
         self.protocol = protocol or server.protocol
         """The way in which the server's next session begins."""
-        # In the newest protocol, a server cannot send requests during a call.
+        # The suite answers requests of the server, which the newest protocol does not allow during a call.
         if server.answers:
             self.protocol = "legacy"
         self._sessions: list[Session] = []
@@ -195,7 +195,8 @@ class McpServer:
         If the caller is cancelled, the start continues. Raises ServerError if the server does not start again, or has
         died too often."""
         if self._renewal is None and self._is_up:
-            # A run whose first call comes while the server goes down has no state there, so it gets the next session.
+            # The run has made no call yet, so it has no state in this session. If the server is going down, it gets the
+            # next session.
             await self._session.wait_until_down()
         if self._renewal is None:
             if not self._is_up or self._closed or not (self._session.expired or self._session.down_reason is not None):
@@ -326,7 +327,7 @@ class McpServer:
         if self._server.url is not None:
             deadline += self._limits.return_s
         while True:
-            # `close` would not end a session that begins after it.
+            # `close` may have been called meanwhile, and would not end a session that begins now.
             if self._closed:
                 raise ServerError(f"server {self._server.name!r} is not started again: it was closed")
             self._retire(self._session)
@@ -355,7 +356,7 @@ class McpServer:
     def _renewed(self, renewal: asyncio.Task[None]) -> None:
         self._renewal = None
         if not renewal.cancelled():
-            renewal.exception()  # seen by the runs that waited
+            renewal.exception()  # the waiting runs report the error, so asyncio must not print it
 
     def _retire(self, session: Session) -> None:
         retirement = asyncio.create_task(session.close_when_idle())

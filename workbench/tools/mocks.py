@@ -102,7 +102,7 @@ class Mocks:
         """Count a call whose recorded answer was replayed, for the mock that gave the answer.
 
         No judge is asked and no Python is called. Raises ToolsError if a condition cannot be evaluated."""
-        # If a condition needs a judge or Python, the mock counts as the source if its answer is the same.
+        # If a condition needs a judge or Python, the mock is assumed to have answered if it would give the same answer.
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool or not self._has_answers_left(index):
                 continue
@@ -117,7 +117,7 @@ class Mocks:
 
     def _holds_without_judge(self, mock: Mock, call: ToolCall) -> bool | None:
         when, arguments = mock.when or {}, call.arguments
-        # A check of a missing argument fails without a judge.
+        # If an argument is missing, its check fails without a judge.
         known = {name: check for name, check in when.items() if name not in arguments or not check.uses_outside_service}
         try:
             holds = all_hold(known, arguments, context=self._context)
@@ -148,7 +148,7 @@ class Mocks:
 
     def _computed(self, reference: str, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
         function = self._functions.function(reference)
-        # A suite's code may raise anything. As with any tool, the model gets a tool error.
+        # The suite's code may raise anything. The model then gets a tool error, as from any tool.
         try:
             # The function gets a copy, so it cannot change the recorded arguments of the call.
             value = function(copy.deepcopy(dict(arguments)))
@@ -171,7 +171,7 @@ def _written_answer(mock: Mock, call: ToolCall, occurrence: int, row: Row) -> To
         return ToolAnswer(mock.error, is_error=True)
     if mock.python is not None:
         return None
-    # The last of several results answers all further calls.
+    # After the last of several results, that result is repeated.
     if mock.results is not None:
         return mock_answer(mock.results[min(occurrence, len(mock.results)) - 1], call.arguments, row)
     return mock_answer(mock.result, call.arguments, row)
@@ -187,7 +187,8 @@ async def condition_holds(
     """Return whether a call's arguments pass the checks of a condition.
 
     A judge is asked only if all other checks pass. Raises CheckError if a check cannot be evaluated."""
-    # A judged check without a judge or an argument is evaluated with the others, and reports what is missing.
+    # A judge is asked only if there is one and the argument exists. All other checks are evaluated directly, and report
+    # what is missing.
     asked, others = {}, {}
     for name, check in when.items():
         if judge is not None and name in arguments and has_kind(check, Judged):
@@ -263,7 +264,7 @@ def _argument(match: re.Match[str], arguments: Mapping[str, JsonValue], row: Row
     column = match[1].removeprefix("row.")
     if column != match[1] and column in row:
         return _as_text(row[column])
-    # Braces around other words are text, for example JSON in a result.
+    # If there is no such argument, the braces are ordinary text, for example JSON.
     if match[1] not in arguments:
         return match[0]
     return _as_text(arguments[match[1]])

@@ -147,7 +147,7 @@ class ModuleConnection:
 
     def _run(self, ready: asyncio.Future[None]) -> None:
         functions = PythonFunctions(self._code)
-        # The code of a suite may raise anything, even SystemExit: `why_not_started` and `why_lost` report it.
+        # The suite's code may raise anything, even SystemExit. `why_not_started` and `why_lost` report the error.
         try:
             server = _server_in(self._module, self._name, functions)
             asyncio.run(self._serve(server, ready))
@@ -167,8 +167,8 @@ class ModuleConnection:
         task = asyncio.current_task()
         assert task is not None
         self._serving = _Serving(asyncio.get_running_loop(), task, to_server)
-        # A caller that gives up sets `_closing` and then cancels `_serving`. Here `_serving` is set before `_closing`
-        # is checked. So one of the two threads always stops the server.
+        # The caller may give up now. It sets `_closing` and then cancels `_serving`. Here, `_serving` is set and then
+        # `_closing` is checked. In any order, one of the two threads stops the server.
         if self._closing:
             return
         self._loop.call_soon_threadsafe(_resolve, ready)
@@ -177,7 +177,7 @@ class ModuleConnection:
         await reading
 
     async def _read(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        # Each message is awaited, so messages do not pile up in memory.
+        # Each message is awaited, so that messages do not accumulate in memory.
         import anyio
 
         async with from_server:
@@ -237,7 +237,7 @@ def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any
         return value._lowlevel_server
     if isinstance(value, Server):
         return value
-    # FastMCP of the package fastmcp, which is not a dependency, wraps a server of the SDK.
+    # The value may be a FastMCP of the package fastmcp, which is not a dependency. It wraps a server of the SDK.
     inner = getattr(value, "_mcp_server", None)
     if isinstance(inner, Server):
         return inner

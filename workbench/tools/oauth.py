@@ -50,10 +50,10 @@ _LOGIN_ENDED_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client")
 
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
-# The SDK's provider is an `httpx2.Auth` that does everything in one request: it sends, is refused, finds the
-# authorization server, opens the login and sends again. It holds a lock until the answer begins. So parallel calls
-# would wait for each other, and every call could open a browser. Here the login runs separately, with a refused
-# request. A connection only sends the tokens, and only their renewal holds a lock.
+# The SDK's provider is an `httpx2.Auth` that does everything within one request: it sends the request, is refused,
+# finds the authorization server, opens the login and sends the request again. Meanwhile it holds a lock, so parallel
+# calls would wait for each other, and each could open a browser. Here, the login is a separate step that begins with a
+# refused request. A connection only sends the tokens, and only their renewal holds a lock.
 
 
 _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
@@ -89,7 +89,7 @@ class ServerLogin:
         self._timeout_s = timeout_s
         self._login: StoredLogin | None = None
         self._renewing = asyncio.Lock()
-        # The SDK logs errors together with the answer, which may hold a token.
+        # The SDK's log lines about errors quote the answer, which may contain a token.
         silence_sdk_logging()
 
     async def token(self, refused: str | None = None) -> str:
@@ -104,13 +104,15 @@ class ServerLogin:
             try:
                 return await _finish_renewal(self._renewed(refused))
             except LoginError:
-                # The renewal was early, so another attempt may succeed before the token expires.
+                # Tokens are renewed early. If the current token is still valid, it can be used, and the renewal tried
+                # again later.
                 login = self._login
                 if login is None or login.access_token == refused or not login.is_valid(time.time()):
                     raise
                 return login.access_token
             except LoginFileError as error:
-                # A machine can always get another token, even where nothing can be stored.
+                # With a client's own credentials, a new token can be requested at any time, even if the login cannot be
+                # stored.
                 if self._settings.auth != "client_credentials":
                     raise LoginError(f"cannot be logged in to: {error}") from error
                 _logger.warning("%s", error)
@@ -142,7 +144,8 @@ class ServerLogin:
         return login.access_token
 
     async def _renewed(self, refused: str | None) -> str:
-        # A refresh token works only once, so another process that has just renewed the login has the only valid tokens.
+        # A refresh token works only once. If another process has renewed the login meanwhile, only its tokens are
+        # valid.
         async with self._file.locked():
             self._set_login(self._file.read())
             if (token := self._usable(refused)) is not None:
@@ -220,7 +223,8 @@ class LoginAuth(httpx2.Auth):
         self._on_refusal = on_refusal
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        # An exception would end the transport of the SDK without a reason, so the request is sent without a token.
+        # An exception here would end the SDK's transport without giving a reason. So the request is sent without a
+        # token, and the server refuses it.
         why, token = "", None
         try:
             token = await self._login.token()
@@ -284,7 +288,7 @@ class _PersonProvider(OAuthClientProvider):
         self._settings = settings
         self._person = person
         self._answer: RedirectAnswer | None = None
-        self._initialized = True  # there is nothing in the storage
+        self._initialized = True  # nothing is stored, so there is nothing to initialize from
         self.context.auth_server_url = settings.issuer
         if settings.client_id is not None:
             self.context.client_info = OAuthClientInformationFull(
@@ -300,7 +304,7 @@ class _PersonProvider(OAuthClientProvider):
         return _at_issuer(advertised, self._settings.issuer)
 
     async def _perform_authorization(self) -> httpx2.Request:
-        # Without metadata, the SDK would send codes and secrets to the server itself.
+        # Without the metadata of the issuer, the SDK would send codes and secrets to the MCP server.
         if self.context.oauth_metadata is None and self._settings.issuer is not None:
             raise OAuthFlowError(_no_metadata(self._settings.issuer))
         _choose_method(self)
@@ -395,7 +399,7 @@ class _Requests:
     async def refusal(self, scope: str | None) -> httpx2.Response:
         async with await _client() as client, asyncio.timeout(self._timeout_s):
             response = await self._ping(client, "POST")
-            # Over server-sent events, the server first sends the address that takes messages.
+            # A server that uses server-sent events takes no POST here. It sends the address for messages first.
             if response.status_code == 405:
                 response = await self._ping(client, "GET")
         if response.status_code == 404:
@@ -408,7 +412,7 @@ class _Requests:
         metadata = extract_resource_metadata_from_www_auth(response)
         if metadata is not None:
             words.append(f'resource_metadata="{metadata}"')
-        # The refusal is made here, because the user may ask for a login before the server does.
+        # The flow must begin with a refusal, but the user may log in before the server has refused anything.
         return httpx2.Response(401, headers={"WWW-Authenticate": f"Bearer {', '.join(words)}"})
 
     async def _ping(self, client: httpx2.AsyncClient, method: str) -> httpx2.Response:
@@ -417,7 +421,7 @@ class _Requests:
             document = _PING
         self._sent = client.build_request(method, self._url, json=document, headers=headers)
         response = await client.send(self._sent, stream=True)
-        # Only the head of the answer matters, and the body of an event stream would not end.
+        # Only status and headers are needed, and the body of an event stream would not end.
         await response.aclose()
         return response
 
@@ -472,7 +476,7 @@ class _Requests:
         refused = self._answer is not None and self._answer.status_code >= 400
         if isinstance(error, OAuthTokenError | OAuthRegistrationError) and refused:
             return self.last_refusal()
-        # The errors of the SDK quote the answer, which may hold a token.
+        # The SDK's texts for these errors quote the answer, which may contain a token.
         if isinstance(error, OAuthTokenError | OAuthRegistrationError | ValueError):
             return f"{where} does not answer as OAuth requires: check its address, or ask its operator"
         text = self._clean(first_line(error))
@@ -546,7 +550,7 @@ async def _client() -> httpx2.AsyncClient:
         mounts = {f"all://{host}": None for host in _LOCAL_HOSTS}
         return httpx2.AsyncClient(headers={"Accept-Encoding": "identity"}, timeout=None, mounts=mounts)
 
-    # This runs in a thread, because reading this machine's certificates is slow.
+    # Reading the certificates of this machine is slow, so a thread does it.
     return await asyncio.to_thread(made)
 
 
@@ -560,7 +564,7 @@ def _resume(provider: OAuthClientProvider, login: StoredLogin, settings: LoginSe
     if settings.client_id is None:
         context.client_info = OAuthClientInformationFull.model_validate(login.client)
     context.auth_server_url = login.authorization_server
-    # Without metadata, the SDK would send the refresh token to the server itself.
+    # Without metadata, the SDK would send the refresh token to the MCP server.
     if login.authorization_metadata is not None:
         context.oauth_metadata = OAuthMetadata.model_validate(login.authorization_metadata)
     if login.resource_metadata is not None:
@@ -572,7 +576,7 @@ def _stored(provider: OAuthClientProvider, settings: LoginSettings) -> StoredLog
     context = provider.context
     assert context.current_tokens is not None
     client = context.client_info
-    # The secret of a client in the suite stays in its variable, and is not stored.
+    # The secret of the suite's client is not stored, because the suite names the variable that has it.
     if client is not None and settings.client_secret is not None:
         client = client.model_copy(update={"client_secret": None})
     return StoredLogin(

@@ -27,8 +27,8 @@ from workbench.suite.trust import CodeFile
 from workbench.tools.answer import PythonReferenceError, ToolsError, UntrustedError
 from workbench.trajectory.events import JsonValue
 
-# The user approves a suite's code before it is imported. So the code's files are found and hashed without an import.
-# Later, a file is imported only if its bytes still have the approved hash.
+# The user approves the code of a suite before it is imported. Files are therefore found and hashed without importing
+# them. Later, a file is imported only if its content still has the approved hash.
 
 _UNREADABLE = "unreadable"
 """The hash of a file that cannot be read. No content has this hash, so the file is never imported."""
@@ -73,7 +73,7 @@ def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
     A module outside the folder counts as installed. If a file imports modules relatively (`from . import helper`), they
     are included."""
     folder = folder.absolute()
-    # Python caches the content of folders, which may be outdated: a file may have been written a moment ago.
+    # Python caches the entries of folders, and would miss a file that was written a moment ago.
     importlib.invalidate_caches()
     modules: dict[str, HashedModule] = {}
     waiting = list(dict.fromkeys(names))
@@ -89,7 +89,7 @@ def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
             if name in named:
                 modules[name] = _installed(name)
             continue
-        # Importing `a.b` runs the code of `a` too.
+        # Importing `a.b` also runs the code of `a`.
         parent = name.rpartition(".")[0]
         if parent:
             waiting.append(parent)
@@ -116,7 +116,7 @@ def import_module(code: HashedCode, name: str) -> ModuleType:
         return importlib.import_module(name)
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
-    # Each import gets a package with a new name, so no module in `sys.modules` is reused.
+    # Each import uses a package with a new name, so that no module in `sys.modules` is reused.
     package = ModuleType(f"_workbench_suite_{next(_package_numbers)}")
     package.__path__ = [str(code.folder)]
     _FINDER.packages[package.__name__] = code
@@ -178,7 +178,7 @@ _FINDER = _ApprovedFinder()
 class _ApprovedLoader(SourceFileLoader):
     """A module loader that compiles exactly those bytes whose hash it has checked."""
 
-    # Python's own loader would use a compiled file next to the source, whose content the user has not approved.
+    # Python's own loader may use a compiled file beside the source. The user has not approved the content of that file.
 
     def __init__(self, fullname: str, path: str, sha256: str) -> None:
         super().__init__(fullname, path)
@@ -193,7 +193,8 @@ class _ApprovedLoader(SourceFileLoader):
 
 @lru_cache(maxsize=64)
 def _compiled(source: bytes, path: str) -> CodeType:
-    # Every run loads the modules of its mocks again, and compilation takes most of that time.
+    # The compiled code is cached: every run loads the modules of its mocks again, and compiling takes most of that
+    # time.
     code: CodeType = compile(source, path, "exec", dont_inherit=True)
     return code
 
@@ -223,7 +224,7 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
 
 def _installed(name: str) -> HashedModule:
     """Return the installed module that Python would import by this name. Its parent packages are not imported."""
-    # `importlib.util.find_spec` would import the module's parents, and so run their code.
+    # `importlib.util.find_spec` would import the parent packages, and so run their code.
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None
     parts = name.split(".")

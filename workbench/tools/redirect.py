@@ -111,7 +111,7 @@ class RedirectServer:
             writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
             await writer.drain()
         except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # a browser that opens connections in advance, or goes away
+            pass  # the browser opened a connection in advance, or has gone away
         finally:
             self._open.discard(writer)
             writer.close()

@@ -115,8 +115,8 @@ class ServerPool:
         """The known secrets; starting a server adds those of its settings."""
 
     def functions(self, code: HashedCode | None) -> PythonFunctions:
-        # Each approved code gets one object, so the runs of a batch load a module only once.
-        if code is not self._latest_functions[0]:  # hashing the code takes a sixth of opening a toolbox
+        # There is one object for each approved code, so that the runs of a batch load a module only once.
+        if code is not self._latest_functions[0]:  # comparing by hash would take a sixth of the time to open a toolbox
             if code not in self._functions:
                 self._functions[code] = PythonFunctions(code)
             self._latest_functions = code, self._functions[code]
@@ -202,7 +202,7 @@ class ServerPool:
         forms = _withheld(suite, grant)
         withheld = [tool.name for tool in tools if tool.provider in forms]
         if case.offer is not None:
-            # A case whose `offer` names no tool of a server does not start that server.
+            # If the case's `offer` names no tool of a server, that server's instructions are left out.
             present = {tool.server for tool in tools}
             of_servers = {name: text for name, text in of_servers.items() if name in present}
         sent = self._sent(of_servers)
@@ -233,7 +233,7 @@ class ServerPool:
     def _sent(self, instructions: Mapping[str, str]) -> tuple[ServerInstructions, ...]:
         sent = []
         for server, text in instructions.items():
-            # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
+            # Redaction comes before cutting, because half of a secret would not be recognised.
             if too_long(text) is not None:
                 text = self.secrets.redact(text)
             if text:
@@ -247,7 +247,7 @@ class ServerPool:
         sent, notices = [], []
         for server in servers:
             present = by_server.get(server)
-            # Stored texts are redacted.
+            # Earlier instructions were stored redacted, so the current ones are compared redacted.
             text = self.secrets.redact(present.text) if present is not None else ""
             before = then.get(server, text)
             if before == text:
@@ -268,7 +268,7 @@ class ServerPool:
         if key not in self._servers:
             self._servers[key] = self._begin(suite_file, server, grant)
         started = self._servers[key]
-        # A run that is stopped while it waits must not take the server from the others.
+        # If one run is stopped while it waits, the start goes on for the others.
         await asyncio.shield(started.start)
         await started.server.ready()
         return started.server
@@ -340,7 +340,7 @@ class ServerPool:
         """Prepare the servers for the next batch.
 
         Servers that died may start again. All others offer the tools that they listed last."""
-        # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
+        # Offered tools may change only between batches, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.begin_batch()
         for fresh in self._fresh.values():
@@ -534,6 +534,6 @@ def _key(suite_file: Path, server: Server) -> tuple[Path, str]:
 
 
 def _status_of(start: asyncio.Task[None]) -> None:
-    # Retrieve a failure that no task awaits any more; asyncio would otherwise print it on the terminal.
+    # If no task awaits the failed start, asyncio would print its error on the terminal.
     if not start.cancelled():
         start.exception()

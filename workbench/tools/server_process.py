@@ -118,7 +118,7 @@ class ServerLog:
         of_all = self._line_ends + (not self._last.endswith("\n"))
         known = whole.split("\n")
         lines = [_cut(line) for line in known[-LAST_LINES:]]
-        # The oldest stored line has lost its beginning, so its end is shown.
+        # The beginning of the oldest stored line is lost, so the end of the line is shown.
         if len(self._last) == _MAX_LAST_CHARS and len(known) == len(lines):
             lines[0] = f"…{known[0][-MAX_LINE_CHARS:]}"
         return tuple(lines), of_all - len(lines)
@@ -171,7 +171,7 @@ class ServerLog:
         self._changed()
 
     def _shorten(self, file: BinaryIO) -> None:
-        # The file is changed and not replaced, because another Workbench may be writing to it too.
+        # The file is truncated in place, not replaced, because another Workbench may be writing to it.
         with self._path.open("rb") as reading:
             if not os.path.samestat(os.fstat(reading.fileno()), os.fstat(file.fileno())):
                 raise FileNotFoundError(0, "it was moved or replaced", str(self._path))
@@ -220,7 +220,7 @@ def _open(path: Path) -> BinaryIO:
 _FLUSH_S = 0.5
 _REAP_S = 1.0
 _POLL_S = 0.01
-# Killed processes disappear once something reaps them. In some containers nothing does, so the wait is limited.
+# A killed process disappears when its parent reaps it. In some containers nothing reaps it, so the wait is limited.
 _GROUP_S = 0.2
 
 _STARTER = str(Path(__file__).with_name("watched_start.py"))
@@ -303,7 +303,7 @@ class StdioTransport:
         self._process = process
         assert process.stderr is not None
         to_client, self._client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        # The stream is unbounded, so a server that does not read cannot delay a call that is given up.
+        # The stream has no limit. If the server does not read, a call that is given up must still end.
         self._client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](math.inf)
         self._writer = asyncio.create_task(self._write(process, from_client, to_client))
         self._follower = asyncio.create_task(self._log.follow(process.stderr))
@@ -317,7 +317,7 @@ class StdioTransport:
         assert self._process.stdin is not None
         closed_by_server, self.closed = self.closed, True
         try:
-            # A server that is blocked on writing cannot read, so reading must go on while stdin is flushed.
+            # Reading goes on while stdin is flushed, because a server that is blocked on writing does not read.
             self._client_reads.close()
             self._client_writes.close()
             await asyncio.wait({self._writer}, timeout=_FLUSH_S)
@@ -330,7 +330,8 @@ class StdioTransport:
                 task.cancel()
             if self._watcher is not None:
                 self._watcher.close()
-            # A process that left the group may still hold the pipes; asyncio has no public way to release them.
+            # A process outside of the group may still hold the pipes open. asyncio has no public method to release
+            # them.
             self._process._transport.close()  # type: ignore[attr-defined]
 
     def kill(self) -> None:
@@ -353,7 +354,8 @@ class StdioTransport:
         ended = await ends_within(process, self._polite_s)
         if closed_by_server:
             self.own_exit_code = process.returncode
-        # The group and the marked processes are killed even after a polite end: a server may leave children behind.
+        # The group and the marked processes are killed even if the server has ended by itself, because it may leave
+        # children.
         if not ended:
             signal_group(process, hard=False)
             await ends_within(process, self._terminate_s)
@@ -380,7 +382,7 @@ class StdioTransport:
                 try:
                     line = await process.stdout.readline()
                 except ValueError:
-                    # The line is too long. It may be the answer that a call waits for, so the connection ends.
+                    # The line is too long. A call may be waiting for it as its answer, so the connection ends.
                     self.overlong = self.closed = True
                     return
                 if not line:
@@ -410,14 +412,14 @@ class StdioTransport:
                 text = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     if process.stdin.is_closing():
-                        raise BrokenPipeError  # asyncio would drop the message without an error
+                        raise BrokenPipeError  # asyncio itself would drop the message without an error
                     process.stdin.write(text.encode() + b"\n")
                     self._sent = True
                     await process.stdin.drain()
                 except OSError:
                     self.closed = True
-                    # Earlier answers may still be on their way. After them, the client sees the end instead of waiting
-                    # for ever.
+                    # Earlier answers may still arrive. After them, the client must see that the connection has ended,
+                    # or it would wait for ever.
                     await asyncio.wait({self._reader}, timeout=_FLUSH_S)
                     to_client.close()
                     return
@@ -434,7 +436,7 @@ def _is_read(pipe: asyncio.WriteTransport) -> bool | None:
     import fcntl
     import termios
 
-    # asyncio's stream is a socket in some versions of Python, and a pipe in others.
+    # Depending on the version of Python, asyncio's stream is a socket or a pipe.
     end, of = pipe.get_extra_info("socket"), termios.TIOCOUTQ
     if end is None:
         end, of = pipe.get_extra_info("pipe"), termios.FIONREAD
@@ -506,7 +508,7 @@ async def _started_with_watcher(
             raise OSError(int(number), os.strerror(int(number)), command[0])
     except BaseException:
         signal_group(process, hard=True)
-        await ends_within(process, _REAP_S)  # closing its transport before that would confuse asyncio
+        await ends_within(process, _REAP_S)  # asyncio fails if its transport is closed before the process has ended
         process._transport.close()  # type: ignore[attr-defined]
         ours.close()
         raise
@@ -534,7 +536,7 @@ def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
         if sys.platform == "win32":
             process.kill() if hard else process.terminate()
         else:
-            # The group outlives its leader as long as the leader's children live.
+            # The group exists as long as it has a process, even if its leader has ended.
             os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
 
 
@@ -542,7 +544,7 @@ def message_in(line: bytes) -> JSONRPCMessage | None:
     """Parse the MCP message on a line. Return `None` if the line has none.
 
     Bytes that are not UTF-8 and lone surrogates become �."""
-    # Without that repair, a flaw in an answer would leave its call waiting until the time limit.
+    # If a faulty answer were dropped, its call would wait until the time limit. It is repaired as far as possible.
     from mcp_types import jsonrpc_message_adapter
 
     with suppress(ValueError):
@@ -582,7 +584,7 @@ async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bo
     clock = asyncio.get_running_loop().time
     deadline = clock() + seconds
     while process.returncode is None and clock() < deadline:  # noqa: ASYNC110
-        # Process.wait would also wait for processes that inherited the pipes.
+        # The process is polled, because `Process.wait` would also wait for processes that inherited its pipes.
         await asyncio.sleep(_POLL_S)
     return process.returncode is not None
 
@@ -676,7 +678,7 @@ class CommandConnection:
             given[name] = expand_variables(value, self._environment, self._secrets)
         inherited = inherited_variables(self._environment, self._passed, self._secrets)
         self._given = {**inherited, **given}.keys()
-        # `python` means the interpreter of this program.
+        # The word `python` means the interpreter that runs this program.
         program, *arguments = self._command
         if program == "python":
             program = sys.executable
@@ -734,7 +736,7 @@ class CommandConnection:
         return 0.0 if self._transport is None else self._transport.rollback_s
 
     def advice(self) -> str:
-        # Advice on variables is useless if the program does not exist.
+        # If the program does not exist, advice on its variables is useless.
         if self.pid is None or self.output is None:
             return ""
         return start_advice(self._environment, self._given, self.output.lines, self._server.name)
@@ -748,7 +750,7 @@ class CommandConnection:
         transport = self._transport
         if transport is None or transport.overlong:
             return False
-        # A server that closes its output without ending has ended the connection, too.
+        # A server may close its output without ending, which ends the connection as well.
         return transport.own_exit_code is not None or first_line(error) == _CLOSED
 
     def why_lost(self, error: BaseException | None) -> str:

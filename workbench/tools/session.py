@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult, Tool
 
-# An `mcp.Client` must be entered and left in the same task, and that task must not be cancelled twice. So one task owns
-# the client from start to end; any task may make calls. `mcp` takes most of a second to import, so the first start of a
-# server imports it in a thread.
+# An `mcp.Client` must be entered and left by the same task, which must not be cancelled twice. Therefore one task owns
+# the client from start to end, while any task may make calls. Importing `mcp` takes most of a second, so the first
+# start of a server does that in a thread.
 
 _KILL_TIMEOUT_S = 0.5
 
@@ -49,7 +49,7 @@ _POLL_INTERVAL_S = 0.05
 _MIN_LISTENING_SECONDS = 1.0
 """The shortest life of a stream of changes. If a server ends the stream sooner, no other stream is requested."""
 
-# Some servers announce a change for each listing: without a pause, listing would never end.
+# Some servers announce a change after each listing. Without a pause, the tools would be listed again and again.
 MIN_LISTING_INTERVAL_S = 1.0
 """The pause after each new listing, in seconds."""
 
@@ -203,7 +203,7 @@ class Session:
             raise self._forgotten()
         client = self._client
         if client is None:
-            # While a server is going down, the reason is not known yet.
+            # If the server is just going down, wait for the reason.
             if not self._connecting:
                 await self._end()
             self.failed_call = True
@@ -235,7 +235,7 @@ class Session:
         from mcp import MCPError
 
         connection = self._connection
-        # A server that was started again may no longer list the tool.
+        # If the server was started again, it may no longer list the tool.
         name = self._own_names.get(tool) or tool.removeprefix(self._server.prefix)
         call_s = self._limits.call_s
         time = CallTimer(call_s, max(call_s, MAX_CALL_SECONDS))
@@ -255,7 +255,8 @@ class Session:
                             result = await client.call_tool(name, dict(arguments), progress_callback=report_progress)
                             break
                         except MCPError as error:
-                            # The call was not executed, and is repeated after the user has opened these addresses.
+                            # The server has not executed the call. It is repeated after the user has opened the
+                            # required addresses.
                             required = self._requests.required_by(error)
                             known, asked = asked, asked | {each.elicitation_id or each.url for each in required}
                             if asked == known or not await self._requests.user_consents(asking, required):
@@ -277,8 +278,9 @@ class Session:
         except (MCPError, RuntimeError, ValueError) as error:
             if refusal.expired:
                 raise self._forgotten() from None
-            # An MCPError is an error reported by the server or the end of the connection, and both may have the same
-            # code. RuntimeError and ValueError mean that the answer violates the tool's output schema or the protocol.
+            # An MCPError may be an error that the server reported, or the end of the connection, both perhaps with the
+            # same code. RuntimeError and ValueError mean that the answer violates the tool's output schema or the
+            # protocol.
             problem = connection.why_unanswered(error)
             if self._client is client and not connection.closed:
                 if problem is not None:
@@ -329,8 +331,7 @@ class Session:
             return
         if owner.done():
             raise self._start_error()
-        # The message is made before the server is ended, because some servers write more to standard error when they
-        # end.
+        # The message is built first, because some servers write more to standard error while they end.
         error = self._failure(late)
         await self._end()
         raise error
@@ -398,7 +399,7 @@ class Session:
                     for follower in followers:
                         follower.cancel()
                     await asyncio.wait(followers)
-        # The error is kept for `_start_error` and `why_lost`, which report it to the waiting callers.
+        # The error is stored. `_start_error` and `why_lost` report it to the callers that wait.
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001
             self._error = innermost(error)
         finally:
@@ -465,7 +466,7 @@ class Session:
         """Check the structured content of a result against the tool's output schema.
 
         Raises RuntimeError if the content does not fit."""
-        # This replaces the SDK's own validation, which would search for a pattern of the server without a time limit.
+        # The SDK's own validation is not used, because it applies the server's patterns without a time limit.
         schema = self._output_schemas.get(name)
         if schema is None:
             return
@@ -517,7 +518,7 @@ class Session:
         on_progress(progress, total, shown)
 
     def _message(self, what: str) -> str:
-        # Secrets are redacted here, because later steps cut this message, and half of a secret would not be recognised.
+        # Redaction comes first, because later steps cut the message, and half of a secret would not be recognised.
         return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
 
     def _failure(self, what: str) -> ServerError:
@@ -530,7 +531,7 @@ class Session:
         return ServerError(self._down or self._message("is not running"), self._output)
 
     def _cut(self, text: str) -> str:
-        # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
+        # Redaction comes before cutting, because half of a secret would not be recognised.
         if len(text) <= MAX_PROGRESS_CHARS:
             return text
         return self._secrets.redact(text)[:MAX_PROGRESS_CHARS]
@@ -552,7 +553,7 @@ def _more_time(key: str, seconds: float) -> str:
 
 async def _listen(client: Client, changed: asyncio.Event) -> None:
     """Set `changed` whenever the server announces that its tools have changed. For servers of the newest protocol."""
-    # Servers of older protocols send a notification, which the client's message handler gets.
+    # This is for the newest protocol. A server of an older one sends a notification to the client's message handler.
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -570,13 +571,13 @@ async def _listen(client: Client, changed: asyncio.Event) -> None:
         except SubscriptionLost:
             if clock() - began < _MIN_LISTENING_SECONDS:
                 return
-            changed.set()  # changes between two streams are not announced
+            changed.set()  # a change between two streams is not announced
         except (MCPError, RuntimeError, TimeoutError):
             return
 
 
 def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
-    # A model can send half of a surrogate pair, and the SDK would fail on it.
+    # A model may send one half of a surrogate pair, on which the SDK would fail.
     try:
         json.dumps(dict(arguments), ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -586,7 +587,7 @@ def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
 
 def silence_sdk_logging() -> None:
     """Keep the SDK and its HTTP client from writing log lines to the terminal."""
-    # The server's own log and the errors of this module already have everything of interest.
+    # Everything of interest is in the server's own log and in the errors of this module.
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
         logger.propagate = False

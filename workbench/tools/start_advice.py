@@ -29,7 +29,7 @@ _NAME = late_pattern(r"[A-Za-z_]\w*", re.ASCII)
 _NAMES_KEY = late_pattern(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
 
 
-# npx only checks whether the package's folder exists, so it never completes a download that was killed.
+# If npx is killed during a download, it never completes it, because it only checks whether the package's folder exists.
 _CUT_OFF_DOWNLOAD = late_pattern(r"Cannot find (?:package|module) .*?(?P<folder>/[^'\"\n]*/_npx/[0-9a-f]{16})/")
 
 
@@ -94,7 +94,7 @@ def _likely(
     for name in others:
         if words & set(name.upper().split("_")):
             yield name
-    # A proxy's or registry's variable with a password is held back, and without it nothing can be downloaded.
+    # Variables for a proxy or registry are held back if they contain a password. Without them, downloads may fail.
     yield from withheld_variables({name: environment[name] for name in held_back})
     yield from filter(names_a_secret, others)
 

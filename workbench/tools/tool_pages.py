@@ -91,10 +91,10 @@ class ToolPages:
             try:
                 page = await self._client.list_tools(cursor=cursor, cache_mode="refresh")
             except MCPError as error:
-                # Some servers send an empty cursor with the last page, and refuse that cursor.
+                # After the last page, some servers send an empty cursor, and then refuse it.
                 if cursor == "":
                     break
-                # The protocol reports a wrong cursor with this code.
+                # This is the protocol's code for an invalid cursor.
                 if cursor is None or error.code != INVALID_PARAMS:
                     raise
                 refusal = _excerpt(error.message, self._redact)
@@ -113,11 +113,12 @@ class ToolPages:
             sent.add(cursor)
         else:
             self._cut(MAX_LISTING_PAGES.exceeded())
-        # A server that repeats a cursor also repeats its tools.
+        # If the list was cut short because a cursor was repeated, its tools are repeated as well, which is no further
+        # violation.
         if not any(issue.outcome == "cut short" for issue in self._found):
             for name in self._again:
                 self._add_issue(name, "name", "is listed twice, with the same definition", "duplicate")
-        # The same page may have come twice, with the same issues.
+        # A page may have come twice. Its violations are reported once.
         return ListedTools(tuple(tools.values()), tuple(dict.fromkeys(self._found)))
 
     def _add(self, page: Sequence[Tool], tools: dict[str, Tool]) -> bool:
@@ -157,7 +158,7 @@ class ToolPages:
             fault = _fault_of(page, version, self._redact)
         if fault is not None:
             raise ValueError(f"its answer to {_LISTING} breaks the protocol: {_place('', fault.path)} {fault.message}")
-        # The page is validated as a whole first: validating each tool takes several times as long.
+        # First, the page is validated as a whole. Validating each tool takes several times as long.
         whole = _fault_of(raw, version, self._redact) is None
         usable = []
         for place, tool in enumerate(tools):
@@ -170,7 +171,7 @@ class ToolPages:
         name, root = "", f"tools[{place}]"
         if isinstance(tool, dict) and isinstance(tool.get("name"), str):
             name, root = tool["name"], ""
-        # Each repair removes a field or writes the type, so the loop ends.
+        # The loop ends, because each repair removes a field or corrects the type.
         while True:
             fault = _fault_of({**page, "tools": [tool]}, version, self._redact)
             if fault is None:
@@ -215,8 +216,7 @@ def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str
     from pydantic import ValidationError
 
     try:
-        # For a version of the protocol without this request, only the model validates the answer. The SDK does the
-        # same.
+        # If this version of the protocol does not have the request, only the model validates the answer, as in the SDK.
         with suppress(KeyError):
             methods.validate_server_result(_LISTING, version, page)
         ListToolsResult.model_validate(page, by_name=False)
@@ -225,7 +225,7 @@ def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str
         if first["type"] == "missing":
             return _SchemaFault(first["loc"], "is missing, and the protocol requires it")
         expected = _EXPECTED.get(first["type"]) or first["msg"].removeprefix("Input should be ")
-        # Pydantic's path may contain the name of a union's member, which is not a key of the page.
+        # Pydantic's path may contain the name of a union member, which is not in the page.
         path: list[str | int] = []
         value: Any = page
         for part in first["loc"]:
@@ -273,7 +273,7 @@ def _place(root: str, path: Sequence[str | int]) -> str:
 
 
 def _excerpt(value: object, redact: Callable[[str], str]) -> str:
-    # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
+    # Redaction comes before cutting, because half of a secret would not be recognised.
     text = redact(json.dumps(value, ensure_ascii=False, default=str))
     if len(text) <= MAX_SHOWN_CHARS:
         return text

@@ -33,7 +33,7 @@ def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence
     """Apply the changes of a variant to definitions of tools.
 
     Raises ToolsError for a change of a tool or an argument that does not exist."""
-    # Such a change would have no effect, and the suite would be compared with itself.
+    # A change of a missing tool must be an error. Without effect, the variant would be the same as the suite.
     by_tool = {change.tool: change for change in changes}
     found, there = [], set()
     for definition in definitions:
@@ -71,7 +71,7 @@ def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[st
     schema = {**parameters, "properties": {names.get(name, name): value for name, value in properties.items()}}
     required = parameters.get("required")
     if isinstance(required, list):
-        # This list may hold anything in a schema from a server.
+        # The schema comes from a server, so `required` may contain anything.
         renamed = list(required)
         for place, required_name in enumerate(required):
             if isinstance(required_name, str):
@@ -183,7 +183,7 @@ class Toolbox:
         return _ready("default", _refusal_of(tool, call) or default_answer(call))
 
     def _no_such_tool(self, name: str) -> ToolAnswer:
-        # Tools whose names are part of the unknown name come first: the model may have extended a name.
+        # The model may have extended the name of a tool, so tools whose names are part of the unknown name come first.
         names = sorted(self._offered, key=lambda known: (known not in name, known))
         known = "There are no tools."
         if names:

@@ -39,12 +39,12 @@ _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 _OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
 """The parameter of a refusal with which MCP servers say where to get tokens (RFC 9728)."""
 
-# This must be shorter than any server's limit. Otherwise a request could use a connection that the server is just
-# closing.
+# This is shorter than the limit of any server. Otherwise, a request could use a connection that the server is about to
+# close.
 _KEEP_ALIVE_S = 2.0
 
 _NOT_FOUND = "Not Found"
-# The SDK drops the status of an HTTP error, so the connection records the status.
+# The SDK's error does not contain the HTTP status, so the connection records it.
 _REFUSED = ("Server returned an error response", _NOT_FOUND)
 """The SDK's texts for an HTTP error."""
 
@@ -142,7 +142,7 @@ class UrlConnection:
             headers[name] = self._header(name, value)
         self._lost = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as exits:
-            # This runs in a thread, because reading this machine's certificates is slow.
+            # Reading the certificates of this machine is slow, so a thread does it.
             auth = await self._authorization()
             client = await asyncio.to_thread(self._client, headers, auth)
             if self._server.transport == "sse":
@@ -195,7 +195,7 @@ class UrlConnection:
 
     def why_unanswered(self, error: Exception) -> str | None:
         reason = first_line(error)
-        # Without a status 404, this is an error of the server's own with the same text.
+        # If the status is not 404, the server itself reported an error with this text.
         if reason == _NOT_FOUND and not (self._refusal or "").startswith("404"):
             return None
         if reason in _REFUSED:
@@ -212,7 +212,7 @@ class UrlConnection:
         settings = login_settings(self._server, self._environment, self._secrets)
         if settings is None:
             return None
-        # This runs in a thread, because importing the SDK's client provider is slow.
+        # Importing the SDK's OAuth client is slow, so a thread does it.
         await asyncio.to_thread(importlib.import_module, "workbench.tools.oauth")
         from workbench.tools.oauth import LoginAuth, ServerLogin
 
@@ -239,7 +239,8 @@ class UrlConnection:
             mounts = {f"all://{host}": None}
         return httpx2.AsyncClient(
             auth=auth,
-            # Answers are held in memory as a whole, and the full size of a compressed answer is not known in advance.
+            # An answer is held in memory as a whole, and the full size of a compressed answer cannot be known in
+            # advance.
             headers={"Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(self._limits.start_s, read=None),
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEP_ALIVE_S),
@@ -251,8 +252,8 @@ class UrlConnection:
         sent = response.request
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded_type()(response.stream)
-        # Only a refused message (POST) matters: a server may refuse to stream (GET) and to end a session (DELETE) with
-        # any status, and works all the same. A login answers the first 401 with a new token, and reports a second one.
+        # Only a refused message (POST) matters. A server may refuse to stream (GET) or to end a session (DELETE) and
+        # still work. With a login, the first 401 leads to a new token, and a second one is reported by the login.
         is_of_login = response.status_code == 401 and self._login is not None
         if response.status_code < 400 or sent.method != "POST" or is_of_login:
             return
@@ -274,7 +275,7 @@ class UrlConnection:
             scope = wanted_scope(response)
             if scope is not None:
                 self._remedy = f": the login lacks the scope {scope!r}: add it to scope, and log in again"
-        # Over SSE the SDK only logs a refusal, and the call would wait for its answer in vain.
+        # Over SSE, the SDK only logs the refusal, and the call would never be answered.
         if self._server.transport == "sse":
             self._lose()
 
@@ -312,7 +313,7 @@ class UrlConnection:
     def _in_words(self, error: BaseException | None) -> str | None:
         import httpx2
 
-        # The innermost causes are the most precise, so they are searched before the client's errors.
+        # Inner causes are more precise, so they are examined before the client's own errors.
         causes = list(_causes(error))
         for cause in causes:
             match cause:
@@ -407,9 +408,10 @@ class _ObservedStream:
 
 
 async def _reports_lost_session(response: httpx2.Response) -> bool:
-    """Return whether a server refused a message because it does not know the session (any more)."""
-    # The protocol's status for an unknown session is 404, but some servers use 404 for unknown methods. Other servers
-    # answer with 400 or 410. Servers with one session at a time report after a restart that they are not initialized.
+    """Return whether a server refused a message because it does not know the session."""
+    # The protocol's status for an unknown session is 404, but some servers also use it for unknown methods. Other
+    # servers answer an unknown session with 400 or 410. After a restart, a server with a single session reports that it
+    # is not initialized.
     if response.status_code not in (400, 404, 410):
         return False
     body = (await response.aread()).lower()
@@ -420,7 +422,7 @@ async def _reports_lost_session(response: httpx2.Response) -> bool:
 
 @functools.cache
 def _bounded_type() -> type[Any]:
-    # The class is created on use: its base class is in `httpx2`, which the first server imports.
+    # The class is made here, because its base class is in `httpx2`, which is imported only when a server is used.
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-# Imports delay every start of a server, so only modules that the interpreter has already loaded are used. `signal`
-# imports `enum`, which takes as long as all the rest.
+# Imports delay every start of a server, so only modules are used that the interpreter has loaded anyway. `_signal` is
+# one of them. `signal` would import `enum`, which takes as long as everything else.
 import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-# This process leads a process group. It leaves a watcher behind in the group and then becomes the command. The watcher
-# waits until Workbench's process ends, or until a socket closes that Workbench alone holds open. Then it kills its own
-# group. While the watcher lives, the group has a member, so its number cannot mean another group. The command never
-# runs without a watcher. Processes that left the group are found by a mark, an environment variable with an id of this
-# start. Every process that the command starts inherits the mark, and no other process has it.
+# This process leads a process group. It starts a watcher in the group, and then becomes the command. The watcher waits
+# until Workbench ends, or until a socket is closed that only Workbench holds open. Then it kills its own group. As long
+# as the watcher lives, no other group can get the group's number. The command never runs without a watcher. Processes
+# outside of the group are found by a mark: an environment variable with an id of this start, which everything that the
+# command starts inherits.
 
 MARK = "WORKBENCH_STARTED_AS"
 """The environment variable with the mark."""
@@ -29,15 +29,14 @@ def main() -> None:
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
     parent = os.getppid()
     workbench = _opened_process(parent)
-    # Another parent means that Workbench has ended. The descriptor may then belong to another process.
+    # If the parent has changed, Workbench has ended, and the descriptor may belong to another process.
     if os.getppid() != parent:
         os._exit(1)
     words, environment = _command()
     try:
         middle = os.fork()
         if middle == 0:
-            # The watcher is not a child of the command, so a command that waits for its children does not wait for the
-            # watcher.
+            # The watcher must not be a child of the command, because the command may wait for all its children.
             if os.fork() == 0:
                 _watch(alive, workbench, [0, 1, 2, failed], environment.get(MARK.encode(), b""))
             os._exit(0)
@@ -51,7 +50,7 @@ def main() -> None:
 def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, failed: int) -> None:
     os.set_inheritable(alive, False)
     os.set_inheritable(failed, False)
-    # Python ignores these two signals, and the command would inherit that.
+    # Python ignores these signals. Without this reset, the command would ignore them, too.
     for number in (_signal.SIGPIPE, getattr(_signal, "SIGXFSZ", _signal.SIGPIPE)):
         _signal.signal(number, _signal.SIG_DFL)
     os.execvpe(words[0], words, environment)
@@ -111,8 +110,8 @@ def _kill_marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[i
     for name in names:
         if not name.isdecimal() or int(name) in known:
             continue
-        # The descriptor is opened first, and the signal goes to the descriptor. So a process that gets the same number
-        # meanwhile is not killed.
+        # The signal goes to a descriptor, which is opened first. If the process ends, another process with the same
+        # number is not killed.
         process = _opened_process(int(name))
         try:
             marked = variable in _content_of_proc(f"/proc/{name}/environ").split(b"\0")
@@ -121,7 +120,7 @@ def _kill_marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[i
                 _kill(int(name), process)
                 found[int(name)] = command.rstrip(b"\0").replace(b"\0", b" ")
         except OSError:
-            continue  # a process of another user, or one that has ended
+            continue  # a process of another user, or a process that has ended
         finally:
             if process >= 0:
                 os.close(process)

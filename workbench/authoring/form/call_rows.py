@@ -219,9 +219,9 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
     """Return the rows of a call's arguments (`args`), or of the arguments for which a mock answers (`when`)."""
     key = str(place[-1])
     if args is ABSENT or args == {}:
-        if key == "when":  # a mock answers any arguments, with an empty table, too
+        if key == "when":  # a mock answers any arguments, even if `when` is an empty table
             return [FormRow("section", place, indent, key, absent=True, note="any")]
-        # Without the key, arguments do not matter; an empty table means that the call has none.
+        # Without the key, arguments are not checked. An empty table means that the call must have none.
         is_absent = args is ABSENT
         shown = "any" if is_absent else "none"
         cell = Cell("args", place, shown, is_absent, shown, choices=("any", "none"))
@@ -240,10 +240,10 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
         schema: Schema | None = None
         if info is not None:
             schema = info.schema
-        # An unknown argument name explains more than a value without a schema.
+        # If the tool has no such argument, say that instead of checking the value.
         text = mark_name(tool, name) or mark(value, schema)
         kind, expected, weight = check_cells(at, value, schema)
-        # Parts have rows of their own below.
+        # The parts of the value have their own rows below this row.
         fields = list(inner_fields(at, shown_name(name), value, schema))
         expected = replace(expected, summary=parts_text(value, fields))
         cells = (Cell("key", at, shown_name(name)), kind, expected, weight)
@@ -259,7 +259,7 @@ def _inner_rows(field: InnerField, indent: int) -> Iterator[FormRow]:
     cells = (kind, replace(expected, summary=field.summary))
     marks = marks_of(mark(field.value, field.schema))
     yield FormRow("field", field.place, indent, field.label, cells, marks=marks)
-    # Only a field can be optional; an element of a list is always there.
+    # A field can be optional, but an element of a list cannot.
     is_element = isinstance(field.place[-1], int) or field.place[-1] == "each_element"
     for row in option_rows(field.place, field.value, indent + 2, of_answer=is_element):
         if row.label != "required":
@@ -289,7 +289,7 @@ def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = F
         optional = is_optional(value)
         cell = Cell("optional", place, "yes" if optional else "no", absent=not optional)
         yield FormRow("field", (*place, "optional"), indent, "optional", (cell,), absent=not optional, rare=True)
-    if len(place) > 1 and place[-2] != "when":  # a mock only matches arguments, and grades none
+    if len(place) > 1 and place[-2] != "when":  # a mock matches arguments, but grades none
         text = required_text(value)
         cell = Cell("required", place, text)
         if not text:
@@ -316,7 +316,7 @@ def response_rows(place: Place, response: object, indent: int = 0, *, rare: bool
             yield from option_rows(at, value, indent + 2 + DETAIL, of_answer=True)
         return
     checks = check_cells(place, response, TEXT)
-    # A weight has no effect here.
+    # A weight has no effect here, so its cell is shown only if a weight is written.
     yield FormRow("field", place, indent, "response", checks if checks[2].text else checks[:2])
     yield from option_rows(place, response, indent + 1 + DETAIL, of_answer=True)
 
@@ -371,7 +371,7 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
     else:
         kinds: dict[str, CellKind] = {"result": "value", "results": "value", "error": "text", "python": "text"}
         answers.append(one_of_keys(mock, place, ANSWERS, kinds, indent))
-        # Two answers are an error of the suite. The second one is shown so that it can be removed.
+        # A mock with two answers is an error. The second is shown, so that the user can remove it.
         for key in list(only_keys(mock, ANSWERS))[1:]:
             answers.append(raw_row((*place, key), indent, mock[key]))
     fields = [TIMES, DELAY_MS]
@@ -399,7 +399,7 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     yield FormRow("item", place, 1, number_of(place), (cell,))
     keys = _KEYS_OF_ROLE.get(role, ("content",))
     details: list[FormRow] = []
-    # The cell suggests each id of a call in earlier messages once.
+    # The cell suggests the ids of the calls in earlier messages.
     if "call" in keys:
         ids = tuple(dict.fromkeys(_call_ids(source)))
         call = Field("call", "text", "which call?", choices=ids, empty_stays=True)
@@ -408,7 +408,7 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     details.append(field_row(message, place, Field("content", "lines", words, empty_stays=True), indent))
     if "is_error" in keys:
         details.append(field_row(message, place, IS_ERROR, indent))
-    # Keys that do not belong to the role are shown as unknown, so that they can be removed.
+    # Keys that the role does not have are shown as unknown, so that the user can remove them.
     calls = message.get("tool_calls")
     known = ["role", *keys, "content"]
     rows: list[FormRow] = []

@@ -141,7 +141,7 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
     if text.strip() == value_text(value, schema):
         return value
     cls = class_of(value)
-    if cls.editor().input_kind in ("nothing", "presence"):  # typing over it means that a value is expected after all
+    if cls.editor().input_kind in ("nothing", "presence"):  # a value typed here becomes the expected value
         if cls.editor().input_kind == "presence" and text.strip() in (ANY_VALUE, NOT_GIVEN):
             return {**_table(value), cls.kind: text.strip() == ANY_VALUE}
         if not text.strip():
@@ -208,10 +208,10 @@ def with_option(value: object, option: str, text: str | None) -> object:
     if text is None or not text.strip():
         return _without(value, option)
     table = _table(value)
-    # Two options that exclude each other would be an error.
+    # Of options that exclude each other, only the new one may stay.
     if option in cls.exclusive:
         table = without_keys(table, *(set(cls.exclusive) - {option}))
-    table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, so that it can have options
+    table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, because only a check has options
     editor = cls.editor(option)
     return {**table, option: _READERS[editor.input_kind](text, editor, None)}
 
@@ -289,7 +289,7 @@ def _table(value: object) -> Table:
 
 
 def _with(value: object, option: str, to: object) -> object:
-    table = _table(value) or {"equals": value}  # a plain value has no room for an option
+    table = _table(value) or {"equals": value}  # a plain value cannot have an option
     return {**table, option: to}
 
 
@@ -331,7 +331,7 @@ def looks_like_check(value: object) -> bool:
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
     """Return a value as text for the cell of an editor. A value that the editor cannot represent is shown as TOML."""
-    # Any other value would be read back differently, so it is shown as TOML.
+    # These values are read back unchanged. Any other value would not be, so it is shown as TOML.
     match editor.input_kind, value:
         case (("nothing" | "presence"), True):
             return ""

@@ -98,12 +98,12 @@ def complete(
             found = _weights()
         case "word" | "words":
             found = (_named(word) for word, _ in Counter(words).most_common())
-    # Of a list, only the last item is completed, and the items before it are not offered again.
+    # In a list, only the last item is completed, and no earlier item is offered again.
     head = ""
     if what in ("tools", "words") or (what == "value" and (lists_values(kind) or is_list(schema))):
         head, typed = last_item(typed)
         used = {*used, *read_texts(head)}
-    # Values are compared as they are shown: a list quotes its items where necessary.
+    # Names are compared as they are shown in a list, which quotes some of them.
     taken = {shown_name(name) for name in used}
     fitting = ranked((one for one in found if one.text not in taken), read_text(typed))
     return tuple(replace(one, text=head + one.text) for one in fitting)
@@ -169,7 +169,8 @@ def _values_with_details(schema: Schema | None) -> Iterator[tuple[str, object]]:
 def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> Iterator[Completion]:
     own = items_of(schema) if of_items else schema
     default = keyword(own, "default")
-    # A value may be an enum member, the default and an example at once. It is offered once, with its first detail.
+    # A value may be listed in the schema, be the default and be an example. It is offered once, with the first
+    # description.
     found: dict[str, Completion] = {}
     for detail, value in _values_with_details(own):
         if value is None:
@@ -209,8 +210,8 @@ def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
 
     Labels that begin with the text come first, then labels that contain it, similar labels, and descriptions that
     contain it."""
-    # Of two candidates that contain the text, the candidate with the earlier match comes first. Candidates of one rank
-    # keep their order.
+    # If two candidates contain the text, the one with the earlier match comes first. Otherwise candidates of the same
+    # rank keep their order.
     candidates = list(found)
     typed = typed.casefold()
     if not typed:
@@ -223,7 +224,7 @@ def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
         elif typed in label:
             ranks[index] = (1, label.index(typed))
         elif len(typed) >= _MIN_RESEMBLING_CHARS:
-            from rapidfuzz import fuzz  # on use: the import takes 20 ms
+            from rapidfuzz import fuzz  # imported on use, because it takes 20 ms
 
             likeness = fuzz.WRatio(typed, label, score_cutoff=_MIN_LIKENESS)
             if likeness:
@@ -245,7 +246,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             is_named = cell.place[0] in ("mocks", "variants", "setup", "answers") or "tool_calls" in cell.place
             is_named = is_named or cell.place[:2] == ("final", "state") or key == "after_tool"
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
-        # Arguments of the call are not offered again, except the edited one.
+        # The call's arguments are not offered again, except for the one that is edited.
         case "key" if holds_arguments(cell.place[:-1]):
             table = value_at(source.table, cell.place[:-1])
             used = set(table) - {key} if isinstance(table, dict) else ()
@@ -273,7 +274,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
                 return ()
             return complete("words", typed, words=[argument.name for argument in arguments_of(tool)])
         case "text" if cell.place == ("clock",):
-            # A time may precede the zone.
+            # The zone may follow a time.
             at, blank, zone = typed.rpartition(" ")
             found = complete("word", zone, words=zone_names())
             return tuple(replace(one, text=at + blank + one.text) for one in found)

@@ -82,7 +82,7 @@ _ABOUT = {
     "clock": "the time given to the model, for relative dates",
     "each": "one case for each row of a table or a file",
     "id": "the name by which the case keeps its history",
-    # A call, a message, a mock
+    # The keys of calls, messages and mocks.
     "args": "an argument, with the check of its value",
     "when": "an argument that the mock answers for",
     "forbidden_args": "arguments that must not be given",
@@ -176,7 +176,7 @@ _ABOUT = {
     "scope": "what to ask for at login",
     "object": "the server object in the module",
     "servers.state": "whether all runs share it, or each has its own",
-    # An aggregate, a variant
+    # The keys of aggregates and variants.
     "aggregates.of": "the measure",
     "aggregates.tags": "only cases with one of these tags",
     "aggregates.per": "for each model, or for all together",
@@ -202,7 +202,7 @@ def key_description(place: Place) -> str:
         sentence = _ABOUT.get(".".join(keys[start:]))
         if sentence is not None:
             return sentence
-    # The limits of all statistics share one sentence.
+    # Limits are keyed by a statistic, and have one sentence for all of them.
     if keys[-2:-1] and keys[-2] in ("at_least", "above", "at_most"):
         return _ABOUT[keys[-2]]
     return ""

@@ -58,7 +58,7 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
 
     If the text is unchanged, the table is the same object. Raises CellError with advice if the text is invalid."""
     place = row.place
-    if text == cell.text:  # the same table, so that no undo step is made
+    if text == cell.text:  # the same object, so that there is no undo step
         return Edit(source.table, place, f"{name_of(source, row)} changed")
     if cell.kind == "key":
         name = read_text(text)
@@ -70,7 +70,7 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
     else:
         table = with_written(source.table, cell.place, _read(source, cell, text))
         if cell.place == ("user",) and table.get("skip") == TEMPLATE_SKIP:
-            # The edit removes the reason why `workbench init` skipped the case.
+            # `workbench init` had skipped the case because this value was missing, so the case is no longer skipped.
             table = without(table, ("skip",))
     return Edit(table, place, f"{name_of(source, row)} changed")
 
@@ -143,7 +143,7 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
     """Return the schema of the argument at a place. For an answer of the model, return the schema of a string."""
     if _is_of_text(place):
         return TEXT
-    # An argument's name is the key below `args` or `when`, and the surrounding call names the tool.
+    # the result or the whole table of arguments, for which there is no schema
     above = next((at for at in range(len(place)) if holds_arguments(place[: at + 1])), None)
     if above is None or above + 1 == len(place):  # a result or all arguments, which have no schema here
         return None
@@ -176,7 +176,7 @@ def name_of(source: FormSource, row: FormRow) -> str:
             if isinstance(item, dict) and item.get(key):
                 named = item[key]
         return f"{_ITEMS.get(keys[-1], keys[-1])} {named}".rstrip()
-    # Keys inside a call are ambiguous without its tool.
+    # The name of an argument is ambiguous without the tool of its call.
     own = str(row.place[-1]) if row.place else row.label
     for length in range(len(row.place) - 1, 0, -1):
         around = value_at(source.table, row.place[:length])
@@ -229,20 +229,21 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             return with_weight(value, text)
         case "tool":
             name = read_text(text)
-            # A step that names no tool expects no call; an answer that names no tool applies to every tool.
+            # A step without a tool expects no call, and an answer without a tool applies to every tool, so the key is
+            # removed.
             may_be_absent = cell.place[0] in ("steps", "answers") or cell.place[-1] == "after_tool"
             if not name and may_be_absent and "any_of" not in cell.place:
                 return ABSENT
             return name
-    # `""` writes an empty text where an empty cell removes the key.
+    # An empty cell removes the key. Two quotes write an empty text instead.
     if cell.kind in ("text", "lines") and text.strip() == '""':
         return ""
-    # An emptied cell removes its key: the default applies.
+    # An empty cell removes the key, so that the default applies.
     if not text.strip():
         return text if cell.empty_stays else ABSENT
     match cell.kind:
         case "choice":
-            of_answer = cell.place[-1] == "of" and text.strip().startswith(NAMED_MEASURE)  # cases define these names
+            of_answer = cell.place[-1] == "of" and text.strip().startswith(NAMED_MEASURE)  # cases define such names
             if cell.place[-1] == "extra_calls" and text.strip().startswith("["):
                 return read_value(text)
             if text.strip() not in cell.choices and not of_answer:
@@ -344,7 +345,7 @@ def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
     place = (*cell.place[:-1], text)
     if value is ABSENT:
         return with_value(table, place, _converted(text, ""))
-    # Under the other key, only the first of several answers remains.
+    # Only `results` can hold several answers. Under another key, the first one is kept.
     if old == "results" and isinstance(value, list):
         value = (value or [""])[0]
     renamed = with_key_renamed(table, cell.place, text)
@@ -356,7 +357,7 @@ def _converted(key: str, value: object) -> object:
     match key:
         case "result":
             return value
-        case "results":  # answers one after the other
+        case "results":  # the answers to successive calls
             return [value]
         case "command":
             return [text or "python"]
@@ -369,7 +370,7 @@ def _converted(key: str, value: object) -> object:
 def _with_args(table: Table, cell: Cell, text: str) -> Table:
     match text.strip():
         case "any":
-            # Unlike `without`, this removes only the key and keeps emptied tables.
+            # `without` would also remove a table that becomes empty, which must stay.
             owner = value_at(table, cell.place[:-1])
             assert isinstance(owner, dict)
             remaining = dict(owner)

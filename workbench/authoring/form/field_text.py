@@ -81,7 +81,7 @@ def first_change(before: object, after: object) -> Place:
         changed = [key for key in keys if not toml_equal(before.get(key, ABSENT), after.get(key, ABSENT))]
         changed.sort(key=lambda key: key == "id")
     elif isinstance(before, list) and isinstance(after, list):
-        # Slices, because one of the lists may be shorter.
+        # Slices are compared, because the index may be beyond the end of the shorter list.
         longest = range(max(len(before), len(after)))
         changed = [at for at in longest if not toml_equal(before[at : at + 1], after[at : at + 1])]
     else:
@@ -106,21 +106,21 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
         pairs = matching_elements(before, after)
         part = pairs.index(place[0]) if place[0] in pairs else None
     elif isinstance(before, dict) and isinstance(after, dict):
-        if part not in after:  # a key may have been renamed
+        if part not in after:  # the key may have been renamed
             part = next((key for key in after if key not in before and toml_equal(after[key], old)), None)
     else:
         return None
     if part is None:
         return None
-    # The search goes from the outermost element inward, because an edit may have moved any element around the place.
+    # The search goes from the outermost element inward, because an edit may have moved any of them.
     rest = place_in(value_at(after, (part,)), old, place[1:])
     if rest is None:
         return None
     return (part, *rest)
 
 
-# A change copies only the tables that contain the changed place. All versions of a suite, which undo keeps, share the
-# other tables. So an unchanged case is recognised by the identity of its table.
+# A change copies only the tables around the changed place. All versions of a suite in the undo history share the other
+# tables. An unchanged case can therefore be recognised by the identity of its table.
 
 
 def with_value(table: Table, place: Place, value: object) -> Table:
@@ -167,7 +167,7 @@ def with_key_renamed(table: Table, place: Place, name: str) -> Table:
     """Rename a key of a table without changing its position."""
 
     def renamed(value: object) -> object:
-        # A new table, because a key added to the old table would go to its end.
+        # A new table is built, because a key that is added to the old one would come last.
         changed: Table = {}
         if isinstance(value, dict):
             for key, inner in value.items():
@@ -191,7 +191,7 @@ def _changed_below(value: object, place: Place, change: _Change) -> object:
         items = list(_list(value))
         items[part] = _changed_below(items[part], rest, change)
         return items
-    # A new table, because earlier versions of the suite share the old one.
+    # A new table is made, because earlier versions of the suite share the old one.
     table = value if isinstance(value, dict) else {}
     return {**table, part: _changed_below(table.get(part, ABSENT), rest, change)}
 
@@ -251,11 +251,12 @@ def read_value(text: str, schema: Schema | None = None) -> object:
     text = text.strip()
     if is_text(schema):
         return read_text(text)
-    # TOML before JSON, because suites are TOML, whose tables are not valid JSON.
+    # TOML is tried first, because suites are written in TOML. JSON follows, because TOML tables are written
+    # differently.
     found = _toml(text)
     if found is not None:
         if isinstance(found[0], date | time) or (isinstance(found[0], float) and not math.isfinite(found[0])):
-            return text  # models send dates as text, and JSON has no infinities
+            return text  # models send dates as text, and JSON cannot express infinity
         return _sendable(found[0])
     if text[:1] in ("[", "{"):
         try:
@@ -346,7 +347,7 @@ def _listed(shown: Iterable[tuple[object, str]]) -> str:
     """Join values, each given with its text, by commas. A text that would be split at a comma is quoted."""
     texts: list[str] = []
     for value, text in shown:
-        # The text needs no quotes if it is read back as one item, even with another item after it.
+        # The text needs no quotes if it would be read as one item, even when another item follows.
         is_one = _split(f"{text}, {_END}") == [text, _END]
         texts.append(text if is_one else _written(value))
     return ", ".join(texts)
@@ -427,16 +428,16 @@ def read_range(text: str) -> list[int | float]:
     match = _RANGE.fullmatch(text.strip())
     found = _toml(text.strip())
     ends: list[str] = []
-    # TOML cannot read an empty end, as in `5..`, so the text is split first.
+    # A range without an end, such as `5..`, is not TOML, so the text is split first.
     if match is not None:
         ends = [match[1], match[2]]
-    elif found is not None and isinstance(found[0], list):  # as TOML writes a range
+    elif found is not None and isinstance(found[0], list):  # a range as TOML writes it
         ends = list(map(_written, found[0]))
     if len(ends) == 2:
         try:
             return [read_number(ends[0] or "-inf"), read_number(ends[1] or "inf")]
         except CellError:
-            pass  # one message for everything that is not a range
+            pass  # the error below is raised for everything that is not a range
     raise CellError("write two numbers as 5..40; 5.. is at least 5, ..40 at most 40")
 
 
@@ -481,7 +482,8 @@ def _toml(text: str) -> tuple[object] | None:
     if "\n" in text:
         return None
     try:
-        # The text is put into a list before a marker. So a comment or bracket in it cannot end the list unnoticed.
+        # The text is read as the first element of a list. The second element is a marker, which shows whether a bracket
+        # or a comment in the text has ended the list.
         document = tomllib.loads(f"x = [{text}, '{_END}']")
     except (ValueError, RecursionError):
         return None
@@ -510,7 +512,7 @@ def _sendable(value: object) -> object:
 def _written(value: object) -> str:
     try:
         return one_line(value)
-    except ValueError:  # not a TOML value and therefore not from a suite: only displayed
+    except ValueError:  # not a TOML value, so it does not come from a suite and is only displayed
         return str(value)
 
 

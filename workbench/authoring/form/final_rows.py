@@ -55,7 +55,7 @@ def _changes(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]
     if changes is not ABSENT and not isinstance(changes, list):
         yield raw_row(place, indent, changes)
         return
-    # Without the key, changes do not matter; an empty list means that there must be none.
+    # Without the key, changes are not checked. An empty list means that there must be none.
     cells: tuple[Cell, ...] = ()
     if not changes or changes is ABSENT:
         shown = "any" if changes is ABSENT else "none"
@@ -74,7 +74,7 @@ def _texts(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:
     yield heading(place, indent, texts, rare=True)
     for index, text in enumerate(texts):
         at = (*place, index)
-        # An item is a text, or a table once it names a tool.
+        # An item may be plain text. It is a table if it also names a tool.
         table = text if isinstance(text, dict) else {"text": text}
         cell = field_row(table, at, Field("text", "text", "which text?", empty_stays=True)).cells[0]
         if not isinstance(text, dict):

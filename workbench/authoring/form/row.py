@@ -220,13 +220,13 @@ def field_rows(table: Table, owner: Place, fields: Iterable[Field], indent: int)
 
 def field_row(table: Table, owner: Place, field: Field, indent: int = 0) -> FormRow:
     place = (*owner, field.key)
-    # `ABSENT`, because null, false and empty text are values of their own.
+    # `ABSENT` marks a missing key, because null, false and "" are values.
     value = table.get(field.key, ABSENT)
     absent = value is ABSENT
     text, shown = "", field.default
     if not absent:
         written = text_of(field.kind, value)
-        if written is None:  # a value of another type is shown as TOML, to be corrected
+        if written is None:  # a value of the wrong type is shown as TOML, so that the user can correct it
             return raw_row(place, indent, value)
         text, shown = written, _when_empty(field)
     cell = Cell(
@@ -281,7 +281,7 @@ def _json_text(value: object) -> str | None:
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     except (TypeError, ValueError):
-        return None  # JSON has no dates and infinite numbers
+        return None  # JSON has no dates and no infinite numbers
 
 
 def _text_or_none(value: object) -> str | None:
@@ -374,7 +374,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
     """Return the row for a choice among `keys`, of which a table has one: a cell for the key, and one for its value."""
     written = list(only_keys(table, keys))
-    # Without a written key, the first key gives the row its place, which the cursor needs.
+    # If no key is written, the row uses the place of the first key, because the cursor needs a place.
     if not written:
         chosen = Cell("one_key", (*place, ""), absent=True, shown="answer", choices=keys)
         return FormRow("pair", (*place, keys[0]), indent, "", (chosen,), absent=True)

@@ -46,7 +46,7 @@ def expected_call(tool: ToolDefinition | str) -> Table:
     If there are none, or only the tool's name is known, any arguments are allowed."""
     if isinstance(tool, str):
         return {"tool": tool}
-    from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
+    from workbench.analysis.prefilled import first_value  # imported on use, because the first screen does not need it
 
     args = {}
     for argument in arguments_of(tool):
@@ -60,12 +60,12 @@ def expected_call(tool: ToolDefinition | str) -> Table:
 
 def _given_call(tool: ToolDefinition | str) -> Table:
     """Return a call for the suite to make. Required arguments get suggested values, or "" for the user to fill in."""
-    from workbench.analysis.prefilled import values_of  # on use: the first screen adds nothing
+    from workbench.analysis.prefilled import values_of  # imported on use, because the first screen does not need it
 
     call = expected_call(tool)
     args = call.get("args")
     if isinstance(args, dict):
-        # TOML has no null, and the user fills in values that no schema suggests.
+        # If there is no suggestion, an empty text is written for the user to fill in, because TOML has no null.
         suggested = values_of(args)
         for name in args:
             value = suggested.get(name)
@@ -139,7 +139,7 @@ def addition_at(source: FormSource, row: FormRow) -> PendingAddition | str:
 
     If nothing can be added, return the reason."""
     place = row.place
-    for length in range(len(place), 0, -1):  # the innermost list first
+    for length in range(len(place), 0, -1):  # from the innermost list outward
         at = place[:length]
         if length < len(place) and _are_parts(source, at):
             return _part(source, at, place[length])
@@ -150,7 +150,8 @@ def addition_at(source: FormSource, row: FormRow) -> PendingAddition | str:
         if in_turn(at) == ("response",) and source.is_case:
             return _named_check(source, at)
         if (adder := _adder(at)) is not None:
-            # The new element goes after the element at the cursor, or to the end of the list that the row shows.
+            # The new element follows the element with the cursor. If the row shows the list itself, the element goes to
+            # its end.
             index: str | int = len(items_at(source.table, at))
             inside = length < len(place)
             if inside:
@@ -210,7 +211,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
         return "only elements of a list can be duplicated: calls, messages, mocks, steps, tools, servers"
     copy = deepcopy(value_at(source.table, place))
     if isinstance(copy, dict):
-        # Two elements with one name, or two calls with one id, would be an error of the suite.
+        # The copy needs a new name or id if two elements must not have the same.
         unique = ""
         if "tool_calls" in place or _keys_of(place) == ("user", "messages"):
             unique = "id"
@@ -224,7 +225,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
                 number += 1
                 name = f"{copy[unique]}_{number}"
             copy[unique] = name
-    after = _after(place)  # the cursor goes to the copy, which is the one to be changed
+    after = _after(place)  # the cursor goes to the copy, because the user will change it
     return Edit(with_item(source.table, after, copy), after, f"{_item_name(source, place)} duplicated")
 
 
@@ -265,7 +266,8 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     if index + 1 < len(items) and is_group(source.table, after):
         joined = with_item(source.table, (*after, "any_order", 0), call)
         return Edit(without(joined, place), (*place, "any_order", 0, *rest), text)
-    # A new group joins the call with the next one; the last call of the list joins the one before.
+    # The new group contains the call and the next one. For the last call of the list, it contains the previous one
+    # instead.
     first, last = max(index - 1, 0), index
     if index + 1 < len(items):
         first, last = index, index + 1
@@ -286,13 +288,13 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     calls = items_at(source.table, (*group, "any_order"))
     index, owner = _index(group), group[:-1]
     items = items_at(source.table, owner)
-    # The cursor is on the group itself, so all its calls take its place.
+    # If the cursor is on the group itself, all its calls replace it.
     if group == place:
         table = with_value(source.table, owner, [*items[:index], *calls, *items[index + 1 :]])
         return Edit(table, place, "the any-order group removed")
     left = [call for number, call in enumerate(calls) if number != place[-1]]
     taken = calls[_index(place)]
-    # A group of one call would mean the same as the call alone.
+    # A group of a single call means the same as the call, so it is dissolved.
     remaining: list[object] = [{"any_order": left}] if len(left) > 1 else left
     table = with_value(source.table, owner, [*items[:index], *remaining, taken, *items[index + 1 :]])
     at = (*owner, index + len(remaining), *row.place[len(place) :])
@@ -330,7 +332,7 @@ def _is_list(place: Place) -> bool:
 def _adder(place: Place) -> Callable[[FormSource, Place], PendingAddition | str] | None:
     """Return the function that adds an element to the list at a place, `None` if there is no such list."""
     key = place[-1]
-    # Places inside a value may have any names. A server's `answers` are names of requests.
+    # Inside a value, names are free. A server's `answers` has the names of requests and no list.
     if isinstance(key, int) or not _OF_VALUES.isdisjoint(place[:-1]) or (key == "answers" and len(place) > 1):
         return None
     return _LISTS.get(".".join(_keys_of(place)[-2:]), _LISTS.get(key))
@@ -348,7 +350,7 @@ def _are_parts(source: FormSource, place: Place) -> bool:
     key = place[-1]
     if key not in LISTS_OF_CHECKS and key != "has_fields":
         return False
-    # An argument may also have such a name.
+    # The key could also be the name of an argument, so the table must be a check of this kind.
     return not _OF_VALUES.isdisjoint(place[:-1]) and check_name(value_at(source.table, place[:-1])) == key
 
 
@@ -389,7 +391,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
     owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
-    # In a table with fixed keys, the removed key becomes an absent row, on which the cursor stays.
+    # In a table with fixed keys, the row of the removed key remains, and the cursor stays there.
     names_are_free = (
         holds_arguments(place[:-1]) or _keys_of(place[:-1]) in _MAPS or in_turn(place)[:-1] == ("response",)
     )
@@ -407,7 +409,7 @@ def _without_argument(table: Table, place: Place) -> Table:
     If no argument is left, the call no longer checks its arguments."""
     if not holds_arguments(place):
         return without(table, place)
-    # `without` would also remove a call that becomes empty.
+    # `without` would also remove the call if it became empty.
     owner = value_at(table, place[:-1])
     remaining = dict(owner) if isinstance(owner, dict) else {}
     remaining.pop(str(place[-1]), None)
@@ -451,7 +453,7 @@ def _step(source: FormSource, place: Place) -> PendingAddition | str:
     def make(answer: str) -> Edit:
         table = source.table
         user = None
-        if "steps" not in table and isinstance(table.get("user"), str):  # the case's request becomes the first step's
+        if "steps" not in table and isinstance(table.get("user"), str):  # the message moves to step 1
             user = str(table["user"])
             table = without(table, ("user",))
         step = new_step(_tool(source, answer) if answer.strip() else None, user)
@@ -522,7 +524,7 @@ def _past_call(source: FormSource, place: Place) -> PendingAddition:
             for past in items_at(message, ("tool_calls",)):
                 if isinstance(past, dict):
                     taken.add(past.get("id"))
-        # The ids are short, because users type them into the `call` of an answer.
+        # The ids are short, because users type them as the `call` of a later message.
         number = 1
         while (call_id := f"c{number}") in taken:
             number += 1
@@ -534,7 +536,7 @@ def _past_call(source: FormSource, place: Place) -> PendingAddition:
 
 def _scripted_message(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
-        # The message of the case becomes the first of the script.
+        # If the case has a single message, it becomes the first of the script.
         table = with_long_forms(source.table, place)
         at = (*place[:-1], max(_index(place), len(items_at(table, place[:-1])) if table is not source.table else 0))
         return Edit(with_item(table, at, {"say": _some_text(answer)}), at, "a message of the user added")
@@ -588,11 +590,11 @@ def _argument(source: FormSource, place: Place) -> PendingAddition:
     used = _keys(source, place)
 
     def make(answer: str) -> Edit:
-        from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
+        from workbench.analysis.prefilled import first_value  # on use: the first screen does not need it
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)
-        # Calls in messages are past calls, so their values are not expectations.
+        # Values of arguments in past calls and setup calls are no expectations, so none is suggested.
         value: object = ""
         if "tool_calls" not in place and place[0] != "setup" and place[:2] != ("final", "state"):
             schema = None if info is None else info.schema

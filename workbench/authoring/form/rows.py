@@ -131,14 +131,15 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
         yield raw_row(place, 0, written, ".".join(map(str, place)))
         return
     table: Table = written if isinstance(written, dict) else {}
-    # Nested tables have sections of their own.
+    # A table inside this table has its own section.
     below = [str(inner[-1]) for inner in _TABLES if inner[:-1] == place]
     yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
     fields = _TABLES[place]
     if not source.is_case:
         fields += _OF_SUITE_ALONE.get(place, ())
     for field in fields:
-        # A case's rule about surplus calls is shown with its expectations.
+        # In a case, `extra_calls` has its row among the expectations, so there is none here unless the key is written
+        # here.
         if field.key in table or not (source.is_case and field.key == "extra_calls"):
             yield field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL)
     yield from unknown_rows(table, place, 1 + DETAIL, (*_keys_of(fields), *below))
@@ -154,8 +155,8 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
     value: object = inherited
     if inherited is ABSENT and place[0] in _DEFAULTS:
         value = _DEFAULTS[str(place[0])]
-        for part in at[1:]:  # along the attributes, which have the names of the keys
-            value = getattr(value, str(part), None)  # keys that only a suite has are not among the options in force
+        for part in at[1:]:  # the attributes have the names of the keys
+            value = getattr(value, str(part), None)  # an option that only a suite has is not an attribute here
     if at == ("limits", "timeout_s") and inherited is ABSENT and source.has_conversation:
         value = CONVERSATION_TIMEOUT_S
     text = default_text(value, inherited is not ABSENT)
@@ -204,8 +205,6 @@ def default_text(value: object, of_suite: bool) -> str:
     return f"suite: {text}" if of_suite else text
 
 
-# The rows of a case, of its own tools, and of a suite's settings.
-
 # A case with steps must not have these keys. They are shown if written, so that they can be removed.
 _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
 
@@ -240,7 +239,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from settings_rows(source, "limits", rare=True)
     yield from settings_rows(source, "grading", rare=True)
     yield from unknown_rows(table, (), 0, tuple(Case.model_fields))
-    # The id is last: the first edit writes it, and that must not move the row being edited.
+    # The row of the id is last. The first edit writes the id, which must not move the row that is being edited.
     name = table.get("name")
     own_id = derived_id(name) if isinstance(name, str) else "none"
     yield field_row(table, (), Field("id", "text", own_id, rare=True))
@@ -384,7 +383,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     table = source.table
     for field in _HEAD:
         yield field_row(table, (), field)
-    # The format is the same in every valid suite, so its row appears only if it needs correction.
+    # Every valid suite has the same format, so there is a row only for a wrong one.
     if table.get("format") != 1:
         yield field_row(table, (), Field("format", "number", "which format?"))
     yield from _subject_rows(table)
@@ -427,7 +426,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     yield named_row(place, server)
     indent = 1 + DETAIL
     yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
-    # Two of these keys in one server are an error. All are shown, so that the surplus can be removed.
+    # A server may have only one of these keys. All are shown, so that the user can remove the others.
     for key in list(only_keys(server, REACHED))[1:]:
         yield raw_row((*place, key), indent, server[key])
     fields = [
@@ -451,7 +450,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     fields.append(Field("state", "choice", "batch", choices=("run", "batch"), rare=True))
     for field in fields:
         yield field_row(server, place, field, indent)
-    # Variables belong to a server with a command, headers to a server with an address.
+    # Only a server with a command has variables, and only a server with an address has headers.
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
@@ -568,7 +567,8 @@ def form_rows(source: FormSource) -> list[FormRow]:
     Rows of keys that are not written are hidden. The last row opens a search for them."""
     rows = every_row(source)
     more = _MORE_OF_CASE if source.is_case else _MORE_OF_SUITE
-    # Problems come before hiding: a row with a problem or with invalid text is shown even if its key is not written.
+    # Problems are attached before rows are hidden, because a row with a problem stays visible even if its key is not
+    # written.
     rows = [_with_invalid_texts(source, row) for row in _with_problems(source, rows)]
     labels = CASE_LABELS if source.is_case else SUITE_LABELS
     last = FormRow("more", (), 0, "less", note="shows only what is written", label_cells=labels)
@@ -594,7 +594,8 @@ def _with_invalid_texts(source: FormSource, row: FormRow) -> FormRow:
 
 
 def _shows_expectation(row: FormRow) -> bool:
-    # "Any arguments" is an expectation too, and arguments are added at this row.
+    # The row of a table of arguments is always shown. It says "any" if the table is empty, and arguments are added
+    # there.
     if row.problems or row.kind == "pair" or holds_arguments(row.place):
         return True
     return any(cell.asks or cell.invalid is not None for cell in row.cells)
@@ -604,7 +605,8 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
     """Align the labels, names and checks of neighbouring rows that belong to one table.
 
     `top_labels` is the width of the labels in rows that belong to no inner table."""
-    # Consecutive rows of one table are aligned. A row without columns, such as a heading, ends the aligned rows.
+    # Rows of one table are aligned as long as they follow each other. A row without columns, such as a heading,
+    # interrupts them.
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
     for at, row in enumerate(rows):
@@ -657,7 +659,7 @@ def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
     if not own:
         return rows
     found: dict[int, list[Problem]] = {}
-    # Backwards: of several rows at one place, the first row gets the problems.
+    # The rows are read backwards. If several have the same place, the first one then gets the problems.
     places = {place_text((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
     for problem in own:
         at = places.get(nearest(problem.where, places), 0)
@@ -676,7 +678,7 @@ def _is_about(source: FormSource, problem: Problem) -> bool:
 
 def nearest(where: str, places: Iterable[str]) -> str:
     """Return the longest of `places` that equals or contains the place `where` of a problem."""
-    # All candidates contain the place, so the longest is the innermost.
+    # Each candidate contains the place, so the longest one is the innermost.
     return max((place for place in places if is_within(where, place)), key=len, default="")
 
 

@@ -50,7 +50,7 @@ def user_section(source: FormSource) -> Iterator[FormRow]:
     if not isinstance(user, dict):
         yield field_row(source.table, (), _MESSAGE)
         if not source.is_chain:
-            # The first message of a script, or a goal, makes a conversation of the case.
+            # Two rows offer to make the case a conversation: by the first message of a script, or by a goal.
             yield heading(("user", "messages"), _INDENT, None, rare=True)
             yield field_row({}, ("user",), replace(_GOAL, rare=True), _INDENT)
         return
@@ -116,7 +116,7 @@ def _facts(user: Table) -> Iterator[FormRow]:
     yield heading(place, _INDENT, facts)
     for name, fact in facts.items():
         at = (*place, name)
-        # A fact is a text, or a table once it is withheld.
+        # A fact may be plain text. It is a table if it has a condition.
         table = fact if isinstance(fact, dict) else {"value": fact}
         value = field_row(table, at, Field("value", "lines", "which fact?", empty_stays=True)).cells[0]
         if not isinstance(fact, dict):
