@@ -189,7 +189,7 @@ def is_own_address(cloud: Cloud, url: str) -> bool:
 
 
 class _LocationError(Exception):
-    """The address or the credentials of a model at a cloud cannot be found."""
+    """The reason why the address or the credentials of a model at a cloud cannot be found."""
 
 
 _COMMAND_KEY = " "

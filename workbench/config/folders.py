@@ -37,7 +37,7 @@ class Folders:
 
     @property
     def listings(self) -> Path:
-        """Stored listings of servers' tools."""
+        """Stored lists of the tools of MCP servers."""
         return self.state / "listings"
 
     @property
@@ -237,7 +237,7 @@ BundledName = Literal["themes", "sample_suites"]
 
 
 class MissingResourceError(RuntimeError):
-    """The installation lacks its themes or sample suites."""
+    """A defect of the installation: the themes or the sample suites are missing."""
 
 
 def bundled(name: BundledName) -> Path:

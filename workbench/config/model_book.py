@@ -113,8 +113,8 @@ class ModelBook:
     `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A changed file is read again.
 
     `home` is the user's home. A `workbench.toml` in a folder above it is ignored. `environment` returns the variables
-    for the suites in a folder, which complete the settings of models at clouds. `own_variables` has only the variables
-    of the process, by default `os.environ`."""
+    for the suites in a folder, from which the addresses and credentials at clouds are read. `own_variables` has only
+    the variables of the process, by default `os.environ`."""
 
     def __init__(
         self,

@@ -227,9 +227,7 @@ class ConfigError(Exception):
 
 
 class UnknownModelError(ConfigError):
-    """No model has the requested name.
-
-    The message lists the models and explains how to name one."""
+    """The name of a model that is not known. The message lists the models and explains how to name one."""
 
 
 def usual_key_variable(base_url: str) -> str | None:

@@ -106,7 +106,7 @@ def is_secret_of_file(name: str, value: str) -> bool:
 def looks_secret(name: str, value: str) -> bool:
     """Return whether the name of a variable suggests a secret and its value looks like a key.
 
-    This is the rule for variables of the process of whose use nothing is known."""
+    This rule is for the environment variables of the process, if nothing is known about their use."""
     return _marks_secret(name) and looks_like_key(value)
 
 
@@ -504,7 +504,7 @@ class Secrets:
         self.add_passwords(name, value)
 
     def add_from_file(self, name: str, value: str) -> None:
-        """Add a value of a `.env` file unless it is ordinary.
+        """Add a value of a `.env` file if it is secret by the rule of `is_secret_of_file`.
 
         The passwords of addresses in the value are added too."""
         if is_secret_of_file(name, value):
@@ -524,7 +524,7 @@ class Secrets:
     def add_passwords(self, name: str, text: str) -> None:
         """Add the password of each `scheme://user:password@` in a text.
 
-        A password that is one plain word is redacted only where its user precedes it."""
+        A password that is an ordinary word is redacted only after its user and a colon."""
         # Otherwise a password as in `postgres://postgres:postgres@` would hide every "postgres".
         if "://" not in text:
             return
@@ -687,7 +687,7 @@ def _may_hold(value: Any, finder: Finder) -> bool:
 
 
 def _searched(value: Any) -> dict[str, Any]:
-    """Return the fields of a record that must be searched for secrets.
+    """Return the fields of a record that must be searched for secrets, by name.
 
     Raises TypeError for an object that is not a record."""
     kind: Any = type(value)

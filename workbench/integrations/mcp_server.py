@@ -68,7 +68,7 @@ class CaseLine(BaseModel):
 
 
 class SuiteLine(BaseModel):
-    """A suite. A suite with errors has no cases."""
+    """A suite and its cases. If the suite has errors, the list of cases is empty."""
 
     path: str
     name: str | None

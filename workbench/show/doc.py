@@ -82,7 +82,7 @@ def when(at: str, role: Role = "muted") -> Value:
 
 
 def short_when(at: str, role: Role = "muted") -> Value:
-    """Return an ISO 8601 time as a value that people see without the year."""
+    """Return an ISO 8601 time as a value whose text has local time without the year."""
     # A local time begins with the year and a hyphen, five characters.
     return Value((Span(local_time(at)[5:], role),), at)
 
@@ -168,7 +168,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A text wrapped at the width of its surface."""
+    """A text that is wrapped at the width of the output."""
 
     line: Line
 
@@ -177,7 +177,7 @@ class Paragraph:
 class Items:
     """A list of lines.
 
-    A terminal shows the first `most` lines, then the number of further lines with `noun`: `and 3 others`."""
+    A terminal shows the first `most` lines, then a line that counts the rest with `noun`, such as `… and 3 others`."""
 
     lines: Sequence[Line]
     noun: str = "other"

@@ -68,7 +68,7 @@ class TableLayout(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns to show in a table of a width, each with whether its short form is used, and its width.
+        """Return the columns that are shown, each with whether its short form is used, and its width.
 
         While the columns do not fit, the widest column that may be cut loses one cell."""
         if (known := self._laid.get(width)) is not None:

@@ -18,7 +18,9 @@ _BROKEN_ROW = r"(?:\n *)?"
 
 @dataclass(frozen=True)
 class Found:
-    """The place of a match, which may continue over several lines. `pieces` has a line, a start and an end for each."""
+    """The place of a match, which may continue over several lines.
+
+    `pieces` has the index of each of these lines, and the start and the end of the match in that line."""
 
     pieces: tuple[tuple[int, int, int], ...]
 

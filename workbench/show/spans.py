@@ -96,7 +96,7 @@ _MIN_MIDDLE_CELLS = 12
 def cut_middle(text: str, width: int) -> str:
     """Return a text of at most `width` cells. If it is cut, its middle is omitted.
 
-    Names of one kind often differ only at the end."""
+    The end stays visible, because similar names often differ only at the end."""
     if width < _MIN_MIDDLE_CELLS or cell_len(text) <= width:
         return cut(text, width)
     tail = len(text)

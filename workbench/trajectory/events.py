@@ -1,7 +1,7 @@
 """The events of a run.
 
 Every `Event` has the id of its run, a sequence number from 0, a time, and a payload. `workbench.trajectory.fold`
-folds the events of a run into its trajectory."""
+builds the trajectory of a run from its events."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ class ToolCall:
 class Message:
     """A message of the conversation.
 
-    `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's message. `provider_state` is the
-    provider's own data, such as signed reasoning. It must be sent back unchanged with the message. `media` are the
-    images and sounds of a user's or a tool's message, in the order of their placeholders in `content`."""
+    Only an assistant's message has `tool_calls`. Only a tool's message has `call_id` and `is_error`. `provider_state`
+    is data of the provider, such as signed reasoning, which must be sent back unchanged. `media` are the images and
+    sounds of a user's or a tool's message, in the order of their placeholders in `content`."""
 
     role: Role
     content: str = ""

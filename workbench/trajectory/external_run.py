@@ -23,7 +23,7 @@ class ExternalRound:
     """One answer of a model, and the results of its calls by call id.
 
     `deviations` are the repaired deviations of the endpoint in this answer. They refer to calls by call id. If
-    `stop_reason` is `None`, it follows from whether the answer has calls."""
+    `stop_reason` is `None`, the answer ended with its calls or, without calls, with its text."""
 
     text: str = ""
     reasoning: str = ""

@@ -340,8 +340,7 @@ class TrajectoryFold:
     def _opened(self, number: int) -> _OpenRound:
         """Return a new round for a request.
 
-        It belongs to the turn of the user message before the request, if any, otherwise to the turn of the last round.
-        """
+        It belongs to the turn of the user's message before the request, otherwise to the turn of the last round."""
         opened = _OpenRound(number, step=self._step, added=self._added, said=self._said)
         if self._said is not None:
             opened.turn, opened.round_in_turn = self._said.turn, 1

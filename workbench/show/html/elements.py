@@ -1,7 +1,7 @@
 """Elements of the HTML report, as markup in the page or as JSON for the script.
 
-Text from models, tools and files appears only as the text of an element or the value of an attribute, with every
-character visible."""
+Text from models, tools and files appears only as the text of an element or the value of an attribute. Its control
+characters are made visible."""
 
 from __future__ import annotations
 

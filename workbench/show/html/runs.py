@@ -42,7 +42,7 @@ def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: 
 
 
 def page_of_changes(report: RunsReport, title: str) -> Iterator[str]:
-    """Yield the page of a batch beside an earlier batch. `title` names both. The report holds the runs of both."""
+    """Yield the page of the changes between two batches. The report holds the runs of both, and `title` names both."""
     assert report.against is not None
     return _page(report, "changes", Verdict(None, plain(counts_line(report.against.diff)), (title,)), 0)
 
@@ -134,7 +134,9 @@ def _links(
 
 
 def _earlier(model: str, models: Sequence[str]) -> str:
-    """Return the column of a model in the earlier batch, such as `careful (#12)`, for its column in the later batch."""
+    """Return the earlier batch's column for a model, such as `careful (#12)`, or "" if it has none.
+
+    `model` is the column of the later batch."""
     others = [each for each in models if each != model]
     # If the earlier batch had another model, no name matches. With only two columns, the other column belongs to it.
     if len(models) == 2:

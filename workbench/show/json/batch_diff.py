@@ -1,4 +1,4 @@
-"""Differences between two columns, two batches, or a batch and its baseline: parts of the JSON reports."""
+"""Parts of the JSON reports on differences: between two models, two batches, or a batch and its baseline."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ class WatchedReport(ReportModel):
 
 
 class PairedReport(ReportModel):
-    """The paired tests of two columns. `better` and `worse` describe the second column compared with the first.
+    """The paired tests of two columns, which are two models, or one model in two batches.
 
-    Pass rates and scores are tested separately, each at the level of 5%."""
+    `better` and `worse` describe the second column compared with the first. Pass rates and scores are tested
+    separately, each at the level of 5%."""
 
     pairs: int = Field(description="number of cases graded with both models")
     better: int = Field(description="number of cases that are good only with the second model")
@@ -152,7 +153,7 @@ def paired_fields(found: PairedComparison, first: str, second: str) -> dict[str,
 
 
 class ChangedCellReport(ReportModel):
-    """The result of a case with a model. The case's rule for repeats combines several runs."""
+    """The result of a case with a model, combined from all of its runs."""
 
     model: str
     status: Status
@@ -184,7 +185,7 @@ class _OfModel(ReportModel):
 class BatchTestReport(PairedReport, _OfModel):
     """The paired tests of one model.
 
-    The first column is the earlier batch, or the baseline, the second the later batch."""
+    The first column is the earlier batch or the baseline, and the second column is the later batch."""
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
@@ -208,7 +209,7 @@ def _cell(cell: CaseSide | None) -> ChangedCellReport | None:
 
 
 class ConfirmedReport(ReportModel):
-    """The evidence on whether a case really broke since the baseline."""
+    """The reruns of a case that broke since the baseline, and whether they confirm that it broke."""
 
     suite: SuitePath
     case_id: str
@@ -224,7 +225,7 @@ class ConfirmedReport(ReportModel):
 class GoodRunsReport(ReportModel):
     """The test whether a model has fewer good runs over all cases.
 
-    Its result decides before that of any single case."""
+    Its result takes precedence over the results of single cases."""
 
     model: str
     cases: int

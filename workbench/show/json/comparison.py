@@ -1,7 +1,7 @@
 """The JSON report of a comparison, version 1: the models that define its schema, and the conversion.
 
-The schema is committed as `docs/compare.schema.json`, and a test compares both. Within a version, keys may be added,
-and no key is changed or removed."""
+The schema is committed as `docs/compare.schema.json`, and a test checks that it is up to date. Within a version, keys
+may be added, and no key is changed or removed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from workbench.suite.grading_model import RepeatRule
 
 
 class CellReport(ReportModel):
-    """The result of a case with a model. `repeat_rule` combines several runs."""
+    """The result of a case with a model, combined from all of its runs by `repeat_rule`."""
 
     model: str
     status: Status

@@ -1,7 +1,7 @@
 """The JSON output of `workbench history`, version 1: the models that define its schema, and the conversions.
 
-The schema is committed as `docs/history.schema.json`, with a definition for each kind of output. A test compares both.
-Within a version, keys may be added, and no key is changed or removed."""
+The schema is committed as `docs/history.schema.json`, with a definition for each kind of output. A test checks that it
+is up to date. Within a version, keys may be added, and no key is changed or removed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The JSON report of a batch, version 1: the models that define its schema, and the conversion.
 
-The schema is committed as `docs/report.schema.json`, and a test compares both. Within a version, keys may be added, and
-no key is changed or removed."""
+The schema is committed as `docs/report.schema.json`, and a test checks that it is up to date. Within a version, keys
+may be added, and no key is changed or removed."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ArgumentStatisticsReport(ReportModel):
 
 
 class CaseReport(ReportModel):
-    """The result of a case with one model. `rule` combines several runs."""
+    """The result of a case with one model, combined from all of its runs by `rule`."""
 
     suite: SuitePath
     case_id: str
@@ -139,7 +139,7 @@ class ConfusionReport(ReportModel):
 
 
 class FailuresReport(ReportModel):
-    """Why graded runs failed, and how often each tool was called where each tool was expected."""
+    """Why graded runs failed, and which tools were called in place of the expected tools."""
 
     causes: tuple[CauseReport, ...]
     confusion: tuple[ConfusionReport, ...]
@@ -232,7 +232,7 @@ class BatchFacts:
 
 
 class JsonReport(RunsReport, Protocol):
-    """The runs of an evaluation, as the writers of a `ReportDocument` read them."""
+    """The interface through which writers of JSON reports read the runs of an evaluation."""
 
     def document_without_records(self) -> ReportDocument: ...
     def json_records(self) -> dict[str, Records[Any]]: ...

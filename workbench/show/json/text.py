@@ -1,4 +1,4 @@
-"""Writers of report models as JSON text, read from the program's own objects without validation.
+"""Writers of reports as JSON text. They read the program's objects directly, without validation.
 
 A report has dozens of objects for each run. Writing their attributes directly, without creating the Pydantic models,
 takes a quarter of the time. A test checks that Pydantic writes the same text."""

@@ -64,7 +64,7 @@ def agents_of(runs: Iterable[RunSummary]) -> dict[str, tuple[str, ...]]:
 
 
 def version_lines(runs: Iterable[RunSummary]) -> Iterator[str]:
-    """Yield a line for each model that is an agent, with its versions and which of its calls are checked."""
+    """Yield a line for each agent, with its versions and a note on which of its calls are checked."""
     for model, agents in agents_of(runs).items():
         yield one_line(f"{model} is {' and '.join(agents)}; {FORWARDED_ALONE}")
 

@@ -234,7 +234,7 @@ def kind_text(batch: BatchRow) -> str:
 
 
 def why_missing(batch: BatchRow) -> str:
-    """Return why runs of a batch are missing: `stopped`, `merged from 3 of 20 shards`."""
+    """Return why runs of a batch are missing, such as `stopped` or `merged from 3 of 20 shards`."""
     if batch.merged is not None:
         return f"merged from {shards_text(batch.merged)}"
     if batch.ended_at is None:
@@ -257,7 +257,7 @@ def merge_hint(batch: BatchRow) -> str:
 
 
 def shards_text(merged: MergedShards) -> str:
-    """Return the numbers of merged and planned shards: `3 of 20 shards`."""
+    """Return the number of merged shards and of planned shards, such as `3 of 20 shards`."""
     if merged.of is None:
         return counted(len(merged.shards), "shard")
     return counted_of(len(merged.shards), merged.of, "shard")
@@ -348,7 +348,7 @@ class Trend:
 def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> Table[Trend]:
     """Return a table with the trend of each suite with each model.
 
-    `trends` are those of `trends_of`, oldest batch first."""
+    For each suite and model, `trends` has the batches with their pass rates, oldest first."""
     known = {suite.key: suite for suite in suites}
     paths = Counter(suite.path for suite in known.values())
     rows: list[Trend] = []

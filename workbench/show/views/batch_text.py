@@ -67,8 +67,8 @@ def text_report(
     `suite_names` are the names of suites by path. `width` is in terminal cells. `shown_as` returns a run without its
     secrets. At most `LINES_MAX` runs are listed.
 
-    Forks are in the table, but count only if all runs are forks. The amount `little` omits passed runs. The amount
-    `much` adds the issues of passed runs and the result of each grader."""
+    Forks are in the table, but count only if all runs are forks. If `amount` is "little", passed runs are omitted. If
+    it is "much", the issues of passed runs and the result of each grader are added."""
     # A generator, because runs beyond the limit are only counted, and need no search for secrets.
     listed = (result for result in results if _is_listed(result, amount))
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
@@ -205,7 +205,7 @@ def run_lines(
 def _cases_by_last_run(results: Sequence[RunResult], cases: LazyCaseResults) -> dict[str, CaseResult]:
     """Return the cases that have repeats, by the id of their last shown run.
 
-    Ids identify runs, because a run without its secrets is a different object from the run in its case."""
+    Runs are identified by id, because a run with its secrets removed is another object than the run in the case."""
     places = {run.run_id: place for place, run in enumerate(results)}
     last: dict[str, CaseResult] = {}
     for case in cases.repeated:

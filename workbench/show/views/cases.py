@@ -51,9 +51,7 @@ _MODEL_MAX = 24
 
 
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
-    """Return the results of a case by model and batch, oldest batch first.
-
-    Forks do not count."""
+    """Return the results of a case by model and batch, oldest batch first. Forks are omitted."""
     figures: dict[str, dict[int, list[RunSummary]]] = {}
     # A dictionary keeps insertion order, so each model has its oldest batch first.
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
@@ -176,7 +174,7 @@ def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
 
 
 def cut_what(text: str, room: int | None) -> str:
-    """Return the text after a title on one line, cut to `room` cells. If `room` is `None`, a generous limit applies."""
+    """Return the text after a title on one line, cut to `room` cells. If `room` is `None`, only long texts are cut."""
     if room is None:
         room = _WHAT_MAX
     return shortened(one_line(text), max(room, 0))

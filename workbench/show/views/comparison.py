@@ -538,9 +538,9 @@ def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
 
 
 def _pass_at_k_rows(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
-    """Yield pass@k and pass^k: the chances that one of k runs passes, and that all of them pass.
+    """Yield pass@k, the chance that at least one of k runs passes, and pass^k, the chance that all of them pass.
 
-    pass@k is by Chen et al. (2021), pass^k by Yao et al. (2024, τ-bench)."""
+    pass@k is from Chen et al. (2021), and pass^k from Yao et al. (2024, τ-bench)."""
     most = max((len(each.passing) for each in totals), default=0)
     # Without repeats, pass@1 equals the pass rate, which already has a row.
     if most < 2:

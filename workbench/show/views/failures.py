@@ -131,7 +131,7 @@ def concerned(group: CauseNumbers) -> str:
 
 
 def symptom_text(symptom: Symptom) -> str:
-    """Return a symptom in words: `set_lights.brightness: expected 5..40, got 60 (outside)`."""
+    """Return a symptom in words, such as `set_lights.brightness: expected 5..40, got 60 (outside)`."""
     parts: list[str] = []
     if symptom.subject is not None:
         parts.append(str(symptom.subject))

@@ -202,7 +202,7 @@ def _artifact(path: str) -> dict[str, str]:
 
 
 def _path_in_repository(path: str) -> str:
-    """Return a path that stays inside the repository, as Code Quality requires."""
+    """Return a path without `/` or `../` at its start, because Code Quality requires paths inside the repository."""
     return re.sub(r"^(?:\.\./|/)+", "", path)
 
 

@@ -72,7 +72,7 @@ def _why(issue: Issue) -> str:
 def issue_place(issue: Issue) -> str:
     """Return the call (counted from 1), the tool and the argument of an issue.
 
-    The text is empty if the issue concerns the whole run."""
+    Return "" if the issue concerns the whole run."""
     subject = ".".join(filter(None, (issue.tool, issue.argument)))
     if issue.call is None:
         return subject
@@ -323,7 +323,7 @@ def note_of_grade(grade: Grade) -> Note:
 
 
 def grades_line(grades: Sequence[Grade]) -> str:
-    """Return the verdicts of all graders on one line, deciding grader first: `critics ✓ 1.00 · decision ✗ 0.67`."""
+    """Return all verdicts on one line, the deciding grader's first, such as `critics ✓ 1.00 · decision ✗ 0.67`."""
     line = f"    {' · '.join(map(_grade_text, grades))}"
     if disagree(grades):
         line += f"  {DISAGREE}"

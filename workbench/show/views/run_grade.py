@@ -20,7 +20,7 @@ PlacedCall = tuple[Place, ExpectedCall]
 
 
 def expected_of(case: Case) -> tuple[PlacedCall, ...]:
-    """Return the expected calls of a case in the order of `Case.expected_calls()`.
+    """Return the expected calls of a case with their places, in the order of `Case.expected_calls()`.
 
     In a chain, the place of a call is its step, counted from 0."""
     steps: list[PlacedCall] = []
@@ -211,7 +211,7 @@ def _mark_states(run: RunItems, result: RunResult) -> None:
 
 
 def _after_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
-    """Return missing calls with those at the end of a fork's replayed part moved behind the place of the fork."""
+    """Return the missing calls of a fork. Those at the end of the copied part are moved behind the `ForkItem`."""
     fork = None
     for index, item in enumerate(run.items):
         if isinstance(item, ForkItem):

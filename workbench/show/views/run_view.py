@@ -298,7 +298,7 @@ class RunView:
         """Attach a grade in place of the earlier grade.
 
         `expected` are the case's expected calls with their places. `former` is the original result of a regraded run.
-        `final` is the case's `final`."""
+        `final` has the case's requirements on the final state."""
         put_grade(self._run, result, expected, former, first=not self.graded, final=final)
         self.graded = True
 
@@ -307,9 +307,9 @@ class RunView:
         return self._run.take_changes()
 
     def take_cut(self) -> int | None:
-        """Return how many items at the start are still the same objects as at the last call, or `None` for all.
+        """Return how many items from the start were never removed since the last call, or `None` for all.
 
-        Later items were removed, and new items may be in their places."""
+        The items behind them were removed, and new items may be in their places."""
         return self._run.take_cut()
 
     # Before a request
@@ -523,7 +523,7 @@ def set_request(run: RunItems, request: HttpRequest | str) -> None:
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
-    """Show a message that the user added before the next request. If the run is paused, the pause follows it."""
+    """Show a message that the user added before the next request. A pause is then shown after the message."""
     held = None
     if run.held is not None:
         held = run.items[run.held]
@@ -562,7 +562,7 @@ def set_aside(run: RunItems, asked: Regenerated) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlace:
-    """A place in a run. `round` counts from 1, and includes the items before its request.
+    """A place in a run. Items before a request belong to the round of that request. `round` counts from 1.
 
     Only a call and its result have `call_id`, `call_index`, which is the index in `Trajectory.calls`, and `answered`,
     the number of the round's calls that have results at this place. `after_result` is true on a result that has

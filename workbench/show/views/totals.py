@@ -138,7 +138,7 @@ def shown_ks(most: int) -> list[int]:
 def passing_text(chances: Sequence[PassAtK]) -> str:
     """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`.
 
-    The text is empty without repeats."""
+    Return "" if no case has several runs."""
     if len(chances) < 2:
         return ""
     shown = shown_ks(len(chances))
@@ -171,7 +171,7 @@ def _score_of_cases(totals: ModelTotals) -> str:
 def cost_fact(totals: AnyTotals) -> str:
     """Return the cost, and the number of runs whose cost is unknown.
 
-    The text is empty if no run cost anything."""
+    Return "" if no run cost anything."""
     if not totals.cost_usd:
         return ""
     fact = cost_text(totals.cost_usd)
@@ -258,7 +258,7 @@ def checked_text(valid: int, checked: int) -> str:
 def valid_arguments_text(found: ValidArguments) -> str:
     """Return a text on the rate of calls with valid arguments, and on the tools with invalid calls.
 
-    The text is empty if no call could be checked."""
+    Return "" if no call could be checked."""
     if not found.tools:
         return ""
     if not found.checked:

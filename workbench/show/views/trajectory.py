@@ -319,8 +319,8 @@ class StepLines:
 def changes_by_hand(trajectory: Trajectory) -> int:
     """Return the number of changes that a person made in a run.
 
-    Changes are edited calls and results, results that a person typed or withheld, messages of a conversation's user
-    that a person wrote, added messages, and regenerated answers."""
+    Changes are edited calls and results, results that a person typed or withheld, messages that a person added or wrote
+    in place of the simulated user, and regenerated answers."""
     changes = 0
     for call in trajectory.calls:
         changes += call.edited is not None
@@ -392,12 +392,12 @@ def deviation_text(deviation: Deviation) -> str:
 
 
 def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
-    """Return the deviations of an answer as lines. Equal texts appear once."""
+    """Return the endpoint's deviations from its API in an answer, as lines. Equal lines appear once."""
     return list(dict.fromkeys(map(deviation_text, deviations)))
 
 
 def repaired_line(results: Sequence[RunResult]) -> str | None:
-    """Return a line on repaired deviations, each with its share of the runs that asked a model.
+    """Return a line on the repaired deviations of endpoints: each kind, with its share of the runs that asked a model.
 
     Return `None` if there are no deviations."""
     kinds = Counter[str]()
