@@ -57,9 +57,9 @@ class _Suite:
 
 @dataclass(frozen=True)
 class StandingApproval:
-    """An approval that can be used later: of permanently trusted suites, and of needs that `suites` have now.
+    """An approval of permanently trusted suites, and of what `suites` needed when it was given.
 
-    It is valid only while the environment variables and the models of `folders` stay unchanged."""
+    It can be used for many evaluations, while the environment variables and the models of `folders` stay unchanged."""
 
     suites: Mapping[Path, _Suite]
     folders: Mapping[Path, _Folder]

@@ -203,7 +203,7 @@ class Suite:
         return Path(str(self._document.get("name") or "suite"))
 
     def _with_names(self, file: SuiteFile) -> SuiteFile:
-        """Give the problems of the suite its name in place of a file and a line, because there is no file."""
+        """Replace the file and line of the suite's problems by the suite's name, because there is no file."""
         problems = tuple(replace(problem, file=self._shown_as, line=None) for problem in file.problems)
         return replace(file, problems=problems)
 

@@ -117,7 +117,7 @@ def _resume_hint(options: RunOptions) -> str:
 
 
 def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) -> None:
-    """Print notices on standard error. With `quiet`, without details."""
+    """Print notices on standard error. With `quiet`, leave out details."""
     for notice in notices:
         if not (quiet and notice.severity == "detail"):
             warn(notice.text, program.secrets)

@@ -97,10 +97,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
-    """Return the number of the baseline `which`, the batch to compare with, as `#12`.
+    """Return the baseline of the merged batch, as `#` with its number.
 
-    The merge with the `uid` may have been made before, and may have taken the name `which`. The batch that had the name
-    before is then the baseline. Raises HistoryError if there is no such batch."""
+    `which` names the baseline. If an earlier merge of the same plan (`uid`) has taken this name, the baseline is the
+    batch that had the name before. Raises HistoryError if there is no such batch."""
     try:
         with command.history() as history:
             batch = history.batch(which)

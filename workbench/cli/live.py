@@ -357,7 +357,7 @@ class BatchObserver(Protocol):
     """An observer of a batch in this process."""
 
     def begun(self, runtime: Runtime, name: str) -> None:
-        """Receive the beginning of the batch with this name."""
+        """Handle the beginning of the batch, whose name is given."""
         ...
 
     def on_event(self, event: BatchEvent) -> None:

@@ -624,7 +624,7 @@ def add_baseline_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None:
-    """Add the option that reruns or tests a case before it is reported as broken."""
+    """Add the options that say how to confirm that a case broke since the baseline."""
     ways: tuple[str, ...] = ("repeats", "none")
     by = "'repeats'"
     if reruns:

@@ -359,7 +359,7 @@ class RunBook:
         return self._revisions.get(suite, 0)
 
     def step(self, case: CaseKey, number: int) -> StepSummary | None:
-        """Return the summary of a step of a chain (from 1), `None` if nothing is known."""
+        """Return the summary of a step of a chain (from 1), `None` if it has no result."""
         if case not in self._latest:
             return None
         if going := self._going.get(case):
@@ -387,7 +387,7 @@ class RunBook:
         return known[2]
 
     def counts(self) -> Counts:
-        """Return the numbers of the latest runs of all cases."""
+        """Return how many of the latest runs of all cases have each status, and how many are active."""
         self._count()
         asking = sum(run.asks for run in self._running.values())
         totals = self._counted.totals
@@ -402,7 +402,7 @@ class RunBook:
 
     @property
     def held_runs(self) -> list[RunRecord]:
-        """The runs that are held for the user, in the order they were started."""
+        """The runs that are held until the user continues them, in the order in which they were started."""
         # Only the few running runs are checked first, because most batches have no held run.
         if not any(run.held for run in self._running.values()):
             return []

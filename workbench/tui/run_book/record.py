@@ -60,14 +60,14 @@ def pack_content(content: RunContent) -> bytes:
 
 
 def unpack_content(data: bytes) -> RunContent:
-    """Return the content of a run.
+    """Decompress the content of a run.
 
-    Pickle is safe here, because this process packed the data."""
+    Pickle is safe here, because this process created the data."""
     return RunContent(*pickle.loads(zlib.decompress(data)))
 
 
 class RecentRuns:
-    """Keeps at most `limit` finished runs unpacked. The least recently viewed runs are packed first."""
+    """Keeps at most `limit` finished runs decompressed. The runs viewed least recently are compressed first."""
 
     def __init__(self, limit: int = MAX_UNPACKED_RUNS) -> None:
         self._limit = limit
@@ -76,7 +76,7 @@ class RecentRuns:
     def mark_viewed(self, key: int, pack: Callable[[], None]) -> None:
         """Record that a run is viewed.
 
-        `key` identifies the run while the run exists. `pack` packs the run."""
+        `key` identifies the run while the run exists. `pack` compresses its record."""
         if self._unpacked.pop(key, None) is None and len(self._unpacked) >= self._limit:
             oldest = next(iter(self._unpacked))
             self._unpacked.pop(oldest)()
@@ -105,7 +105,7 @@ def spend_of(result: RunResult) -> Spend:
 
 
 def total(spends: Iterable[Spend]) -> Spend:
-    """Return the usage of several runs together."""
+    """Return the tokens and cost of several runs together."""
     tokens, cost_usd, unknown = 0, 0.0, False
     user_usd: float | None = 0.0
     for spend in spends:
@@ -486,7 +486,7 @@ class RunRecord:
 
     @property
     def is_fork(self) -> bool:
-        """Whether the run is a fork made in this program. Forks do not count for their case."""
+        """Whether the run is a fork made in this program. Forks never decide the result of their case."""
         return self.planned.fork is not None
 
     @property
@@ -508,7 +508,7 @@ class RunRecord:
 
     @property
     def original_plan(self) -> PlannedRun:
-        """The original plan of the run, even if a newer case regraded the run."""
+        """The plan with which the run was made, before any regrade by an edited case."""
         if self.original is None:
             return self.planned
         return self.original[0]

@@ -137,7 +137,9 @@ def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: I
 def read_two(
     file: Path, before: tuple[int, int | None], after: tuple[int, int | None]
 ) -> tuple[LoadedBatch, LoadedBatch]:
-    """Return two batches, each with the id of a regrade."""
+    """Return two batches.
+
+    Each is given by its number and the id of a regrade (`None`: the original grades)."""
     with opened(file) as history:
         return _batch(history, file, *before), _batch(history, file, *after)
 

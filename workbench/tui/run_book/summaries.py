@@ -148,7 +148,7 @@ StepStage = Literal["waiting", "running", "made", "over"]
 
 
 class SpoiltRuns(NamedTuple):
-    """The runs of a case of which a simulated user invalidated some.
+    """Counts the runs of a case if a simulated user invalidated some of them.
 
     `good` is the number of passed and warned runs, `graded` of graded runs, `errors` of invalid runs."""
 

@@ -102,7 +102,7 @@ class PairList(LineView):
         return found[1]
 
     def fold(self, folded: bool | None) -> None:
-        """Fold or unfold (`False`) the entry at the cursor, or toggle it (`None`).
+        """Fold (`True`), unfold (`False`) or toggle (`None`) the entry at the cursor.
 
         On an entry inside an unfolded group, fold the group."""
         entry = self._entry

@@ -145,7 +145,7 @@ class PairState:
         return entries
 
     def fold_at(self, entry: int) -> int | None:
-        """Return the index of the fold that is at an entry or, unfolded, contains the entry.
+        """Return the index of the fold at an entry, or of the unfolded fold that contains the entry.
 
         `None` if there is no fold."""
         shown = self.entries[entry]

@@ -120,13 +120,13 @@ class Runner:
 
     @property
     def serving(self) -> ServerControl | None:
-        """The servers for calls by hand, `None` if the runtime is not open."""
+        """The MCP servers whose tools the user may call, `None` if the runtime is not open."""
         if self._runtime is not None:
             return self._runtime.serving
         return None
 
     async def open_serving(self) -> ServerControl:
-        """Return the servers for calls by hand. Open the runtime if necessary."""
+        """Return the MCP servers whose tools the user may call. Open the runtime if necessary."""
         return (await self._open()).serving
 
     def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:

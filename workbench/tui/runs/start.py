@@ -452,9 +452,7 @@ class Starter:
         return await self._approval(proposal, "grade nothing")
 
     def code_to_grade(self, file: SuiteFile) -> HashedCode | None:
-        """Return the code that grading a suite may call without a question.
-
-        Return `None` if the code needs approval."""
+        """Return the suite's Python code if grading may call it without asking the user, otherwise `None`."""
         assert file.suite is not None
         if is_read_only():
             return None

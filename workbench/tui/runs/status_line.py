@@ -75,7 +75,7 @@ def models_label(models: tuple[str, ...], width: int = 40) -> str:
 def status_line(
     place: str, models: str, cases: int, counts: Counts, spend: Spend, progress: Progress, width: int
 ) -> Line:
-    """Return the whole line. If there is little room, the least important parts are omitted."""
+    """Return the status line. If there is little room, the least important parts are omitted."""
     left: Line = (Span(f" {one_line(place)}", "strong"), Span("  "), Span(models, "accent"))
     bar = SHORT_BAR_CELLS
     if width >= NARROW_CELLS:

@@ -529,7 +529,7 @@ class ScreenActions(MainActions):
         show_timeline(self.app, shown, suite, case_id, case_name)
 
     def open_last_run(self) -> None:
-        """Show the stored run behind the last result of the selected case."""
+        """Show the stored run that has the last result of the selected case."""
         from workbench.tui.history.stored_screens import open_last_run
 
         open_last_run(self.app)
@@ -541,7 +541,7 @@ class ScreenActions(MainActions):
         edit_last_failure(self.app)
 
     def open_last_grades(self) -> None:
-        """Show the grades of the stored run behind the last result of the selected case."""
+        """Show the grades of the stored run that has the last result of the selected case."""
         from workbench.tui.history.stored_screens import open_last_grades
 
         open_last_grades(self.app)

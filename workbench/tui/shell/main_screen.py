@@ -49,7 +49,7 @@ class MainScreen(PanesScreen):
     AUTO_FOCUS = "#suites"
 
     class FocusReturned(Message):
-        """Posted when dialogs and the filter have returned the focus. A run may then ask its question."""
+        """Posted when the focus returns from a dialog or from the filter. A run may then ask its question."""
 
     class SuiteSelected(Message):
         """Posted when a suite or folder is selected. The run pane then shows a summary of its last runs."""

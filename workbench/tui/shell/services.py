@@ -124,7 +124,7 @@ class Services:
         )
         # Followers are called in this order: the journal, the recorded runs, the tree, the grades, and the screen. Each
         # follower uses the state of the previous followers.
-        open_suites.follow(self._keep_secrets)
+        open_suites.follow(self._exempt_suite_tokens)
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
         open_suites.follow(self.history_reader.follow, self.server_offers.follow)
         selection.follow(lambda _news: self.server_offers.check_soon())
@@ -149,7 +149,7 @@ class Services:
         return self.begun_batch_work
 
     def show_pending(self) -> None:
-        """If the screen is free, show the question of a run and announce held runs."""
+        """Show the oldest question of a run and announce held runs, unless a dialog or the filter has the focus."""
         self._questions.show_pending()
         self._held_notices.show_pending()
 
@@ -159,8 +159,8 @@ class Services:
         self._questions.withdraw()
         self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
 
-    def _keep_secrets(self, changed: SuitesChanged) -> None:
-        """Register the tokens in a suite as secrets before the suite's text is shown."""
+    def _exempt_suite_tokens(self, changed: SuitesChanged) -> None:
+        """Do not redact the tokens in a suite's text, because the user wrote them."""
         for suite in changed.suites:
             self.program.secrets.exempt(suite.text)
 

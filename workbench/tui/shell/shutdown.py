@@ -145,7 +145,9 @@ class Shutdown:
             self._signals = SignalWatch(self._leave_for, self._prepare_end)
 
     def _prepare_end(self, number: signal.Signals) -> None:
-        """Prepare for the end. Called in the thread that receives signals, before the event loop handles the signal."""
+        """Note that the app must end, and start the thread that ends it if it hangs.
+
+        Called in the thread that receives signals, before the event loop handles the signal."""
         self.is_urgent = True
         self._watch_end(SIGNAL_CODE + number)
 

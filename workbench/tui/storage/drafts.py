@@ -57,7 +57,7 @@ class DraftKeeper:
 
     @property
     def drafts_text(self) -> str:
-        """What happens to unsaved changes, as the end of a sentence such as "your text is kept as a draft"."""
+        """The end of a sentence that says whether unsaved changes are kept, such as "your text is kept as a draft"."""
         if self._problem is None:
             return "your text is kept as a draft"
         return "and it cannot be kept as a draft either"

@@ -67,7 +67,7 @@ def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def in_256(style: Style) -> Style:
-    """Return a style with its colours replaced by the nearest fixed colours."""
+    """Return a style with each colour replaced by the nearest of the 240 fixed colours."""
     fitted = [colour and _fixed(colour) for colour in (style.color, style.bgcolor)]
     return style + Style.from_color(*fitted)
 

@@ -267,16 +267,16 @@ class OutputStage:
         return self._certain_column and self._size == (width, height)
 
     def forget(self) -> None:
-        """Forget what the terminal shows, after other output to the terminal or a resize."""
+        """Discard the recorded content, after a resize or after other output to the terminal."""
         self._certain_column = False
 
     def register_output(self, sequence: str) -> None:
-        """Discard the recorded content, after a resize or after other output to the terminal."""
+        """Register output outside of frames. Unless it is `HARMLESS`, discard the recorded content."""
         if HARMLESS.fullmatch(sequence) is None:
             self.forget()
 
     def frame(self, pieces: Iterable[Piece], width: int, height: int, colours: ColorSystem) -> str:
-        """Return the text that draws these pieces on the terminal, and update the model.
+        """Return the text that draws these pieces on the terminal, and record them as the terminal's content.
 
         Attributes are reset before and after a frame."""
         known = self.is_valid_for(width, height)

@@ -32,10 +32,10 @@ DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-lig
 
 
 class Appearance:
-    """The themes of one app, and its initial theme.
+    """The themes of one app.
 
-    This is the theme `wanted` by the command line, or else the last chosen theme. A terminal with few colours starts
-    with a theme in its own colours."""
+    The initial theme is the theme `wanted` by the command line, or else the theme chosen last. A terminal with few
+    colours starts with a theme in its own colours."""
 
     def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"

@@ -60,7 +60,7 @@ class AuditMarks:
         self._audited.clear()
 
     def is_marked(self, row: Row) -> bool:
-        """Return whether a case's row has a known finding that is nearly always a mistake."""
+        """Return whether the audit of a row's case found something that is nearly always a mistake."""
         if row.open is None or row.case is None or not self._audited:
             return False
         asked = _to_audit(row.open, row.case)

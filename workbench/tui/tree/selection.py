@@ -39,7 +39,7 @@ def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
 
 
 def can_run(suite: OpenSuite, key: str) -> bool:
-    """Return whether neither a case nor the settings of its suite have errors."""
+    """Return whether a case and the settings of its suite are free of errors."""
     return suite.file.suite is not None or key in _cases_without_errors(suite)
 
 

@@ -128,9 +128,9 @@ class TreeState:
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def neighbour(self, step: int) -> int | None:
-        """Return the index of the displayed case above (-1) or below (1) the selected case.
+        """Return the index of the displayed case above (-1) or below (1) the selected case, `None` if there is none.
 
-        The index counts the cases of the suite."""
+        The index is the position among all cases of the suite."""
         row = self.selected
         if row is None or row.case is None or row.open is None:
             return None

@@ -76,8 +76,8 @@ class CachedRuns:
 def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
     """Return the last runs of the displayed cases at or below a row.
 
-    The result is cached until a case, a run or a stored result changes: each movement of the cursor needs it, and a
-    suite may have thousands of cases. Do not change it."""
+    The result must not be changed. It is cached until a case, a run or a stored result changes, because each movement
+    of the cursor needs it and a suite may have thousands of cases."""
     parts = []
     for suite, keys in tree.cases_below(row):
         key = row.key if row.case is not None else RowKey("suite", suite.path)
