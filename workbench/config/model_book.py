@@ -242,7 +242,7 @@ class ModelBook:
         project, users = self._settings(folder)
         if project is None:
             return users.models
-        # A project's model takes precedence over the user's of the same name, and its models are listed first.
+        # The project's models are listed first, and take precedence over the user's models with the same names.
         named = dict(project.models)
         for name, spec in users.models.items():
             named.setdefault(name, spec)

@@ -108,7 +108,7 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
 
 
 def _line_of(original: Original) -> int:
-    # The parser's text begins with the blank lines before the statement, and its line number is that of the first.
+    # The parser includes blank lines before a statement in its text, and gives the line where that text begins.
     return original.line + len(original.string) - len(original.string.lstrip("\r\n"))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 # The app refuses actions that would write (`tui.kit.actions`). In addition, a hook for Python's audit events refuses
-# all other writing calls, even those of libraries. Python has no way to remove such a hook. SQLite does not cause audit
+# all other writing calls, even those of libraries. Python has no way to remove such a hook. SQLite writes without audit
 # events, so the history opens its file for reading only.
 
 READ_ONLY_REASON = "this is a read-only view: nothing is run, edited or written here"

@@ -525,7 +525,7 @@ class Secrets:
         """Add the password of each `scheme://user:password@` in a text.
 
         A password that is an ordinary word is redacted only after its user and a colon."""
-        # Otherwise a password as in `postgres://postgres:postgres@` would hide every "postgres".
+        # Otherwise the password in `postgres://postgres:postgres@` would hide the word "postgres" everywhere.
         if "://" not in text:
             return
         for user, password in passwords_in(text):

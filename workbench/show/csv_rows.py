@@ -69,8 +69,8 @@ def record_of_run(run: RunResult, line: int | None) -> dict[str, Any]:
         "answer": trajectory.final_answer,
         "latency_ms": trajectory.model_latency_ms,
         "loop_ms": trajectory.loop_ms,
-        # Without usage the cell is empty, which differs from 0 tokens.
         "duration_ms": trajectory.duration_ms,
+        # If the usage is unknown, the cells are empty and not 0.
         "input_tokens": usage and usage.input_tokens,
         "output_tokens": usage and usage.output_tokens,
         "cost_usd": run.cost_usd,

@@ -335,7 +335,7 @@ class LazyLayout:
         if item is None:
             return EMPTY
         lines, at = self._lines(item), index - self._heights.start_of(item)
-        # A height may still be an estimate that is too high.
+        # The height of an item may still be an estimate, and the item may have fewer lines.
         if at >= len(lines):
             return EMPTY
         return lines[at]

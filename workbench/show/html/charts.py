@@ -31,7 +31,6 @@ def charts(
     """Return charts of pass rates, of latencies, and of cost and latency against the score.
 
     A chart without data is omitted. `on_same_cases` are the totals over the cases that all models have."""
-    # The rows of every chart but the last are models, so long names have room at the left.
     times = _times_of(comparison)
     timed = [each for each in totals if each.latency is not None and times.get(each.model)]
     drawn = [_pass_rates([each for each in totals if each.pass_rate is not None]), _latencies(timed, times)]

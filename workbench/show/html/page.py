@@ -139,8 +139,8 @@ def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
     yield f'<script type="application/octet-stream" data-kind="{kind}" data-first="{first}">'
     for piece in pieces:
         packed = rest + packer.compress(piece.encode())
-        # Three bytes are four characters of base64. Further bytes wait for the next piece, because padding may only be
-        # at the end.
+        # Base64 encodes three bytes as four characters. The remaining bytes wait for the next piece, because padding is
+        # allowed only at the end.
         whole = len(packed) - len(packed) % 3
         rest = packed[whole:]
         if whole:

@@ -237,7 +237,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
                     yield _issue_line(issue, indent=6)
                 shown.update(map(_issue_key, step.issues))
     in_short = result.status == Status.PASSED and not in_full
-    # In short, a passed run shows only issues that are worth a look although the run passed.
+    # In the short form, a passed run shows only issues that are worth a look although the run passed.
     if result.grade is not None:
         for issue in _run_issues(result, result.grade, shown):
             if not in_short or is_doubt(issue, result):

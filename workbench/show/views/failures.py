@@ -283,7 +283,7 @@ class ConfusionTable:
         """Return the lines of the table from column `first` on, with as many columns as fit, at least one."""
         side, columns, heads = self._side(width), self._columns, self._heads
         shown = self._shown(width - side - 1, first)
-        # A single column that does not fit is shown with its head cut.
+        # If only one column is shown and it does not fit, its title is cut.
         widest = max(width - side - 1 - _GAP, 1)
         lines: list[Line] = []
         if len(shown) < len(columns):

@@ -134,7 +134,7 @@ def _message_lines(case: Case, messages: Sequence[Message]) -> list[str]:
             content = content.strip()
         entries.append((message.role, content))
     for step in case.steps:
-        # The messages already include the first step of a chain.
+        # The message of a chain's first step is already among the messages.
         if step.user is not None and ("user", step.user) not in entries:
             entries.append(("user", step.user))
     lines: list[str] = []

@@ -109,7 +109,7 @@ def watched_text(gate: GateEarlyStop) -> str:
     decided = f"decided after {counted_of(gate.cases, gate.of_cases, 'case')}{size}: {why} (errors of 5% either way)"
     saved = f"{decided}; {counted(gate.saved, 'run')} saved"
     if gate.saved:
-        # Stopping when the rate looks favourable exaggerates the rate.
+        # A batch stops when its rate is far from the limit, so the rate of the finished runs is exaggerated.
         saved += "; the rate of runs that were stopped is biased"
     return saved
 

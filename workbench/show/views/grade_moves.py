@@ -57,7 +57,7 @@ class MovesFold:
         if move.moved:
             self._kinds[_kind(move)] += 1
             self._cases.add((move.after.suite, move.after.case_id))
-            # Scores are shown only if a single run moved, so only the last run's scores are kept.
+            # Scores are shown only if the grade of a single run changed, so it is enough to keep the last scores.
             self._numbers = _numbers(move)
 
     @property

@@ -239,7 +239,7 @@ class StepLines:
                 self._failure = error
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 retry = f"↻ retry {attempt} in {duration_text(wait_ms)}"
-                # Most retries are caused by the failure on the previous line.
+                # The reason is omitted if it is the failure that the previous line shows.
                 if reason != self._failure:
                     retry += f": {one_line(reason)}"
                 return [f"▲ {one_line(self._failure)}", retry]
