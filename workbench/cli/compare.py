@@ -213,7 +213,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
     history = options.history
     if not unfinished:
         return
-    # Each id of a batch comes from the history, so there is one.
+    # Only batches in a history have numbers, so there is a history.
     assert history is not None
     # The comparison itself has succeeded, so an error of the history is not reported.
     with suppress(HistoryError), History(history) as stored:

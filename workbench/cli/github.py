@@ -35,7 +35,7 @@ class EscapedStream:
         self._line = ""
 
     def write(self, text: str) -> int:
-        # Only the beginning of a line can be a command. `_line` has what matters of the unfinished line before `text`.
+        # Only the beginning of a line can be a command. `_line` keeps it until the rest of the line is written.
         whole = inert(self._line + text)
         self.commands.write(whole[len(self._line) :])
         line = whole[max(whole.rfind("\n"), whole.rfind("\r")) + 1 :]

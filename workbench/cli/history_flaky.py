@@ -48,7 +48,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _statuses(history: History, batches: Sequence[tuple[int, str]], suite: str | None) -> Iterator[StoredStatus]:
-    # Contents are read once for each suite, because thousands of runs share a few.
+    # Contents are read once for each suite, because thousands of runs share a few suites.
     contents = CaseContents(history)
     for number, started_at in batches:
         for run in history.each_run(number):

@@ -427,7 +427,7 @@ def _cwd(text: str | None, folder: Path) -> str | None:
 
 def _module(text: str, folder: Path) -> Table:
     file, _, name = text.partition(":")
-    # Any text that is not a file is the name of a module.
+    # A text that does not end in `.py` is the name of a module.
     if not file.endswith(".py"):
         file = f"{file.replace('.', '/')}.py"
     path = resolved(Path(file))
@@ -558,7 +558,7 @@ def _write(
 
     files = {path: text, **(beside or {})}
     schema = folder / SCHEMA_NAME
-    # An existing schema may serve other suites, or come from another version.
+    # An existing schema is kept, because it may serve other suites or come from another version.
     if options.force or not schema.exists():
         files[schema] = json_text(file_schema("suite"), indent=2) + "\n"
     if project_file(folder, program.environment.home) is None:

@@ -106,7 +106,7 @@ def complete_names(arguments: argparse.Namespace) -> None:
     try:
         full = full_model_names(lists, paths)
     except ConfigError:
-        # The names are resolved again later, which reports the fault of the file.
+        # The names are resolved again later, and the error is reported then.
         return
     if list(full) != arguments.model:
         warn(f"models: {', '.join(full)}")

@@ -156,7 +156,7 @@ def _lines(models: Sequence[ListedModel], notes: Sequence[str], paint: Paint) ->
     for listed in models:
         spec = listed.spec
         reached = f"{spec.provider}: {one_line(spec.description)}"
-        # The description ends with the name of the key's variable.
+        # The text ends with the name of the variable that has the key.
         if spec.api_key_env:
             reached += ", which is set" if listed.key_is_set else ", which is not set"
         yield ""

@@ -84,7 +84,7 @@ def open_app(
 
     # The objects of imported modules live until the process ends, so the garbage collector can skip them.
     gc.freeze()
-    # The threshold for commands is so high that a collection would stop the screen for a tenth of a second.
+    # Commands use so high a threshold that a collection would stop the screen for a tenth of a second.
     gc.set_threshold(min(gc.get_threshold()[0], OBJECTS_BETWEEN_COLLECTIONS))
     gc.enable()
 

@@ -323,7 +323,7 @@ class RunBook:
 
     def needs_rerun(self, case: CaseKey) -> bool:
         """Return whether a case failed or broke off, or any of its latest runs was stopped."""
-        # Earlier runs count in place of stopped runs. The summary may therefore hide that the latest runs were stopped.
+        # If runs were stopped, the summary is about earlier runs, and may hide that the latest runs were stopped.
         stopped = any(run.status == Status.STOPPED for run in counting(self._latest.get(case, {})))
         return stopped or self.summary(case).status in RERUN_STATUSES
 
@@ -379,8 +379,8 @@ class RunBook:
         if revision is None:
             return CaseTally()
         known = self._tallies.get(suite)
-        # Identity suffices, because the tree passes the same tuple until its rows change. A suite may have thousands of
-        # cases.
+        # Comparing by identity is enough, because the tree passes the same tuple until its rows change. A comparison by
+        # value would take long for a suite with thousands of cases.
         if known is None or known[0] is not cases or known[1] != revision:
             counted = CaseTally.of(self.summary((suite, case)) for case in cases)
             known = self._tallies[suite] = (cases, revision, counted)
@@ -403,7 +403,7 @@ class RunBook:
     @property
     def held_runs(self) -> list[RunRecord]:
         """The runs that are held until the user continues them, in the order in which they were started."""
-        # Only the few running runs are checked first, because most batches have no held run.
+        # The few running runs are checked first, because most batches have no held run.
         if not any(run.held for run in self._running.values()):
             return []
         return [run for run in self._runs.values() if run.held]

@@ -55,7 +55,7 @@ class RunContent:
 
 
 def pack_content(content: RunContent) -> bytes:
-    # Runs are packed while the user scrolls through a list, so the fastest level is used.
+    # Records are compressed while the user scrolls through a list, so the fastest level is used.
     return zlib.compress(fast_pickle((content.events, content.result)), 1)
 
 
@@ -614,7 +614,7 @@ def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
     """Return the results of the finished runs."""
     results: list[RunResult] = []
     for run in runs:
-        # Each access may unpack the run, so the result is kept in a variable.
+        # Each access may decompress the record, so the result is kept in a variable.
         result = run.result
         if result is not None:
             results.append(result)

@@ -225,7 +225,6 @@ class PairScreen(SearchedScreen[None]):
         return self.query_one("#pair-list", PairList)
 
     def _show_bars(self) -> None:
-        # The title has one name for two runs of the same case.
         state, width = self.state, self.app.size.width
         names = dict.fromkeys(one_line(run.case_name) for run in state.runs)
         left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))

@@ -165,7 +165,6 @@ class RunActions(MainActions):
         if not (ahead or failed):
             self.app.announce("No case that the filter shows failed", "warned", GLYPHS.warned)
             return
-        # The search wraps around at both ends.
         suite, key = cases[(ahead or failed)[0 if step > 0 else -1]]
         selection.select(suite.path, key)
         if main.pane == "case":

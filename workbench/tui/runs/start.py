@@ -320,7 +320,7 @@ class Starter:
             planned.add(on_model)
             if on_model in wanted:
                 runs.append(run)
-        # Models named by the suite need approval, as in every run. The user selected the other models.
+        # The planned runs are on models that the suite names, which need approval. The user selected all other models.
         others: dict[str, list[str]] = {}
         for each in wanted:
             if each not in planned:

@@ -44,7 +44,6 @@ class RunTicker:
         """Start or stop the timer after the state of runs changed."""
         book = self._book
         counts = book.counts()
-        # While all runs wait for the user, the clock is stopped, and nothing is drawn.
         waits = 0 < counts.running == counts.held + counts.asking
         going = bool(book.starting) or (book.progress().is_active and not waits)
         if going and self._timer is None:

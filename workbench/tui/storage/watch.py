@@ -110,7 +110,7 @@ class Watch:
         try:
             return await asyncio.to_thread(self._check_all, suites, roots)
         except asyncio.CancelledError:
-            # The end of the app waits for the thread.
+            # The end of the app waits for this thread, so the search is stopped.
             self._folders.stop()
             raise
 

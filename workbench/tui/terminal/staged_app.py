@@ -91,9 +91,9 @@ _screen_resized = Screen._screen_resized
 
 def _resized_as_app(self: Screen[Any], _: Size) -> None:
     """Lay out a screen for the terminal's current size instead of the size in a message."""
-    # A layout for a new size posts the size to its screen again. While frames are held back, two such messages with
-    # different sizes are not merged. Each would cause the other, and the event loop would do nothing else. Textual
-    # would also repeat the layout for the posted size.
+    # A layout for a new size posts this size to the screen as a message. While frames are held back, two messages with
+    # different sizes may be waiting. Each would cause the other again, and the event loop would do nothing else.
+    # Textual would also repeat the layout for the posted size.
     if self.outer_size != self.app.size:
         _screen_resized(self, self.app.size)
 

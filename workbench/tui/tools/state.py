@@ -215,7 +215,6 @@ class ToolList(ListState[ToolRow]):
             for tool in source.tools:
                 if self._fits((source.key, tool.name), partial(_text_of, source, tool)):
                     tools.append(tool)
-            # A filter hides sources without a matching tool.
             if self._words and not tools:
                 continue
             if self._named and source.file.path != last:

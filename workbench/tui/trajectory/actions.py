@@ -120,7 +120,6 @@ class ShownRunActions(MainActions):
 
     def _choose_run(self, step: int) -> None:
         selection = self.app.selection
-        # The first run follows the last.
         selection.choose_run((selection.chosen_run + step) % len(selection.runs))
 
     @action(

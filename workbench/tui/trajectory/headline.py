@@ -85,7 +85,6 @@ def headline(name: str, run: RunRecord, width: int) -> Line:
     ends: list[Line] = [verdict(run)]
     for fact in facts(run):
         ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))
-    # Show as many facts as leave room for the whole name.
     end = next((end for end in reversed(ends) if cells(end) + len(name) + 2 <= width), ends[0])
     shown = cut_middle(name, max(width - cells(end) - 2, width // 4))
     return cut_line((Span(shown, "strong"), Span("  "), *end), width)

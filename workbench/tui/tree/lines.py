@@ -161,7 +161,6 @@ def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, na
     own = width - cells(tuple(before))
     needed = min(cell_len(name.text), int(own * name_share))
     for shown in (right, *shorter, EMPTY):
-        # One blank separates a result from the name.
         room = width - cells(marks) - cells(shown) - bool(shown)
         if room - cells(tuple(before)) >= needed:
             break

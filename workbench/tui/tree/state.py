@@ -169,7 +169,7 @@ class TreeState:
             self._forget_shown(row.key.path)
             self._rebuild()
         elif not self.filter:
-            # During a filter, nothing is folded, so this is not possible.
+            # A filter unfolds all suites, so folding is not possible while a filter is active.
             if folded:
                 self._folded.add(row.key)
             else:
@@ -412,7 +412,6 @@ class TreeState:
             if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
                 self.rows += node.problems
             self.rows += self._cases(node.suite.path).rows
-        # A folder or suite without matches is hidden by the filter.
         if self.filter and len(self.rows) == at + 1 and head.key != self._held:
             self.rows.pop()
             del self._starts[head.key]
