@@ -98,8 +98,9 @@ def accept_call(
 ) -> Proposal:
     """Propose that a case expects one call of a run.
 
-    `call` is the index of the call in the run. The call replaces the expectation that it was paired with, or that of
-    its step. If there is neither, it is added. Raises AcceptError if it cannot be accepted."""
+    `call` is the index of the call in the run. The call replaces the expectation with which it was paired. In a chain,
+    it replaces the expectation of its step. If there is no expectation, the call is added. Raises AcceptError if it
+    cannot be accepted."""
     if case.steps:
         return accept_step(case, table, trajectory, pairings, call)
     record = trajectory.calls[call]
@@ -340,8 +341,8 @@ def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
 def _most_similar_calls(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
     """Match each call of `first` with the most similar of `others`, and return the indices of the matches.
 
-    Similar are calls with the same expectation, then calls with many equal arguments, then calls at close positions.
-    The assignment problem needs a single number, so each criterion weighs more than all later ones together. `others`
+    First come calls with the same expectation, then calls with many equal arguments, then calls at close positions. The
+    assignment problem needs a single number, so each criterion weighs more than all later criteria together. `others`
     must have at least as many calls as `first`. Each is matched at most once."""
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]

@@ -217,7 +217,7 @@ def with_moved(suite: OpenSuite, index: int, to: int) -> CaseListChange:
 
 
 def without(suite: OpenSuite, index: int) -> CaseListChange:
-    """Delete a case. The cursor goes to the next case, or to the last one if there is no next."""
+    """Delete a case. The cursor goes to the next case, or to the last case if there is no next."""
     document = suite.document.without_case(index)
     after = document.cases[min(index, len(document.cases) - 1)].key if document.cases else None
     return CaseListChange(document, f"Deleted {_name(suite, index)}", after, suite.cases[index].key)

@@ -241,8 +241,9 @@ class Document:
     def with_block(self, index: int, text: str) -> Document:
         """Replace the text of a case, or of the settings for `HEAD`.
 
-        Text that is not TOML, or not exactly one block, is stored unparsed. Raises IndexError if there is no such case,
-        and SpliceError if the cases are not in separate blocks, because such a file is edited as a whole."""
+        Text that is not TOML, or not exactly one block, is stored unparsed. Raises IndexError if the case does not
+        exist. Raises SpliceError if the cases are not in separate blocks, because the file can then only be edited as a
+        whole."""
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
         unparsed = dict(self.unparsed)

@@ -32,8 +32,9 @@ def case_with_mock(
     """Add a mock to a case. It precedes mocks of the same tool, because the first matching mock answers.
 
     A mock for the same arguments is replaced. With `step`, the result goes into that step of the chain. An error
-    becomes a mock of the case even then, because a step cannot express it. Raises ValueError for an unknown step, and
-    for an answer that contains `{name}` with the name of an argument, because a mock would put the argument there."""
+    becomes a mock of the case even then, because a step cannot express it. Raises ValueError for an unknown step. Also
+    raises it if the answer contains the name of an argument in braces, which a mock would replace by the argument's
+    value."""
     result: JsonValue = None
     if not answer.is_error:
         result = _result(answer.content, arguments)

@@ -24,7 +24,7 @@ _MAX_KEPT = 64  # the number of suites whose tools are kept
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: StoredListings) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a suite's settings name: the suite's, those of its providers, and those of its servers.
+    """Return the tools that a suite's settings name: tools of the suite, of model providers and of servers.
 
     Each name occurs once, with its prefix. `header` are the settings (`SuiteText.header`), which need not be valid.
     `path` is the suite's file."""

@@ -1,8 +1,8 @@
 """Three-way merge of a suite that was edited in the app and by another program: table by table, case by case.
 
-A text is read as a sequence of units: the settings before the first table, each top-level table or element of a list of
-tables, and each case. Comments directly above a unit belong to it. A unit that only one side changed is taken from that
-side. If both sides changed it differently, it is a conflict, which the user decides."""
+A text is read as a sequence of units: its beginning, each top-level table or element of a list of tables, and each
+case. Comments directly above a unit belong to it. A unit that only one side changed is taken from that side. If both
+sides changed a unit differently, it is a conflict, which the user decides."""
 
 from __future__ import annotations
 

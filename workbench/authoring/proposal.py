@@ -358,10 +358,10 @@ def choices_for(
     others: Sequence[JsonValue] = (),
     enumerated: bool = False,
 ) -> tuple[CheckChoice, ...]:
-    """Return the possible checks for an argument with this value, the preferred one first.
+    """Return the possible checks for an argument with this value, the preferred check first.
 
-    The preferred check is the one that the suite has (`KEEP_CHECK`), or else the exact value if TOML can express it.
-    New checks get `options`, such as a weight. They also pass for the values in other runs. `enumerated` is whether the
+    The preferred check is the check in the suite (`KEEP_CHECK`), or else the exact value if TOML can express it. New
+    checks get `options`, such as a weight. They also pass for the values in other runs. `enumerated` is whether the
     tool's schema lists the possible values."""
     found: list[CheckChoice] = []
     if own_check is not None:

@@ -108,9 +108,7 @@ class Request:
 
 
 def new_request(text: str, kind: RequestKind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
-    """Return a request for a suite.
-
-    The name and the id of its case differ from those of all cases and of `pending` requests."""
+    """Return a request for a suite. Its case gets a name and an id that no case and no `pending` request has."""
     others = [request for request in pending if request.suite == suite.path]
     names = {outline.name for outline in suite.cases}
     names.update(request.name for request in others)
@@ -211,9 +209,7 @@ class Question:
 
     @property
     def has_order(self) -> bool:
-        """Whether the calls come from several answers.
-
-        If so, the user can choose between this order and any order."""
+        """Whether the calls come from several answers. The user can then choose between their order and any order."""
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:

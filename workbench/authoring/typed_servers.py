@@ -1,8 +1,8 @@
 """The servers that the user typed into a suite's form in this session.
 
 They are started without asking whether to trust them. Text that comes from a file, a paste, a completion or another
-program does not count as typed. A server that contains such text needs trust even if the user changes it by typing.
-`original` is then the server before the typing."""
+program does not count as typed. If a server contains text of this kind, it needs trust even after the user has typed
+into it. `original` is then the server before the typing."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
 
 
 def paths_of_new_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return those of the paths at which a new suite can be created: no file exists, but its folder does."""
+    """Return the paths at which a new suite can be created: the file does not exist, but its folder does."""
     found = []
     for path in paths:
         # A symbolic link to a missing file does not `exist`, but it occupies the path.
@@ -289,9 +289,9 @@ class OpenSuites:
     def follow(self, *followers: Follower) -> None:
         """Register functions to call on every change, in this order, after the functions that are already registered.
 
-        The order is guaranteed, and the app relies on it. The journal comes first, so edits are on disk before they are
-        visible. Then come the runs of recordings, the tree and the grades, each of which uses the ones before. The
-        screen comes last."""
+        The app relies on the order. The journal comes first, so that edits are on disk before they are visible. The
+        runs of recordings, the tree and the grades follow. Each uses the results of the functions before it. The screen
+        comes last."""
         self._followers += followers
 
     def at(self, path: Path) -> OpenSuite | None:

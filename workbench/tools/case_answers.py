@@ -15,7 +15,7 @@ from workbench.trajectory.events import ReplySource
 
 
 class Answers:
-    """The replies of one run to requests of servers. Those of the case precede those of the suite."""
+    """The replies of one run to requests of servers. The case's replies precede the suite's replies."""
 
     def __init__(self, of_case: Sequence[Answer], of_suite: Sequence[Answer], context: CheckContext) -> None:
         self._context = context

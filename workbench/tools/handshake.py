@@ -101,7 +101,7 @@ class Handshake:
         session.send_discover = first_answer  # type: ignore[method-assign]
 
     async def _answered(self, *tasks: asyncio.Task[Any], seconds: float) -> bool:
-        """Wait until one of the tasks is done. Return whether one is.
+        """Wait until one of the tasks is done. Return `False` if that takes too long.
 
         The wait is at most `seconds`, counted from when the server has read everything that was sent."""
         left = seconds

@@ -30,14 +30,13 @@ _FORWARDING = frozenset({"docker", "podman", "nerdctl", "kubectl", "ssh", "wsl"}
 
 
 def launcher_of(command: Sequence[str]) -> str | None:
-    """Return the name of the launcher in a command; `None` if there is none.
+    """Return the name of the launcher in a command, `None` if there is none.
 
     >>> launcher_of(["npx", "-y", "@modelcontextprotocol/server-memory"])
     'npx'
     >>> launcher_of(["pipx", "run", "mcp-server-git"])
     'pipx run'
-    >>> launcher_of(["python", "server.py"])
-    """
+    >>> launcher_of(["python", "server.py"])"""
     words = _unwrapped(command)
     program = program_name(words[0])
     if program in _ALWAYS:

@@ -52,7 +52,7 @@ class MakeAnswer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """What will answer a call. `server` is the name of the server that executes the call, if one does.
+    """What will answer a call. If a server executes the call, `server` is its name.
 
     Await `run` once, inside the context manager `turn`, which may wait for other calls of the server. `run` raises
     ToolsError for a failure for which the model is not responsible."""

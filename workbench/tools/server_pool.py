@@ -64,9 +64,9 @@ _CHANGED_INSTRUCTIONS = (
 class _Listed:
     """The tools of a server for one run.
 
-    If the server does not run, `server` is `None` and the tools are stored ones. `notices` then say why, and `outputs`
-    have the output of a server that failed. If the server runs, `notices` report violations in its list of tools and
-    its last starts."""
+    If the server does not run, `server` is `None` and the tools come from a stored listing. `notices` then say why, and
+    `outputs` have the output of a server that failed. If the server runs, `notices` report violations in its list of
+    tools and its last starts."""
 
     tools: tuple[ToolDefinition, ...]
     instructions: str
@@ -314,8 +314,9 @@ class ServerPool:
     async def wait_for_change(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
         """Wait until the status of a server changes. `seen` are the tools in the status that the caller knows.
 
-        The status of a starting server changes when it is downloaded, runs or has failed, that of a running server when
-        it goes down or lists different tools, and that of a server that is down when it starts again."""
+        - The server is starting: it was downloaded, runs now, or has failed.
+        - The server runs: it has gone down, or lists different tools.
+        - The server is down: it starts again."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return

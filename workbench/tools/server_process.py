@@ -56,7 +56,7 @@ _MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
 
 
 def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
-    """Return the path of a server's log file. `folder` is the folder of all such logs."""
+    """Return the path of a server's log file. `folder` has the log files of all servers."""
     return folder / f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
 
 
@@ -272,7 +272,7 @@ class StdioTransport:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process, which is also that of its group. `None` before the start."""
+        """The id of the process, which is also the id of its process group. `None` before the start."""
         if self._process is not None:
             return self._process.pid
         return None

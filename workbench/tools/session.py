@@ -155,7 +155,7 @@ class Session:
     def wants_initialize(self) -> bool:
         """Whether the start failed, perhaps because of the request for the newest protocol.
 
-        If so, the server may start with `initialize` as the first message."""
+        The server may then start with `initialize` as the first message."""
         handshake, error = self._handshake, self._error
         if handshake is None or not handshake.asked or handshake.agreed or error is None:
             return False

@@ -149,9 +149,9 @@ class Toolbox:
         """Choose what will answer a call. Use this method once for each call.
 
         In this order, the sources are: the step's mock, the case's mocks, the suite's mocks, the server, and the
-        default answer. Invalid arguments always get a tool error. Unless the step's mock answers, so do calls of a tool
-        that is not offered, and of a model provider's tool, which the provider should have executed. `judge` evaluates
-        the judged conditions of mocks."""
+        default answer. Invalid arguments always get a tool error. A call of a tool that is not offered gets a tool
+        error unless the step's mock answers. The same holds for a tool of the model's provider, because the provider
+        should have executed it. `judge` evaluates the judged conditions of mocks."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         tool = self._offered.get(call.tool)

@@ -154,7 +154,7 @@ CheckedKey = Literal["result", "message", "answer", "goal"]
 def result_rows(
     place: Place, call: Table, indent: int, *, rare: bool = False, key: CheckedKey = "result"
 ) -> Iterator[FormRow]:
-    """Yield the rows of the check of a call's result. With `key`, those of a text that is checked under another key."""
+    """Yield the rows of the check of a call's result, or of the check of another text (`key`) of the call."""
     at = (*place, key)
     if key not in call:
         check = Cell("check", at, absent=True, shown=f"any {key}" if rare else f"which {key}?", choices=form_names())

@@ -1,7 +1,7 @@
 """Converts an expected argument (a plain value, or a table with one check) to the cells of a form's row, and back.
 
-A plain value and `equals` both appear as the check `is`. The parameter `schema` is that of the argument, `None` if
-unknown. Every value that TOML can express is stored as typed. An invalid pattern or Python reference is therefore
+A plain value and `equals` both appear as the check `is`. The parameter `schema` is the schema of the argument, `None`
+if unknown. Every value that TOML can express is stored as typed. An invalid pattern or Python reference is therefore
 reported as a problem of the suite."""
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def only_keys(table: Table, keys: Iterable[str]) -> Table:
 
 
 def value_at(table: object, place: Place) -> object:
-    """Return the value at a place; `ABSENT` if there is none."""
+    """Return the value at a place, `ABSENT` if there is none."""
     value = table
     for part in place:
         if isinstance(value, dict):
@@ -274,7 +274,7 @@ def read_value(text: str, schema: Schema | None = None) -> object:
 
 
 def shown_value(value: object, schema: Schema | None = None) -> str:
-    """Write a value on one line, in such a way that `read_value` reads the same value.
+    """Write a value on one line. `read_value` reads the same value from it.
 
     Text that looks like another value is quoted, even if the schema allows only text: "3" is not 3. A value that the
     schema refuses is written as TOML."""
@@ -313,7 +313,7 @@ def read_values(text: str, schema: Schema | None = None) -> list[object]:
 
 
 def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
-    """Write values on one line, in such a way that `read_values` reads the same values."""
+    """Write values on one line. `read_values` reads the same values from it."""
     return _listed((value, shown_value(value, schema)) for value in values)
 
 
@@ -326,7 +326,7 @@ def read_checks(text: str, *, may_be_empty: bool = False) -> list[object]:
 
 
 def read_fields(text: str) -> Table:
-    """Read a table of checks whose keys are names of fields. Raises CellError if the text is not such a table."""
+    """Read a table of checks whose keys are names of fields. Raises CellError if the text is another value."""
     found = _toml(text.strip())
     if found is None or not isinstance(found[0], dict):
         raise CellError('write a table of checks: { city = { prefix = "O" }, size = 3 }')
@@ -339,7 +339,7 @@ def read_texts(text: str) -> list[str]:
 
 
 def shown_texts(texts: Iterable[str]) -> str:
-    """Write a list of texts, such as tags or tools, in such a way that `read_texts` reads the same list."""
+    """Write a list of texts, such as tags or tools, on one line. `read_texts` reads the same list from it."""
     return _listed((text, shown_name(text)) for text in texts)
 
 
@@ -461,7 +461,7 @@ def read_tolerance(text: str) -> object:
 
 
 def shown_range(low: float, high: float) -> str:
-    """Write a range, in such a way that `read_range` reads the same range."""
+    """Write a range as text. `read_range` reads the same range from it."""
     shown_low = "" if low == -math.inf else _written(low)
     shown_high = "" if high == math.inf else _written(high)
     return f"{shown_low}..{shown_high}"

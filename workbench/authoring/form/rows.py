@@ -636,7 +636,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
 def _owner(row: FormRow) -> Place:
     """Return the table with whose rows a row is aligned.
 
-    All parts of a value belong to one table, and so do all parts of a condition."""
+    All parts of a value belong to one table. All parts of a condition belong to one table, too."""
     if PATH in row.label:
         return (row.label.partition(PATH)[0],)
     owner = row.place[:-1]

@@ -40,7 +40,7 @@ Target = tuple[Path, str | None]
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line of the audit, with the place in a suite to open for the line."""
+    """One line of the audit, and the place in a suite that is shown when the line is opened."""
 
     line: Line
     target: Target

@@ -129,7 +129,7 @@ def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
 
 
 def warned_lines(text: str | None, width: int) -> list[Line]:
-    """Return the lines of a warning; no lines if `text` is `None`."""
+    """Return the lines of a warning. Return no lines if `text` is `None`."""
     if text is None:
         return []
     return behind((Span(f" {GLYPHS.warned} ", "warned"),), text, "warned", max(width - 4, 10))

@@ -64,9 +64,9 @@ class ComparedCase:
 class CellState:
     """The state of one cell: the runs of a case with a model.
 
-    `cell` holds the finished ones of the `planned` runs. If `before` is set, none of them has finished, and `cell`
-    holds the runs of the previous batch instead. `waits` is set if a run waits for the user. `wait_reason` says why a
-    run delays its next request."""
+    `planned` is the number of runs, and `cell` has those that have finished. If `before` is set, none has finished, and
+    `cell` has the runs of the previous batch instead. `waits` is set if a run waits for the user. `wait_reason` says
+    why a run delays its next request."""
 
     stage: Stage
     cell: Cell | None = None

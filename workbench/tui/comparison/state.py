@@ -23,6 +23,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
+    """How rows are sorted: by the column of which model, and whether the worst come first."""
+
     model: str
     worst_first: bool = True
 

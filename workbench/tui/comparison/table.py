@@ -74,7 +74,7 @@ class Columns:
         return self.names + sum(self.widths[self.first : column]) + GAP * (column - self.first + 1)
 
     def at(self, x: int) -> int | None:
-        """Return the index of the column at a screen column, `None` for the column of names."""
+        """Return the index of the column at the cell `x` of a line, `None` for the column of names."""
         if x < self.names:
             return None
         for column in range(self.first, self.end):

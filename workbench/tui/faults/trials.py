@@ -46,7 +46,7 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 class _Found:
     """The runs that the trials fork.
 
-    `at_hand` are finished runs, each with the plan that would make it now. `missing` are planned runs that must finish
+    `at_hand` are finished runs, each with a plan for running it again. `missing` are planned runs that must finish
     first."""
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]

@@ -107,10 +107,9 @@ class DiffList(FoldingState[DiffRow]):
         return key in self._changed
 
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
-        """Return the earlier and the later run to show for a change.
+        """Return the run of the earlier and of the later batch that show a change, `None` for a missing run.
 
-        A run is the first repeat with the status that the change gives for its batch. It is `None` if the batch has no
-        such run."""
+        Of several repeats, the first is returned whose status is the one that the change names."""
         return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
 
     def as_text(self) -> str:

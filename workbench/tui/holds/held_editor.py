@@ -217,7 +217,7 @@ class HeldText:
         return tuple(warnings)
 
     def mistake_at(self, text: str) -> Place | None:
-        """Return the line and column (from 0) of the JSON error in the text, `None` if there is no such position."""
+        """Return the line and column (from 0) of the JSON error in the text, `None` if there is none."""
         if self.is_json:
             try:
                 arguments_in(text)

@@ -1,7 +1,7 @@
 """Copies text out of a terminal, and reports where the text went.
 
-These destinations are tried in order: the buffer of tmux, a desktop command such as `wl-copy`, the terminal's own
-clipboard (escape sequence OSC 52), a file."""
+It tries, in this order, the buffer of tmux, a desktop command such as `wl-copy`, the terminal's own clipboard (escape
+sequence OSC 52), and a file."""
 
 from __future__ import annotations
 

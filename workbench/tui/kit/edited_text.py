@@ -260,9 +260,9 @@ class EditedText:
                 return last, len(self.lines[last])
 
     def _character_edge(self, column: int, step: int) -> int:
-        """From `column`, go in the direction `step` to a column that is not inside a combined character.
+        """From `column`, go in the direction `step` to the next column that is not inside a combined character.
 
-        Such a character is, for example, a letter followed by a combining accent."""
+        A letter followed by a combining accent, for example, is one character."""
         cells = shown(self.lines[self.cursor[0]]).cells
         while 0 < column < len(cells) - 1 and cells[column] == cells[column + 1]:
             column += step

@@ -74,9 +74,9 @@ def project_of(workspace: Workspace) -> str:
 class MemoryContent:
     """What the app remembers.
 
-    The keys of `projects` are those of `project_of`, the latest project last. `commands` are the ids of actions chosen
-    in the palette, latest first. `borders` are the positions of moved borders between panes, by layout, as shares of
-    the width."""
+    `projects` has the positions by the key of the project (`project_of`), the latest project last. `commands` are the
+    ids of actions chosen in the palette, latest first. `borders` are the positions of moved borders between panes, by
+    layout, as shares of the width."""
 
     theme: str | None = None
     view: View | None = None

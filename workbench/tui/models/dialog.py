@@ -151,7 +151,7 @@ class ModelsState:
 
     @property
     def in_effect(self) -> Iterator[tuple[Role, str]]:
-        """Sentences on the models that runs use now, and on those that they will use once the dialog is confirmed."""
+        """Sentences on the models that runs use now, and on the models that the checked rows would put in place."""
         if self._before:
             named = [choice.name for choice in self.choices.choices if choice.name in self._before]
             yield "text", f"In use: {_listed(named)}, checked here in place of each suite's own."

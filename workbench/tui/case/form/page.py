@@ -336,7 +336,7 @@ _EXPECTED = ("ordered", "unordered", "expect_no_calls")
 def form_source(
     suite: OpenSuite, index: int, tools: tuple[ToolDefinition, ...] = (), models: Iterable[str] = ()
 ) -> FormSource | None:
-    """Return the form of a case, or of the suite's settings (`HEAD`); `None` if the text is not valid.
+    """Return the form of a case, or of the suite's settings (`HEAD`). Return `None` if the text is not valid.
 
     `models` are names of models to complete, in addition to the models of the suite."""
     document = suite.document

@@ -224,7 +224,7 @@ class FormView(FormFields):
         return self.typing
 
     def fill_in(self, place: Place) -> bool:
-        """If the key at a place is hidden because it is unset, show it and open its field. Return whether it was."""
+        """If the key at a place is hidden, show it and open its field. Return whether it was hidden."""
         source = self.page.source
         if source is None or self.typing or self._fixed or self.page.row_at_place(place) is not None:
             return False
@@ -262,7 +262,7 @@ class FormView(FormFields):
         return None
 
     def remove_element(self) -> str | None:
-        """Remove the selected element, or discard its invalid text. After a removal, the form explains the undo."""
+        """Remove the selected element, or discard its invalid text. The form tells how to undo a removal."""
         row, source, at = self.page.current, self.page.source, self.page.row
         cells = () if row is None else row.cells
         invalid = [cell for cell in cells if cell.invalid is not None]
