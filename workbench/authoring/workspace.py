@@ -181,7 +181,7 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
     for file in files:
         if len(file.text) > LONG_CHARACTERS:
             _ = file.parts
-            # Otherwise the garbage collector would scan all suites again and again while the user types.
+            # Without `freeze`, the garbage collector would scan all suites again and again while the user types.
             gc.freeze()
     return Workspace(roots, tuple(files), samples, tuple(recorded))
 

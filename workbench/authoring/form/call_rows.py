@@ -200,7 +200,7 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
         head = replace(head, cells=(replace(head.cells[0], absent=True, shown="no call expected"),))
     yield replace(head, marks=tool_marks(source, step))
     inner = 1 + DETAIL
-    # Only the first step needs a message; the others may continue with the results of calls.
+    # Only the first step needs a message. The other steps may continue with the results of calls.
     asked = "what is asked?" if index == 0 or "user" in step else "none"
     fields = (Field("user", "lines", asked), Field("system", "lines", system, rare=True, empty_stays=True))
     details = list(field_rows(step, place, fields, inner))

@@ -117,7 +117,7 @@ class CompletionList(LineView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        # Otherwise Textual would also call the handler of the base class.
+        # Without this call, Textual would call the handler of the base class, too.
         event.prevent_default()
         index = self.top + event.y
         if index < len(self.found):

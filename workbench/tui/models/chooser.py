@@ -97,7 +97,8 @@ class ModelChooser:
         problems = dict.fromkeys((*found.problems, *self._problems))
         return ModelChoices(found.choices, tuple(problems))
 
-    # This reads files, because the keys of endpoints may be in files. A thread with its own event loop does that.
+    # The keys of endpoints may be in files. A thread with its own event loop reads the files, so that the app does not
+    # wait.
     async def _ask(self, endpoint: KnownEndpoint) -> KnownEndpoint:
         return await in_background(lambda: asyncio.run(with_models(endpoint, self._program)))
 

@@ -176,7 +176,7 @@ class FormView(FormFields):
         line = self.top + event.y
         if not self.page.rows or event.x == self.size.width - 1 or line >= self.page.line_count:
             return
-        # Otherwise, Textual would call the handlers of all base classes too.
+        # Without this call, Textual would call the handlers of all base classes, too.
         event.prevent_default()
         row = self.page.row_of(line)
         before = (self.page.row, self.page.cell, self.typing)
