@@ -187,10 +187,10 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
 
 
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
-    """Return the index in the sequence of expected calls at which a new expectation is inserted. `call` is its index.
+    """Return the index in the sequence of expected calls at which to insert the expectation of a call.
 
-    It follows the last expectation that an earlier call met. If there is none, it precedes the first expectation that a
-    later call met, or goes to the end."""
+    `call` is the index of the call in the run. The expectation follows the last one that an earlier call met. If there
+    is none, it precedes the first one that a later call met, or goes to the end."""
     before: list[int] = []
     after: list[int] = []
     for index, pair in paired.items():
@@ -417,7 +417,9 @@ def _of_chain(
 
 
 def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], bool]]:
-    """Return a function of a tool's name. Its result tells of each argument whether the tool's schema has an `enum`."""
+    """Return a function that takes a tool's name and returns a function of an argument's name.
+
+    The inner function returns whether the tool's schema has an `enum` for the argument."""
     start = runs[0].trajectory.start
     schemas: dict[str, object] = {}
     if start is not None:

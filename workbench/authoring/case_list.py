@@ -141,7 +141,7 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return the message that a row of a table cannot be edited by itself. The message names its case."""
+    """Return the message that a row of a table cannot be edited separately. The message names its case."""
     return f"this is a row of the case {suite.cases[row.index].name} above: edit that case, which changes all its rows"
 
 

@@ -34,8 +34,8 @@ def failed_place(
 ) -> Place | None:
     """Return the place of the expectation that a run failed, `None` if it failed none.
 
-    `call` and `expected_call` are the indices of the selected actual or expected call. Its expectations are searched
-    first, then the expectations that decide the grade."""
+    `call` and `expected_call` are the indices of the selected actual or expected call. The expectations of that call
+    are searched first, then the expectations that decide the grade."""
     if result.grade is None:
         return None
     issues = sorted(

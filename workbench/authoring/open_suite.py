@@ -420,7 +420,9 @@ class OpenSuite:
         self.end_group()
 
     def rows_changed(self, disk: SuiteFile) -> None:
-        """Take over that files with rows changed on disk. The suite's text and its unsaved changes stay."""
+        """Use the suite as read again after files with rows have changed on disk.
+
+        If the suite has unsaved changes, do nothing."""
         if self.dirty:
             return
         self.disk = disk
@@ -428,7 +430,7 @@ class OpenSuite:
         self._known = []
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
-        """Take over that the file changed on disk.
+        """Record that the suite's file has changed on disk. `disk` is its new content.
 
         If there are unsaved changes, they stay. Otherwise, the file's text becomes the current text. This is an undo
         step if the suite has a history."""

@@ -40,7 +40,7 @@ screen wait."""
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A recorded run, with a plan as if it were to run.
+    """A recorded run. `planned` is the plan with which the same run could be started.
 
     `known` is whether the model is defined elsewhere than in the recording."""
 

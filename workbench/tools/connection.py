@@ -1,4 +1,4 @@
-"""What every connection to a server provides, by whatever way it is reached, and functions that connections share."""
+"""What all connections to servers provide, whatever the transport, and functions that they share."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class Connection(Protocol):
     def expired(self) -> bool:
         """Whether the server has forgotten the session.
 
-        Whether this refused a certain call is in the call's `Refusal`."""
+        The `Refusal` of a call tells whether the call was refused for this reason."""
 
     @property
     def output(self) -> ServerOutput | None:

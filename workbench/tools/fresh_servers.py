@@ -48,7 +48,7 @@ class FreshServers:
     def is_first_report(self) -> bool:
         """Return `True` on the first call in a batch.
 
-        The runs of a batch use this to report once what concerns all servers."""
+        A notice that concerns all servers is then reported by one run only."""
         told, self._told = self._told, True
         return not told
 
@@ -131,7 +131,7 @@ class BackgroundClosing:
         return task
 
     async def wait_closed(self) -> None:
-        """Wait until all servers are closed that were being closed in the background."""
+        """Wait until every server that is being closed in the background is closed."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

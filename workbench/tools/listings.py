@@ -203,7 +203,7 @@ definition_of_provider: CachedByIdentity[ProviderTool, ToolDefinition] = CachedB
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Return the definitions of the tools that a case has in a suite. Tools of model providers come last."""
+    """Return the definitions of a case's tools. Tools of model providers come last."""
     if not case.tools:
         return [*_definitions_in(suite)]
     return _definitions(suite, written_tools(suite, case))

@@ -91,7 +91,7 @@ class Logins:
 
 
 def has_login(folder: Path, url: str) -> bool:
-    """Return whether a login to an address is stored that a person made, with no settings other than the address."""
+    """Return whether a person's login to an address is stored. Logins that have further settings do not count."""
     return (folder / LoginSettings(url, "oauth").file_name).exists()
 
 

@@ -210,7 +210,7 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 
 
 async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, judge: AskJudge) -> bool:
-    """Return whether a check passes that contains checks for a judge.
+    """Return whether a value passes a check that contains checks for a judge.
 
     The judge is asked only if the other parts of the check do not decide."""
     # No judge is needed if the check fails even with perfect judgements, or holds even if all judgements are zero.

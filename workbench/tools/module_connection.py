@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class ModuleConnection:
     """A `Connection` to a server that is an object in a module of the approved code.
 
-    Each connection loads the module anew, as each start of a command makes a new process."""
+    Each connection loads the module again, so that no state is left from an earlier connection."""
 
     def __init__(self, module: str, name: str, code: HashedCode, limits: TimeLimits) -> None:
         self._module = module

@@ -328,7 +328,7 @@ class PythonFunctions:
     def forget(self) -> None:
         """Remove the modules that this object loaded from memory. Call no function afterwards.
 
-        If a thread is still loading a module, it is removed afterwards."""
+        A module that a thread is still loading is removed once it is loaded."""
         with self._keeping:
             self._forgotten = True
             for module in self._loaded.values():

@@ -314,9 +314,11 @@ class ServerPool:
     async def wait_for_change(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
         """Wait until the status of a server changes. `seen` are the tools in the status that the caller knows.
 
-        - The server is starting: it was downloaded, runs now, or has failed.
-        - The server runs: it has gone down, or lists different tools.
-        - The server is down: it starts again."""
+        The status changes in these cases:
+
+        - A server that was starting was downloaded, runs now, or has failed.
+        - A server that was running has gone down, or lists different tools.
+        - A server that was down starts again."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return

@@ -337,9 +337,9 @@ class Session:
         raise error
 
     async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
-        """Wait until a start has ended (`over`) or has exceeded its time limit. Return why it is late.
+        """Wait until a start has ended (`over`) or has exceeded its time limit. Return a text that says why it is late.
 
-        The text is meant for a start that has exceeded its limit."""
+        Use the text only if the start has not ended."""
         limits = self._limits
         if self._launcher is not None:
             if not await self._is_launched(over):

@@ -219,7 +219,7 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
     """Return the rows of a call's arguments (`args`), or of the arguments for which a mock answers (`when`)."""
     key = str(place[-1])
     if args is ABSENT or args == {}:
-        if key == "when":  # a mock answers any arguments, even if `when` is an empty table
+        if key == "when":  # without conditions, a mock answers any arguments
             return [FormRow("section", place, indent, key, absent=True, note="any")]
         # Without the key, arguments are not checked. An empty table means that the call must have none.
         is_absent = args is ABSENT

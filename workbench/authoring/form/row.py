@@ -109,7 +109,7 @@ class Cell:
 
 
 def cell_id(cell: Cell) -> CellId:
-    """Return what identifies a cell when its content changes."""
+    """Return a key that identifies a cell even after its content has changed."""
     return cell.kind, cell.place, cell.option
 
 

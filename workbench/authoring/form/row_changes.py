@@ -332,7 +332,8 @@ def _is_list(place: Place) -> bool:
 def _adder(place: Place) -> Callable[[FormSource, Place], PendingAddition | str] | None:
     """Return the function that adds an element to the list at a place, `None` if there is no such list."""
     key = place[-1]
-    # Inside a value, names are free. A server's `answers` has the names of requests and no list.
+    # A key inside a value may have any name, so it is no list of the format. The keys of a server's `answers` are names
+    # of requests, so they are no lists either.
     if isinstance(key, int) or not _OF_VALUES.isdisjoint(place[:-1]) or (key == "answers" and len(place) > 1):
         return None
     return _LISTS.get(".".join(_keys_of(place)[-2:]), _LISTS.get(key))

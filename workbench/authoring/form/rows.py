@@ -179,7 +179,7 @@ def surplus_default(source: FormSource) -> str:
 
 
 def _in_force(source: FormSource, place: Place, default: object) -> object:
-    """Return the value of an option that applies: that of the case, or else of the suite, or else the default."""
+    """Return the value of an option that applies: the case's, or else the suite's, or else the default."""
     for table in (source.table, source.header):
         if (value := value_at(table, place)) is not ABSENT:
             return value
@@ -634,7 +634,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
 
 
 def _owner(row: FormRow) -> Place:
-    """Return the table with whose rows a row is aligned.
+    """Return the place of the table with whose rows a row is aligned.
 
     All parts of a value belong to one table. All parts of a condition belong to one table, too."""
     if PATH in row.label:

@@ -73,7 +73,7 @@ _Entry = tuple[CallPairing | SilentStep, Contribution | None]
 
 
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
-    """Return all lines of the selected grade's pairing, including a heading, in blocks."""
+    """Return the selected grade's pairing as blocks of lines, beginning with a heading."""
     grade, accounts = state.selected, state.explanation.contributions
     entries: list[_Entry] = list(zip(grade.pairings, accounts, strict=True))
     entries += ((step, None) for step in silent_steps(state))

@@ -109,7 +109,7 @@ class DiffList(FoldingState[DiffRow]):
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
         """Return the run of the earlier and of the later batch that show a change, `None` for a missing run.
 
-        Of several repeats, the first is returned whose status is the one that the change names."""
+        If the case was repeated, it is the first repeat with the status that the change gives."""
         return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
 
     def as_text(self) -> str:

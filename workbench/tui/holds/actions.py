@@ -409,7 +409,9 @@ class StepActions(MainActions):
         changes=True,
     )
     def answer(self) -> None:
-        """Let the user type what replaces a tool's answer or the user's message, or a reply to the tool's server."""
+        """Let the user type a tool's answer, a message in place of the user's, or a reply to a tool's server.
+
+        If the server asks the user to open an address, nothing is typed. The server is told that the user opens it."""
         from workbench.engine.checkpoint import AnswerQuestion
 
         run = self.app.selection.run

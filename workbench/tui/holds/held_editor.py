@@ -282,7 +282,7 @@ def in_words(problem: Problem) -> Problem:
 
 
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
-    """Return the text that the user edits, of a kind such as "arguments" or "result".
+    """Return the text for the user to edit. `kind` is, for example, "arguments" or "result".
 
     It belongs to the held call. If no call is held, it is a message to the model."""
     call = _held_call(run)

@@ -289,7 +289,7 @@ def column_at(line: str, cell: int) -> int:
 def shift_for(line: str, column: int, room: int, shift: int) -> int:
     """Return how many cells a line is scrolled to the left so that the cursor is visible in `room` cells.
 
-    If the cursor is visible with the current `shift`, return that."""
+    If the cursor is visible with the current `shift`, return `shift`."""
     places = shown(line).cells
     # The cursor needs one more cell after the end of the line.
     width = places[-1] + 1

@@ -101,9 +101,9 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         return ()
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
-        """Return the left part of the title, and texts for the right part, of which the longest that fits is shown.
+        """Return the left part of the title, and texts for its right part, longest first.
 
-        The longest text comes first."""
+        The title shows the longest text that fits."""
         raise NotImplementedError
 
     def _refusals(self) -> Mapping[str, str]:

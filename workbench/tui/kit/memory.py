@@ -120,7 +120,7 @@ class Memory:
         self._file = file
 
     def read(self) -> MemoryContent:
-        """Read the file. If it is missing or invalid, return an empty content."""
+        """Read the file. If it is missing or invalid, return empty content."""
         try:
             if self._file.stat().st_size > MAX_STATE_FILE_BYTES:
                 raise ValueError("it is too large")

@@ -44,7 +44,7 @@ class SearchBar(Horizontal):
             self.text = text
 
     class Stepped(Message):
-        """Posted for the next (1) or previous (-1) match."""
+        """Posted when the user asks for the next (1) or previous (-1) match."""
 
         def __init__(self, step: int) -> None:
             super().__init__()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
-    """Return the names of the suites' variants with a description, which also names the variant's suites."""
+    """Return a description of each variant by the variant's name. It also names the suites that have the variant."""
     found: dict[str, tuple[str, list[str]]] = {}
     for suite in suites:
         if suite.file.suite is None:

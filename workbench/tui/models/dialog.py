@@ -151,7 +151,7 @@ class ModelsState:
 
     @property
     def in_effect(self) -> Iterator[tuple[Role, str]]:
-        """Sentences on the models that runs use now, and on the models that the checked rows would put in place."""
+        """Sentences on the models that runs use now, and on those that they will use if the dialog is confirmed."""
         if self._before:
             named = [choice.name for choice in self.choices.choices if choice.name in self._before]
             yield "text", f"In use: {_listed(named)}, checked here in place of each suite's own."
@@ -292,7 +292,7 @@ class ModelFunctions:
 
 
 class ModelsScreen(Dialog[tuple[str, ...]]):
-    """Asks which models runs use. Returns the checked models in the order of the list."""
+    """Asks which models to use for runs. Returns the checked models in the order of the list."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Models"
