@@ -149,8 +149,8 @@ class Batch:
             self._without_trajectory(planned, Status.ERROR, broken)
         finally:
             del self._running[planned.run_id]
-        # Stopping a run cancels its task only once, and the task continues with the next run. Any other cancellation
-        # ends the task.
+        # The cancellation that stopped the run ends here, so that the task continues with the next run. Any other
+        # cancellation ends the task.
         if running.is_stopped:
             task.uncancel()
         if task.cancelling():

@@ -260,7 +260,7 @@ class Checkpoint:
         """Hold the run at this checkpoint if `control` selects it, and wait until it may continue.
 
         Returns how the run continues, and the given call with a person's edits."""
-        # Return at once, because most runs have no control.
+        # Most runs have no control, so this fast return comes first.
         control = self._control
         if control is None:
             return "continue", call

@@ -19,8 +19,8 @@ class EngineThread:
     The thread starts with the object and ends with `close`."""
 
     def __init__(self, name: str = "engine") -> None:
-        # If a standard stream is closed, a socket of the loop would get its file descriptor, and with it the program's
-        # output.
+        # If a standard stream is closed, a socket of the loop would get its file descriptor, and the program would
+        # print into the socket.
         open_closed_descriptors()
         self._loop = asyncio.new_event_loop()
         self._executor = ThreadPoolExecutor(thread_name_prefix=name)

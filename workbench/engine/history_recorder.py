@@ -168,7 +168,7 @@ def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
     """Return the hash of each suite's images, keyed by the hash of the suite's text.
 
     Suites without images are left out."""
-    # A suite's text only names images, so the suite's hash does not change with them.
+    # A suite's text only names its images, so the suite's hash does not change with their content.
     found: dict[str, JsonValue] = {}
     for file in {file.path: file for file in files}.values():
         if file.suite is not None and any(case.images for case in file.suite.cases):

@@ -455,7 +455,7 @@ class JudgementCache:
             # Only the file is redacted. In memory, the rationale stays unchanged.
             self._known[key] = (finding, rationale)
             if self._secrets.redacted(key) is not key:
-                return  # after redaction, the key could also belong to another value
+                return  # not stored: after redaction, the key could also belong to another value
             try:
                 append_line(self._file, json_text(line).encode() + b"\n")
             except (OSError, ValueError) as error:
@@ -605,7 +605,7 @@ class RunJudge:
         """The distinct judgements used so far.
 
         They are sorted, so they do not depend on the order of the answers."""
-        with self._findings_lock:  # a grading that timed out still runs in its thread
+        with self._findings_lock:  # a grading that timed out still runs, and may add findings
             findings = tuple(self._findings.values())
         used = {each for each in findings if isinstance(each, Judgement)}
         return tuple(

@@ -123,7 +123,6 @@ class OwnCalls:
             return await planned.run()
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
-        # The call is logged before it is sent, like every execution.
         audited = self._audit.log.begin(self._audit.caller, call, planned.server, "suite")
         began = self._recorder.clock()
         # If the task is cancelled, no ToolsError is raised and the outcome stays unknown.

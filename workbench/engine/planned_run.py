@@ -301,7 +301,8 @@ def _subject_environment(
 
     Raises ToolsError if the subject may not be started."""
     path = planned.file.path
-    # A user who chooses an agent by name approves its command. The suite does not define it, so it need not be trusted.
+    # A user who chooses an agent by name approves its command. The suite does not define the command, so no trust in
+    # the suite is needed.
     if subject is not planned.written_suite.subject and not planned.model_of_suite:
         try:
             return context.environment_of(path), context.passed_variables()
@@ -319,7 +320,7 @@ def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: 
     """Return the agent of a run, not yet started.
 
     Raises ToolsError if the agent may not be started, or if it does not support a feature of the case."""
-    from workbench.engine.agents.agent_model import AgentModel  # on use, as above
+    from workbench.engine.agents.agent_model import AgentModel  # imported here: few suites have an agent
 
     if planned.fork is not None:
         raise ToolsError(AGENT_NOT_FORKED)
@@ -367,7 +368,7 @@ async def _python_subject(
     """Return a Python subject as a model, and the request with its time limit.
 
     Raises ToolsError if the subject cannot be used."""
-    from workbench.engine.python_subject import open_python_subject  # on use, as above
+    from workbench.engine.python_subject import open_python_subject  # imported here, as above
 
     if planned.fork is not None:
         raise ToolsError(SUBJECT_NOT_STEPPED)
@@ -552,7 +553,8 @@ def _is_quick(case: Case, trajectory: Trajectory) -> bool:
     return _has_quick_checks(case) and len(trajectory.calls) <= QUICK_CALLS
 
 
-# Python checks and patterns may take any time, and judged values are looked up in a file.
+# A check with unbounded cost is not quick: Python checks and patterns may take any time, and judged values are looked
+# up in a file.
 _has_quick_checks: CachedByIdentity[Case, bool] = CachedByIdentity(
     lambda case: all(check.cost != "unbounded" for check in case.written_checks())
 )

@@ -124,7 +124,6 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     if place.what == "tool":
         return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
     if place.what == "result":
-        # `record` is a call of the model, because calls for the final state are recorded separately.
         others = [other for disallowed in case.disallowed for _, other in disallowed.conditions]
         for wanted in (*case.expected_calls(), *others):
             if wanted.may_be_call_of(record.tool) and any(

@@ -120,7 +120,7 @@ def literal_secrets(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
 
 
 def _way_out(where: str, before: str, shown: str) -> str:
-    # The variable of the secret is the variable that only the redacted text names.
+    # Redaction replaces a secret by the name of its variable. So only the redacted text has this name.
     names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
     return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or omit it"
 

@@ -122,8 +122,8 @@ CREATE TABLE regrades (
 CREATE INDEX regrades_of_runs ON regrades (run);
 """
 
-# The column is NULL in runs of earlier versions. This is not a comment in the SQL, because SQLite would store it in the
-# schema.
+# The column is NULL in runs of earlier versions. This comment stands outside the SQL, because SQLite would store it in
+# the schema.
 _LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
 
 # Two columns of `details` refer to rows of `shared`. `tools` are the tools that a run's first event offers. `sample` is

@@ -199,7 +199,7 @@ def _set_up_claude(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     setup.meta["claudeCode"] = {"options": options}
     if wanted.system is not None:
         setup.meta["systemPrompt"] = wanted.system
-    # With ENABLE_TOOL_SEARCH, the agent's model would get a search tool in place of the servers' tools.
+    # Tool search is turned off, because the agent's model would get a search tool in place of the servers' tools.
     setup.environment |= {
         "CLAUDE_CONFIG_DIR": str(home / ".claude"),
         "ENABLE_TOOL_SEARCH": "false",
@@ -215,7 +215,7 @@ def _set_up_codex(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     config: dict[str, Any] = {"web_search": "disabled", "sandbox_mode": "read-only"}
     if model := setup.environment.get("OPENAI_MODEL"):
         config["model"] = model
-    # Without its own provider, Codex asks for a login even if the key is set.
+    # Without a provider in its configuration, Codex asks for a login even if the key is set.
     keys = [name for name in ("OPENAI_API_KEY", "CODEX_API_KEY") if setup.environment.get(name)]
     url = setup.environment.get("OPENAI_BASE_URL") or _OPENAI_URL
     if keys:
@@ -292,7 +292,8 @@ def _set_up_opencode(wanted: SetupRequest, home: Path, setup: Setup) -> None:
         "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     }
-    # OpenCode reads instruction files in all folders above its working folder, up to the root of a repository.
+    # By default, OpenCode also reads instruction files in all folders above its working folder, up to the root of a
+    # repository.
     if wanted.subject.folder is None:
         setup.environment["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
     else:

@@ -231,7 +231,7 @@ class _Session:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    # The output schema is left out: with it, agents refuse the plain text of a mock.
+    # The output schema is left out, because with it agents would refuse a mock's result, which is plain text.
     described: dict[str, Any] = {"name": tool.name, "inputSchema": dict(tool.parameters)}
     if tool.description:
         described["description"] = tool.description
