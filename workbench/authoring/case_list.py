@@ -26,7 +26,7 @@ from workbench.suite.suite_text import SpliceError
 from workbench.suite.variants import UnknownVariantError, variant_of, varied_case, varied_suite
 
 CaseKey = tuple[Path, str]
-"""The file of a suite and the id of a case."""
+"""The file of a suite, and the id of one of its cases."""
 
 _EXPECTED = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls", "expect_nothing_yet"),

@@ -26,7 +26,8 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "turns exhausted": ("user",),
     "user gave up": ("user",),
 }
-"""The keys that can cause a kind of issue without an expected call. The first key that is set counts."""
+"""The keys that can cause an issue which concerns no expected call, by the kind of the issue. The first key that the
+case sets counts."""
 
 
 def failed_place(

@@ -11,10 +11,11 @@ from typing import NamedTuple, TypeAlias
 from workbench.suite.project import is_installed
 
 Stamp: TypeAlias = tuple[int, int, int]
-"""The size, modification time (ns) and inode number of a file or folder, from which a change is quickly seen."""
+"""The size, modification time (ns) and inode number of a file or folder. If they differ, it was probably changed."""
 
 _SURE_AFTER_NS = 3_000_000_000
-"""Some file systems store times in steps of one or two seconds. A change can hide a later change within that time."""
+"""The age in nanoseconds from which a modification time is reliable. Some file systems store times in steps of one or
+two seconds, so two changes in quick succession can have the same time."""
 
 
 class _Folder(NamedTuple):

@@ -7,7 +7,7 @@ from workbench.trajectory.events import JsonValue, UserSaid
 from workbench.trajectory.trajectory import Trajectory
 
 _KEPT = ("max_turns", "stop")
-"""The keys that mean the same for a script as for a played user."""
+"""The keys with the same meaning for a scripted user and a user that a model plays."""
 
 
 def frozen_user(case: Table, trajectory: Trajectory) -> Table:

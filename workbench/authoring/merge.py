@@ -27,7 +27,8 @@ from workbench.suite.toml_equality import toml_equal
 
 Side = Literal["mine", "theirs"]
 Key: TypeAlias = tuple[Hashable, ...]
-"""The identity of a unit in all versions: `("cases", id)`, `("tools", name)`, `("limits",)`, and `()` for the head."""
+"""The identity of a unit in all versions: `("cases", id)`, `("tools", name)` or `("limits",)`, for example. The
+beginning of the file has the key `()`."""
 
 _HEAD: Key = ()
 _NAMES = ("id", "name", "tool")
@@ -312,7 +313,7 @@ def _what(key: Key, title: str) -> str:
 
 
 _Texts: TypeAlias = tuple[str | None, str | None]
-"""The text of both sides, mine first."""
+"""The texts of both sides: the app's, then the disk's."""
 
 
 def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str | None, _Texts | None]:

@@ -65,7 +65,8 @@ class OpenSuite:
         self._at = 0
         self._made_here = False
         self._readings = 0
-        """The count of rereads now; changes with a lower count predate an external edit of the file."""
+        """How often the file was read again after a change by another program. A change in the history that has a lower
+        count is older than the last such change."""
         self._read: tuple[Document, SuiteFile] | None = None
         self._outlined: tuple[CaseOutline, ...] | None = None
         self._known: list[tuple[SuiteText, SuiteFile]] = []

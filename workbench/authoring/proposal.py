@@ -406,7 +406,8 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
 
 
 MAX_LISTED_VALUES: Final = 3
-"""The most values that a check lists; values of which none occurs twice count as free text and are not listed."""
+"""The maximum number of values in a check that lists them. If every value is different, they count as free text and are
+not listed."""
 
 
 def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterator[tuple[str, object]]:

@@ -41,7 +41,8 @@ from workbench.trajectory.trajectory import Trajectory
 
 RequestKind = Literal["calls expected", "no call", "chain", "empty", "conversation"]
 """The kind of a request's case. It expects the calls of its run, expects no calls, or has the calls as its steps. An
-`empty` case expects nothing yet and is not run, nor is a `conversation`, whose scripted user begins with it."""
+`empty` case expects nothing yet. A `conversation` has a scripted user, whose first message is the request. Neither of
+these two is run."""
 
 KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
 
@@ -52,7 +53,7 @@ LAST_MESSAGE: Final = "Thank you, that is all."
 """The message with which the user of a new conversation leaves, until the script is edited."""
 
 MAX_WAITING_ITEMS: Final = 3
-"""The most waiting requests: users would forget further ones before the results come."""
+"""The maximum number of waiting requests. Users would forget further ones before the results come."""
 
 MAX_RECENT_ITEMS: Final = 20
 """The number of remembered requests. A key can bring back a skipped request."""

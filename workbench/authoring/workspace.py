@@ -280,7 +280,7 @@ class OpenSuites:
         self.suites: tuple[OpenSuite, ...] = ()
         self.workspace = Workspace((), ())
         self.moved = ""
-        """A description of the grades that the last change affected, set by the follower that regrades runs."""
+        """A description of the grades that the last change affected. The follower that regrades runs sets it."""
         self.on_error: Callable[[Exception], object] = _raise
         """Called with each error of a follower, before the next one is called."""
         self._checked = checked

@@ -21,16 +21,16 @@ from workbench.tools.answer import ToolsError
 from workbench.trajectory.events import JsonValue, ToolCall
 
 Allowed = Literal["read-only", "all", "asked", "exempt", "suite", "by hand"]
-"""The reason why a tool may be executed; `suite` stands for an approved call of `setup` or `final`."""
+"""The reason why a tool may be executed. `suite` stands for an approved call of `setup` or `final`."""
 
 Outcome = Literal["ok", "tool error", "server error", "stopped"]
-"""The end of an execution; `stopped` means that the run ended before the answer came."""
+"""The end of an execution. `stopped` means that the run ended before the answer came."""
 
 MAX_ARGUMENTS_CHARS = 4_000
-"""The most characters of arguments as JSON; of longer arguments, only the beginning is logged, as text."""
+"""The maximum number of characters of arguments as JSON. Of longer arguments, only the beginning is logged, as text."""
 
 MAX_TEXT_CHARS = 400
-"""Texts other than arguments are cut to this number of characters."""
+"""The maximum number of characters of other texts. Longer texts are cut."""
 
 _logger = logging.getLogger(__name__)
 

@@ -122,7 +122,7 @@ class Refusal:
 
 
 REFUSAL: ContextVar[Refusal | None] = ContextVar("refusal", default=None)
-"""The refusal of the call that a task makes; the requests of a call inherit it."""
+"""The refusal of the call that the current task makes. The tasks of the call's requests inherit it."""
 
 
 class Connection(Protocol):

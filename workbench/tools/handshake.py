@@ -32,13 +32,13 @@ class Handshake:
         self._connection = connection
         self._limits = limits
         self._has_begun: bool | None = False
-        """Whether the server has read the question, `None` if that cannot be known."""
+        """Whether the server has read the first request, `None` if that cannot be known."""
         self.asked = False
         """Whether `server/discover` was sent."""
         self.agreed = False
         """Whether the server has answered, so that the protocol is known."""
         self.unanswered = False
-        """Whether `server/discover` stayed without an answer, so that `initialize` was sent as well."""
+        """Whether `server/discover` was not answered in time, so that `initialize` was sent as well."""
 
     def attach_to(self, client: Client) -> None:
         """Replace the client's own negotiation of the protocol, which would wait ten seconds for an answer."""

@@ -24,7 +24,8 @@ from workbench.suite.trust import write_atomically
 from workbench.tools.connection import expand_variables
 
 LOCK_TIMEOUT_S = 60.0
-"""The longest wait, in seconds, for another process that renews a token: longer than its requests may take."""
+"""The maximum time in seconds to wait for another process that renews a token. It exceeds the time limits of the
+requests for a renewal."""
 
 _LOCK_RETRY_S = 0.02
 

@@ -29,7 +29,7 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 1.0
 """The first and the longest pause between two attempts to reach a lost server at a URL."""
 
 _STEADY_AFTER_CALLS = 10
-"""After this number of answers, a server's death counts as an accident, and not for `MAX_RESTARTS`."""
+"""If a server fails after this number of answers, its earlier restarts no longer count for `MAX_RESTARTS`."""
 
 
 async def _ignore_listing() -> None:
@@ -87,7 +87,7 @@ class McpServer:
         self._renewal: asyncio.Task[None] | None = None
         self._retirements: set[asyncio.Task[None]] = set()
         self._is_up = False
-        """Whether the server has started once; otherwise it is not started again."""
+        """Whether the server has started once. Otherwise, it is not started again."""
         self._closed = False
         self._restarts = 0
         self._tools: tuple[ToolDefinition, ...] = ()

@@ -312,7 +312,7 @@ class PythonFunctions:
         self._code = code
         self._loaded: dict[str, ModuleType] = {}
         self._loading = threading.Lock()
-        """A lock that is held while a module loads, which may take long; only loading threads wait for it."""
+        """A lock that is held while a module loads, which may take long. Only threads that load modules wait for it."""
         self._keeping = threading.Lock()
         self._forgotten = False
         self._shared: tuple[PythonFunctions, frozenset[str]] | None = None

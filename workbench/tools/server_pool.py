@@ -112,7 +112,7 @@ class ServerPool:
         self._latest_functions: tuple[HashedCode | None, PythonFunctions] = (None, untrusted)
         self._closed = False
         self.secrets = program.secrets
-        """The known secrets; starting a server adds those of its settings."""
+        """The known secrets. Starting a server adds those of its settings."""
 
     def functions(self, code: HashedCode | None) -> PythonFunctions:
         # There is one object for each approved code, so that the runs of a batch load a module only once.

@@ -266,9 +266,9 @@ class StdioTransport:
         self.stray_lines = 0
         """The number of lines on standard output that were not MCP messages."""
         self.overlong = False
-        """Whether a message exceeded the limit; nothing is read after it."""
+        """Whether a message exceeded the limit. Nothing is read after it."""
         self.own_exit_code: int | None = None
-        """The exit code of a process that ended by itself; a signal's number, negative, if it was killed."""
+        """The exit code of a process that ended by itself. If a signal killed it, the negative number of the signal."""
 
     @property
     def pid(self) -> int | None:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from mcp_types import Tool
 
 MAX_SHOWN_CHARS = 80
-"""The most characters that a message quotes of a wrong value or a cursor."""
+"""The maximum number of characters that a message quotes of a wrong value or a cursor."""
 
 _REMOVABLE = ("annotations", "outputSchema", "title", "icons", "execution", "_meta")
-"""Fields that a model does not need for using a tool: the first two restrict it, the others describe it."""
+"""Fields that a model does not need for using a tool. The first two restrict the tool, and the others describe it."""
 
 _LISTING = "tools/list"
 
@@ -31,7 +31,7 @@ _SUPPOSED_VERSION = "2025-11-25"
 """The protocol version for the SDK's validation before a version is negotiated."""
 
 _MAX_NAMED = 3
-"""The number of issues that a notice names; `workbench tools` shows all of them."""
+"""The maximum number of issues in a notice. `workbench tools` shows all of them."""
 
 
 def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
@@ -244,7 +244,7 @@ _EXPECTED = {
     "list_type": "a list",
     "string_type": "a string",
 }
-"""The words for what pydantic expects, by the kinds of its errors; other kinds keep pydantic's words."""
+"""The words for what pydantic expects, by the kinds of its errors. For other kinds, pydantic's own words are used."""
 
 
 def _without_fault(tool: object, field: tuple[str | int, ...]) -> dict[str, Any] | None:

@@ -93,10 +93,10 @@ def call_as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
 
 
 _MAX_NAMED = 3
-"""The most problems that an error names."""
+"""The maximum number of problems that an error names."""
 
 _MAX_OFFERED = 40
-"""The most names of tools in the answer to a call of an unknown tool."""
+"""The maximum number of tools named in the answer to a call of an unknown tool."""
 
 
 class Toolbox:
@@ -124,7 +124,7 @@ class Toolbox:
         answers: Answers | None = None,
     ) -> None:
         self.owns_state = owns_state
-        """Whether the run has servers or modules of mocks of its own, which start with the run."""
+        """Whether the run has its own servers or its own modules of mocks. They start with the run."""
         self.withheld = frozenset(withheld)
         """Provider tools that may not run, because the suite is not trusted with them."""
         self.answers = answers or Answers((), (), CheckContext(call_python))
@@ -132,7 +132,7 @@ class Toolbox:
         self.instructions = instructions
         """The servers' instructions that are sent in the run."""
         self.close = close
-        """Releases the run's own state; call it after grading."""
+        """Releases the run's own servers and modules. Call it after grading."""
         self.definitions = tuple(definitions)
         self.notices = notices
         self.server_outputs = server_outputs

@@ -37,7 +37,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 
 _OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
-"""The parameter of a refusal with which MCP servers say where to get tokens (RFC 9728)."""
+"""The parameter in a refusal with which an MCP server offers a login. It says where to get tokens (RFC 9728)."""
 
 # This is shorter than the limit of any server. Otherwise, a request could use a connection that the server is about to
 # close.
@@ -90,7 +90,7 @@ class UrlConnection:
         self._login: ServerLogin | None = None
         self._exits = AsyncExitStack()
         self._refusal: str | None = None
-        """The last HTTP status that refused a message: `401 Unauthorized`."""
+        """The last HTTP status that refused a message, such as `401 Unauthorized`."""
         self._remedy = ""
         """The remedy for that refusal, as the end of a sentence.
 

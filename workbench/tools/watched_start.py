@@ -15,10 +15,11 @@ import sys
 # command starts inherits.
 
 MARK = "WORKBENCH_STARTED_AS"
-"""The environment variable with the mark."""
+"""The environment variable by which the processes of a server are found. Its value is an id of the server's start."""
 
 _MAX_SEARCHES = 100
-"""The most searches for marked processes: a marked process may start others during a search."""
+"""The maximum number of searches for processes of a server. It is limited because a process may start others during a
+search."""
 
 
 def main() -> None:

@@ -148,7 +148,8 @@ def _resolved_rows(source: FormSource, place: Place, call: Table, indent: int) -
 
 
 CheckedKey = Literal["result", "message", "answer", "goal"]
-"""A key with a check: of a call's result, of the message or answer that a condition reads, of a conversation."""
+"""A key whose value is a check. `result` belongs to a call, `message` and `answer` to a condition, and `goal` to a
+conversation."""
 
 
 def result_rows(
@@ -330,7 +331,7 @@ def _tool_row(place: Place, call: Table, indent: int, label: str) -> FormRow:
 Role = Literal["user", "assistant", "tool"]
 
 ANSWERS: tuple[str, ...] = ("result", "results", "error", "python")
-"""The keys of a mock's answer; a mock has exactly one."""
+"""The keys of a mock's answer. A mock has exactly one of them."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
 STATE = Field("state", "choice", "run", choices=("run", "batch"), rare=True)

@@ -16,7 +16,7 @@ PATH = " › "
 
 _OF_ELEMENTS = ("same_elements", "has_elements")
 LISTS_OF_CHECKS = (*_OF_ELEMENTS, "any_of", "none_of")
-"""The checks that list other checks, of a list's elements or of the value itself."""
+"""The checks that contain a list of checks, either for the elements of a list or for the value itself."""
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,8 @@ CellKind = Literal[
 
 `lines` is text with line breaks, `words` a command, and `key` the name of an argument or variable. `one_key` chooses
 which of several keys is written, and `args` whether arguments matter. `check`, `expected`, `option`, `optional`,
-`required` and `weight` are the parts of one check. `response` stands for a missing check of the answer, `times` is the
-allowed number of calls."""
+`required` and `weight` are the parts of one check. `response` stands for a missing check of the answer, and `times` is
+the allowed number of calls."""
 
 RowKind = Literal["field", "section", "item", "pair", "more"]
 """The kind of a row. `field` is a key with its value, `section` a list or table, and `item` an element of a list.
@@ -95,7 +95,7 @@ class Cell:
     summary: str = ""
     """A summary, displayed in place of the text when the text's parts have separate rows."""
     invalid: InvalidText | None = None
-    """Invalid text that was typed here and left; it is displayed in place of the content."""
+    """Invalid text that the user left here. It is displayed in place of the content."""
 
     @property
     def asks(self) -> bool:
@@ -127,7 +127,7 @@ class FormRow:
     absent: bool = False
     """Whether the row's key is not written. The row is then hidden, or shows the default in a muted colour."""
     rare: bool = False
-    """Whether the search for keys to add lists it after the usual keys."""
+    """Whether the row's key comes after the usual keys in the search for keys to add."""
     note: str = ""
     """Text after the cells, such as a count."""
     label_cells: int = 0

@@ -111,13 +111,13 @@ _NAMED = {
     "aggregates": "aggregate",
     "variants": "variant",
 }
-"""The lists with named elements, and the word for one element of each."""
+"""The lists of named elements, each with the word for one element."""
 
 _MAPS = (
     *(("servers", "env"), ("servers", "headers"), ("variants", "names"), ("variants", "changes", "arguments")),
     *(("subject", "env"), ("answers", "content"), ("user", "facts")),
 )
-"""The tables with free names, by the keys on the way to them."""
+"""The tables whose keys are not given by the format. Each is written as the keys of its place."""
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ def _keys_of(place: Place) -> tuple[str, ...]:
 
 
 _OF_VALUES = frozenset({"args", "result", "response", "when", "message"})
-"""The keys below which places lie inside values."""
+"""Keys with a value of any form. Every place below them is inside such a value."""
 
 
 def _are_parts(source: FormSource, place: Place) -> bool:
@@ -426,7 +426,7 @@ def _call(source: FormSource, place: Place) -> PendingAddition:
 
 
 _OF_ALTERNATIVE = ("tool", "args", "forbidden_args", "only_args")
-"""The keys that each alternative of a call has for itself; the others stay next to `any_of`."""
+"""The keys that each alternative of a call has separately. The other keys stay next to `any_of`."""
 
 
 def alternative(source: FormSource, place: Place) -> PendingAddition:

@@ -363,7 +363,7 @@ def named_row(place: Place, table: Table) -> FormRow:
 
 
 REACHED: tuple[str, ...] = ("command", "url", "module")
-"""The keys of a server that exclude each other; each server has exactly one."""
+"""The keys that say how a server is reached. Each server has exactly one of them."""
 
 _REACHED_form_names: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
 
@@ -548,7 +548,8 @@ WIDEST_LABEL = 18
 """The maximum width of aligned labels, argument names and checks."""
 
 CASE_LABELS, SUITE_LABELS = len("response_contains"), len("description")
-"""The fixed widths of labels for the keys of a case and a suite: values do not move when a key is added."""
+"""The widths of labels for the keys of a case and a suite. They are fixed so that values do not move when a key is
+added."""
 
 _MORE_OF_CASE = "a call, mock, tag, limit, answer …"
 _MORE_OF_SUITE = "a tool, server, mock, limit, gate …"

@@ -206,7 +206,7 @@ class ProjectBreakpoints:
         self._program = program
         self._followers: list[Callable[[Breakpoints], object]] = []
         self.given = for_this_time is not None
-        """Whether the breakpoints come from the command line. Those are never stored."""
+        """Whether the breakpoints come from the command line. If so, they are never stored."""
         self.all = Breakpoints(for_this_time or (), secrets=program.secrets)
         self.all.changed = self.notify
 

@@ -117,8 +117,8 @@ Pane = Literal["suites", "case", "run"]
 HeldKind = Literal["arguments", "result", "answer", "reply", "message", "said", "speech"]
 """Kinds of text to edit at a held run.
 
-An `answer` replaces the call's result, a `reply` answers a server's request. `said` is the next message of a
-conversation's user, a `speech` replaces it."""
+An `answer` replaces the call's result, and a `reply` answers a server's request. `said` is the next message of a
+conversation's user, and `speech` is a message in its place."""
 
 HELD_KINDS: frozenset[HeldKind] = frozenset(get_args(HeldKind))
 
@@ -139,7 +139,7 @@ View = Literal["form", "toml"]
 """The two views of a case."""
 
 RunPaneContent = Literal["nothing", "a run", "a finished run", "a recording"]
-"""The content of the run pane; `a run` is still active."""
+"""The content of the run pane. `a run` is one that is still active."""
 
 
 Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint", "a request"] | HeldKind
@@ -198,7 +198,7 @@ class MainSituation(Situation):
     why_not_graded: str = ""
     """Why a finished run has no grades."""
     held: Literal["user", "request", "call", "question", "result"] | None = None
-    """The stop at which the displayed run is held, if it is."""
+    """Where the displayed run is held, `None` if it is not held."""
     other_held_run: str | None = None
     """The name and the stop of a held, undisplayed run of the selected case."""
     first_hold: bool = False
@@ -208,7 +208,7 @@ class MainSituation(Situation):
     user_is_scripted: bool = False
     """Whether the displayed run is a conversation with a scripted user, whose messages are always the same."""
     other_call: str | None = None
-    """The message if the cursor is on another call than the held one."""
+    """A message if the cursor is on a call other than the held one."""
     held_runs: int = 0
     """The number of held runs, of any case."""
     why_not_mockable: str | None = "put the cursor on a call or its result"
