@@ -126,7 +126,9 @@ class Needs:
         *,
         typed: TypedServers = _NOTHING_TYPED,
     ) -> Needs:
-        """Read the needs of runs. Models that `known` has resolved are not resolved again."""
+        """Read what runs need: programs, code, models and variables.
+
+        Models that `known` has resolved are not resolved again."""
         runs = tuple(runs)
         specs = _specs(program, known)
         specs.load(runs)
@@ -231,7 +233,7 @@ class ApprovalQuestion:
 
 
 class PendingApproval:
-    """Questions to the user about needs, and their answers so far.
+    """Questions whether the user grants what suites need, and the answers so far.
 
     A prompt, a dialog or an option answers the `questions`."""
 
@@ -284,7 +286,7 @@ def needs(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
 
 
 def all_typed(file: SuiteFile) -> TypedServers:
-    """Return all servers of a valid suite, as if the user had typed them."""
+    """Return all servers of a valid suite as servers that the user typed, for a suite made of such servers."""
     assert file.suite is not None
     return {file.path: tuple(map(TypedServer, file.suite.servers))}
 
@@ -493,7 +495,7 @@ def judges_asked(
 ) -> frozenset[ModelNeed]:
     """Return the judges that the user must approve before the cases can be graded.
 
-    With `mocks`, judges that decide which mock answers are included."""
+    With `mocks`, judges that choose the answers of mocks are included."""
     assert file.suite is not None
     by_model: dict[str | None, Judged] = {}
     for case in cases:

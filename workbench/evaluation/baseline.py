@@ -150,7 +150,7 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
     """Return a function that finds the tools offered to the cases of a batch.
 
-    For the earlier batch of a comparison, `earlier` maps the keys of its suites to those of the later batch."""
+    If this is the earlier batch of a comparison, `earlier` maps the keys of its suites to those of the later batch."""
     # All runs of a case were offered the same tools, so the first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
     # If the batches have different models, the earlier batch stores the case under its own model.

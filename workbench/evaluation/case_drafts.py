@@ -162,7 +162,7 @@ class RejectedDraft:
 class Drafts:
     """The usable drafts in a model's answers, and the rejected ones.
 
-    `failed` are the questions without a usable answer."""
+    `failed` holds the requests for drafts that got no usable answer."""
 
     kept: tuple[Draft, ...] = ()
     rejected: tuple[RejectedDraft, ...] = ()
@@ -527,7 +527,7 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
 
 
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
-    """Describe how a draft contradicts its own `kind`; `None` if there is no contradiction."""
+    """Describe how a draft contradicts the `kind` that the model gave it; `None` if it does not."""
     if kind == "needs" and tool != about:
         return f"it was drafted to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):

@@ -176,7 +176,7 @@ def _means(history: Path | None) -> Mapping[CostKey, float]:
 def _price_of(run: PlannedRun, specs: ModelSpecs) -> Price | None:
     """Return the price of a run's model.
 
-    Returns `FREE` if the run calls no model by an API, and `None` if the model is unknown or has no price."""
+    Returns `FREE` if the run calls no model API, and `None` if the model is unknown or has no price."""
     try:
         spec = specs.of(run)
     except ConfigError:

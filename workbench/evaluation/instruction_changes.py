@@ -30,7 +30,7 @@ _Other = TypeVar("_Other")
 def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[CaseKey, RunRow]:
     """Return each case's first finished run in a stored batch.
 
-    If a later batch has the same suites under other keys, `same` maps the keys to them."""
+    `same` maps keys of suites to their keys in a later batch, if they differ there."""
     found: dict[CaseKey, RunRow] = {}
     for row in islice(rows, MAX_RUNS):
         if row.figures is not None and not row.is_fork:

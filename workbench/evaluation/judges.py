@@ -30,7 +30,8 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
     """Yield the reasons why checks in valid suites cannot be judged, each once per suite.
 
-    Skipped cases have none. A built-in model as a judge is left out too, because loading the suite has reported it."""
+    Skipped cases are ignored. Checks that name a built-in model as judge are ignored too, because loading the suite has
+    reported them."""
 
     messages: dict[str, None] = {}
     for file, case in cases:

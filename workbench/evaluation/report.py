@@ -495,7 +495,7 @@ class Report:
     ) -> str:
         """Return the report as text.
 
-        `cut_at` is the width, in columns, of the comparison with a baseline: longer lists are cut."""
+        Lists in the comparison with a baseline are cut at `cut_at` columns."""
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:

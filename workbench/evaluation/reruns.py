@@ -45,11 +45,11 @@ class Reruns:
 
     @property
     def cases_at_once(self) -> int:
-        """The number of cases that are rerun at the same time, which is the number that `max_runs` runs can confirm."""
+        """The number of cases that are rerun at the same time: as many as `max_runs` runs can confirm."""
         return max(1, self.max_runs // fewest_reruns(self.broken_cases))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
-        """Return these reruns with planned runs, and the runs.
+        """Plan the runs. Returns a copy of this object that knows them, and the runs themselves.
 
         The cases that are rerun at the same time alternate: each case runs once, then each runs a second time, and so
         on."""

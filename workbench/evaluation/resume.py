@@ -1,4 +1,4 @@
-"""Plans that resume a batch of the history with its missing runs, unless its models have changed."""
+"""Plans the missing runs of a batch in the history, so that the batch can be resumed."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class CompleteBatch:
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
     """Return the plan of the missing runs of the batch that `options.resume` names.
 
-    The batch is claimed, so that no other program resumes it. Its finished runs are read when the report is made. A
-    comparison (`compares`) needs only their figures. Raises PlanError."""
+    The batch is claimed, so that no other program resumes it. Unless the plan `compares` models, its report includes
+    the finished runs too, which are read only when the report is made. Raises PlanError."""
     resume, file = options.resume, options.history
     assert resume is not None
     if file is None:
@@ -334,8 +334,8 @@ def _complete_suites(
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
     """Yield the suites without missing runs, as they were when the batch ran.
 
-    `left_out` is called with the reason for each suite that can no longer be read. The suites only appear in the
-    report, so redacted secrets may be missing in their text."""
+    `left_out` is called with the reason for each suite that can no longer be read. These suites are not run again, so
+    their text may lack secrets that were redacted."""
     specs, used = ModelSpecs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
         if suite.file in lacking:

@@ -499,7 +499,7 @@ class Runtime:
         Each event is passed to the listeners in turn, on the engine's thread, in this order:
 
         1. The clock adds the start and end of a run to `RunDone` before a slow listener can delay it.
-        2. The steppers forget a finished run, so that no listener can hold it at a breakpoint.
+        2. The steppers, which pause runs at breakpoints, forget a finished run, so that no listener can pause it.
         3. Early stopping and the cost limit are next, because other runs wait for them.
         4. The history follows, so that every run that the screen shows as done is being written to disk.
         5. The recordings follow, for the same reason.

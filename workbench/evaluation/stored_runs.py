@@ -153,7 +153,7 @@ class Columns:
         return result
 
     def facts(self, index: int) -> RunFacts | None:
-        """Return the facts that the history stores about a run for tables; `None` if it has none."""
+        """Return what the history stores about a run for a row of a table; `None` if it stores nothing."""
         return None
 
     def _history(self) -> History:
@@ -306,9 +306,10 @@ class StoredRows:
 def _rows_with_facts(
     history: History, rows: Sequence[RunRow], grading: Regrade | None, *, checks_runs: bool = False
 ) -> Iterator[tuple[RunRow, str, RunFacts | None]]:
-    """Yield each run's row, id and stored facts. The facts are `None` if only the whole run contains them.
+    """Yield each run's row, its id, and the facts that the history stores for a row of a table.
 
-    The facts belong to the first grading, so a regraded run has none."""
+    The facts are `None` if they must be read from the whole run. They belong to the first grading, so a regraded run
+    has none."""
     facts: Iterable[tuple[str, RunFacts | None]] = repeat(("", None))
     if grading is None:
         facts = history.facts(rows, checks_runs=checks_runs)

@@ -80,9 +80,9 @@ class Viewer:
 class ViewerServer:
     """Serves viewers on a Unix socket at `address` until it is closed.
 
-    Each viewer first gets the line `hello`, then the lines of `snapshot`, which describe the state so far. `snapshot`
-    is called with the lock held that `broadcast` also takes, so a viewer misses no line between them. `stop` is called
-    when a viewer asks to stop the batch. Raises OSError if the socket cannot be created."""
+    Each viewer first gets the line `hello`, then the lines of `snapshot`, which describe the state so far. The server
+    holds the same lock while it calls `snapshot` and in `broadcast`, so a viewer misses no line in between. `stop` is
+    called when a viewer asks to stop the batch. Raises OSError if the socket cannot be created."""
 
     def __init__(
         self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
@@ -337,7 +337,7 @@ Pieces = Callable[[Mapping[str, Any]], Iterable[str]]
 
 @dataclass
 class _RunInProgress:
-    """A run in progress, with its events that are not yet lines, and the lines of its other events."""
+    """A run in progress, with its unsent `events`, and the `lines` made from earlier events."""
 
     place: int
     redaction: EventRedaction

@@ -305,7 +305,7 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
 def _stored_runs(history: History, known: DetachedBatch, over: int) -> Sequence[RunRow]:
     """Wait until the history has stored the batch's plan, and return the batch's runs.
 
-    The wait also includes `over` finished runs, but only for a short time."""
+    The function also waits for `over` finished runs, but only for a short time."""
     # The batch sends events at once, but stores its plan and its runs in the history a moment later.
     began = time.monotonic()
     while True:

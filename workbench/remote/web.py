@@ -390,8 +390,8 @@ HEARTBEAT_S = 15.0
 class Settings:
     """The settings of the server.
 
-    `visitors` is the highest number of visitors at a time. A visitor who types nothing for `idle_s` seconds is
-    disconnected, unless it is `None`. `gate` decides which requests are answered."""
+    `visitors` is the highest number of visitors at a time. If `idle_s` is set, a visitor who types nothing for so many
+    seconds is disconnected. `gate` decides which requests are answered."""
 
     host: str
     port: int

@@ -51,7 +51,7 @@ class SuiteText:
 
 
 class RunRef(NamedTuple):
-    """A planned run without its suite and case, which a worker has already received.
+    """A planned run as a worker receives it: without its suite and case, which the worker already has.
 
     `suite` is an index into `WorkerSetup.suites`, and `case` is an id."""
 
@@ -134,7 +134,7 @@ class ReturnLeases:
 
 @dataclass(frozen=True)
 class PortionDone:
-    """A message from a worker: all runs of a portion have been reported.
+    """A message from a worker: all runs of one `Portion` message have been reported.
 
     The worker keeps the portion's leases until another portion uses them or the program asks the worker to return
     them."""

@@ -52,9 +52,9 @@ def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approval_hashes(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Return a hash of each approved item, with a message for the case that the hash differs on a worker.
+    """Return a hash of each approved item, with a message to show if a worker computes a different hash.
 
-    A worker computes the hashes again and refuses runs if one of its hashes was not approved. The hashes cover suite
+    A worker computes the hashes again, and refuses runs if one of its hashes was not approved. The hashes cover suite
     paths, commands, addresses, modules, file contents, variable names and model settings. They never cover the values
     of variables."""
     found: dict[str, str] = {}

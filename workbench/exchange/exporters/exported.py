@@ -38,8 +38,7 @@ from workbench.trajectory.trajectory import Round
 class ConversationEntry(NamedTuple):
     """A message of a conversation as the model read it, or a system prompt.
 
-    For an assistant's message, `answer` is the round that produced it. `answer` is `None` for a message that the case
-    contains."""
+    For an assistant's message, `answer` is the round that produced it, or `None` if the message comes from the case."""
 
     role: Literal["system", "user", "assistant", "tool"]
     message: Message

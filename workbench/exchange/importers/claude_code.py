@@ -44,7 +44,7 @@ def _read(source: Source) -> ImportedFile:
 
 
 def _last_branch(lines: list[Node]) -> list[Node]:
-    """Return the lines on the path to the last line. Lines that the user rewound are not on this path."""
+    """Return the lines that lead to the last line. Lines that the user undid by rewinding are not among them."""
     known = {line.text_of("uuid"): line for line in lines}
     found: list[Node] = []
     line = lines[-1] if lines else None

@@ -111,7 +111,7 @@ class ImportedUser:
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A run of a case that another program made.
+    """A run of a case, made by another program.
 
     `started_at` is ISO 8601 text, or empty if the file has no time."""
 

@@ -232,7 +232,9 @@ def _is_among(tool: Table, others: Iterable[Table]) -> bool:
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
-    """Return an imported run, graded by its case, as a plan, events and a result. No model or tool is called."""
+    """Grade an imported run by its case, without calling a model or a tool.
+
+    Returns the planned run, its events, and its result."""
     planned = PlannedRun(next_run_id(), file, case, run.model, repeat)
     events: list[Event] = []
     time_ms = 0.0

@@ -38,8 +38,8 @@ _ARGS: tuple[ArgsMode, ...] = ("exact", "ignore", "subset", "superset")
 class Match:
     """A way to compare calls.
 
-    `mode` compares the calls, and `args` their arguments. For single tools, `tools` sets another mode for arguments, or
-    the paths of the arguments to compare."""
+    `mode` says how calls are compared, and `args` how their arguments are compared. For single tools, `tools` has
+    another mode for arguments, or the paths of the arguments to compare."""
 
     mode: str
     args: ArgsMode = "exact"

@@ -2,8 +2,8 @@
 
 `PYTHON script_runner.py FILE [VARIABLE …] < FILE` runs in the user's Python, which may have other packages and an older
 version. Therefore, this module imports only the standard library. The file's own output goes to standard error. No
-model is called, and no MCP server of Arcade evals is started, unless the file asks for the tools of one. Both are only
-recorded. The value of a VARIABLE is printed as `${VARIABLE}`."""
+model is called. MCP servers of Arcade evals are recorded, and started only if the file asks for their tools. The value
+of a VARIABLE is printed as `${VARIABLE}`."""
 
 from __future__ import annotations
 

@@ -725,7 +725,7 @@ class Destination:
 
     @property
     def kept(self) -> Path:
-        """The file beside them that holds the conversations until suite and recordings are written."""
+        """The file beside suite or recordings that holds the conversations until both are written."""
         beside = self.suite or self.recordings
         assert beside is not None
         return beside.with_name(beside.name + SUFFIX)
