@@ -330,7 +330,7 @@ def _without_cause(symptoms: Iterable[Symptom], cause: Cause) -> list[Symptom]:
 
 
 def _without_consequences(issues: Sequence[Issue], cut_off_calls: frozenset[int]) -> Iterator[Issue]:
-    """Yield the issues without those that follow from broken arguments or an early end of the run."""
+    """Yield the issues that do not follow from broken arguments or an early end of the run."""
     broken = set()
     violated = set()
     ended = False

@@ -175,7 +175,8 @@ class _AggregateFold:
     def results(self) -> Iterator[AggregateResult]:
         """Yield the result for each model, or for all models together.
 
-        A model without a run that could be graded is left out, unless no model has one."""
+        A model is included if it has a run that could be graded. If no model has such a run, all models are
+        included."""
         aggregate = self._aggregate
         for model, own in (_gradable(self._values) or {None: _Values()}).items():
             values = own.found
@@ -503,7 +504,8 @@ class GateFold:
     def results(self) -> Iterator[GateResult]:
         """Return the result of each requirement of the gate, for each model or for all models together.
 
-        A model without a run that could be graded is left out, unless no model has one."""
+        A model is included if it has a run that could be graded. If no model has such a run, all models are
+        included."""
         gate = self._gate
         if not self._asks:
             return

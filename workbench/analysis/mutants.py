@@ -25,8 +25,8 @@ MUTANT_KINDS: Final[tuple[MutantKind, ...]] = get_args(MutantKind)
 class Mutant:
     """A change that makes tool definitions worse. `table` has the change as a variant of the suite.
 
-    `tools` are the changed tools. The cases that expect one of them should notice the mutant. `decoys` is the number of
-    added tools that no case needs."""
+    `tools` are the changed tools. The cases that expect a changed tool should notice the mutant. `decoys` is the number
+    of added tools that no case needs."""
 
     name: str
     kind: MutantKind

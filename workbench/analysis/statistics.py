@@ -344,9 +344,9 @@ class PassAtK(NamedTuple):
 def pass_at_k(cases: Iterable[tuple[int, int]]) -> tuple[PassAtK, ...]:
     """Return pass@k and pass^k for each k from 1 to the largest number of runs of a case.
 
-    A case is given as its number of good runs and its number of graded runs. With c good runs of n, pass@k is 1 -
-    C(n-c, k) / C(n, k) (Chen et al. 2021) and pass^k is C(c, k) / C(n, k) (Yao et al. 2024): shares of the C(n, k) ways
-    to draw k runs. Both are unbiased, unlike powers of the pass rate c / n."""
+    A case is given as its number of good runs and its number of graded runs. For c good runs of n, there are C(n, k)
+    ways to draw k runs. pass@k is 1 - C(n-c, k) / C(n, k) (Chen et al. 2021), and pass^k is C(c, k) / C(n, k) (Yao et
+    al. 2024). Both are unbiased, unlike powers of the pass rate c / n."""
     cases_of_share: list[_CasesOfShare] = []
     most = 0
     for (good, of), times in Counter(cases).items():
@@ -422,7 +422,7 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 
     If the sides are equal, each difference is equally likely to have the opposite sign. So p is the share of sign
     vectors whose sum is at least as far from 0 as the observed sum. The result is exact if all sign vectors can be
-    counted. Otherwise, it is estimated from `RANDOM_DRAWS` random sign vectors and the observed one. The same `seed`
+    counted. Otherwise, it is estimated from `RANDOM_DRAWS` random sign vectors and the observed vector. The same `seed`
     gives the same estimate. With `clusters`, one for each difference, all differences of a cluster change their signs
     together."""
     values = list(differences)
@@ -481,7 +481,7 @@ def _counted(sizes: Sequence[int], light: int) -> int:
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Draw `RANDOM_DRAWS` random subsets of sizes. Count those that weigh at most `light`, or whose complement does."""
+    """Draw `RANDOM_DRAWS` random subsets of sizes. Count a subset if it or its complement weighs at most `light`."""
     total, count = sum(sizes), len(sizes)
     # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes with this digit.
     # Counting the common bits of subset and plane weighs the subset without a loop over thousands of sizes.
@@ -568,9 +568,9 @@ class GateEvidence:
 
     A unit is a case or a cluster of cases, with its share of good runs. Shares of whole units keep the test valid for
     any dependence between the runs within a unit. The test is a pair of betting games (Wald 1945; Waudby-Smith and
-    Ramdas 2024): one player bets that the rate is above `worse`, the other that it is below `gate`. If a player is
-    wrong, the wealth ever reaches twenty times its initial value with a probability of at most 5% (Ville 1939).
-    Therefore, twenty times the initial wealth decides. Raises ValueError unless 0 < worse < gate < 1."""
+    Ramdas 2024). One player bets that the rate is above `worse`, and the other bets that it is below `gate`. If a
+    player is wrong, the wealth ever reaches twenty times its initial value with a probability of at most 5% (Ville
+    1939). Therefore, twenty times the initial wealth decides. Raises ValueError unless 0 < worse < gate < 1."""
 
     def __init__(self, gate: float, worse: float) -> None:
         if not 0 < worse < gate < 1:

@@ -708,8 +708,8 @@ def evaluate(
     values and `equals`, by default JSON's rule. Inside `any_of` and `all_of`, plain values and `equals` are compared as
     in `one_of`.
 
-    Raises only CheckError: for `judged` without a judge in `context`, for `python` without `call_python` or if its
-    function raises, and for `pattern` if the search takes too long."""
+    Raises only CheckError. Possible reasons are `judged` without a judge in `context`, `python` without `call_python`,
+    a Python function that raises, and a search for `pattern` that takes too long."""
     if not given:
         return check.if_missing
     return check.verdict(value, equal or by_json, context)

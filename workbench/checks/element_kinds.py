@@ -264,11 +264,13 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
     """Return a largest matching: for each matched index in `expected`, the index of the element that meets it.
 
     Plain values are matched by hash first. Elements equal to the same plain value are interchangeable, so this choice
-    does not affect the checks. Checks are then matched by augmenting paths (Kuhn, "The Hungarian method", 1955): if all
-    elements that meet a check are taken, the checks that took them look for other elements, breadth first. A check
-    first tries the neighbours of the element that the previous check took. Lists in the order of the checks, or in
-    reverse order, then take one comparison for each check. Checks that ask a judge or a function come last, and only
-    while all other checks are met."""
+    does not affect the checks.
+
+    Checks are then matched by augmenting paths (Kuhn, "The Hungarian method", 1955). If all elements that meet a check
+    are taken, the checks that took them look for other elements, breadth first. A check first tries the neighbours of
+    the element that the previous check took. Lists in the order of the checks, or in reverse order, then take one
+    comparison for each check. Checks that ask a judge or a function come last, and only while all other checks are
+    met."""
     places: defaultdict[object, deque[int]] = defaultdict(deque)
     for column, element in enumerate(elements):
         places[hashable(element)].append(column)

@@ -431,7 +431,7 @@ class CriticPairing:
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Pair expected calls with calls of their tool, then those of any tool (`"*"`), then the rest in order."""
+        """Pair the expected calls of each tool, then the expected calls of any tool (`"*"`), then the rest in order."""
         columns_of: dict[str, list[int]] = {}
         for column in columns:
             columns_of.setdefault(self._called_names[column], []).append(column)
@@ -487,8 +487,9 @@ class CriticPairing:
     ) -> list[list[int]]:
         """Return the gain of each pair of the rows and columns as one integer that also breaks ties.
 
-        `gains` are the plain gains of these pairs. If gains are equal (to 1e-9), the higher score comes first, then the
-        lower weight, then the right tool, then the smaller distance between the positions of the two calls."""
+        `gains` are the plain gains of these pairs. If gains are equal (to 1e-9), the higher score comes first. Further
+        ties are broken by the lower weight, the right tool, and the smaller distance between the positions of the two
+        calls."""
         if not rows or not columns:
             return []
         size = len(self._expected) + len(self._calls)

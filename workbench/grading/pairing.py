@@ -208,14 +208,14 @@ def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] 
 
 
 # The Hungarian method (Kuhn 1955, Munkres 1957), in the form that adds one row at a time along a shortest path (Jonker
-# and Volgenant 1987). Costs are negative gains. Every row and every column has a potential, under two conditions: no
+# and Volgenant 1987). Costs are negative gains. Every row and every column has a potential. Two conditions hold. No
 # cost is below the sum of the potentials of its row and column, and the cost of each chosen pair equals this sum. The
 # chosen pairs are then the best for the rows so far (linear programming duality).
 #
-# A new row looks for a free column as Dijkstra's algorithm does, with the reduced cost (cost minus both potentials) as
-# the distance. It visits the nearest column, continues from the row that holds this column, and stops at a free column.
-# The potentials of the visited rows and columns then move by the distance, so both conditions still hold. Every row on
-# the path hands its column to the previous row.
+# A new row looks for a free column as Dijkstra's algorithm does. The distance is the reduced cost, which is the cost
+# minus both potentials. The search visits the nearest column, continues from the row that holds this column, and stops
+# at a free column. The potentials of the visited rows and columns then move by the distance, so both conditions still
+# hold. Every row on the path hands its column to the previous row.
 def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     rows, columns = len(gains), len(gains[0])
     # This is larger than any reduced cost. `math.inf` does not fit, because the gains of `critics` may be too large for

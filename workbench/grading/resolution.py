@@ -183,7 +183,7 @@ class _Calls:
     def fits(self, expected: ExpectedCall) -> dict[int, _Fit]:
         """Return the calls that fit an expected call or one of its alternatives, each with how well it fits.
 
-        Only tool and arguments must fit. An alternative whose result fits too is preferred, then one that lists all
+        Only tool and arguments must fit. An alternative is preferred if its result fits too, and then if it lists all
         arguments."""
         found: dict[int, tuple[bool, bool, int]] = {}
         for number, alternative in enumerate(alternatives_of(expected)):
@@ -317,14 +317,17 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
 # best choice of calls fills the most required slots, then the most optional slots, and then uses the earliest calls.
 #
 # The ordered list is a table over its positions and the calls (dynamic programming). `best[n]` is the largest number of
-# slots that the positions so far can fill with the first n calls, written as one number: required slots times a base,
-# plus optional slots. A single expected call takes consecutive calls among those that fit it, from `first` to `last`.
-# Each of the first `fewest` calls is worth the base, each further call 1. Both worths are linear in `first`, so the
-# best `first` for each `last` is a maximum in a sliding window (a queue of falling values). A position therefore costs
-# time linear in the calls, for any `times`. A group takes a window of calls and pairs its slots with them. Required
-# slots and all slots are two pairings that grow call by call: the slots that calls can fill are a matroid, in which
-# filling required slots first loses no optional slot. A window begins where `best` rises, because any other beginning
-# only loses calls.
+# slots that the positions so far can fill with the first n calls. It is written as one number: required slots times a
+# base, plus optional slots.
+#
+# A single expected call takes consecutive calls among the calls that fit it, from `first` to `last`. Each of the first
+# `fewest` calls is worth the base, and each further call 1. Both worths are linear in `first`, so the best `first` for
+# each `last` is a maximum in a sliding window (a queue of falling values). A position therefore costs time linear in
+# the calls, for any `times`.
+#
+# A group takes a window of calls and pairs its slots with them. Two pairings grow call by call: one of required slots,
+# and one of all slots. The slots that calls can fill are a matroid, so filling required slots first loses no optional
+# slot. A window begins where `best` rises, because any other beginning only loses calls.
 #
 # The unordered list is such a pairing over all calls. A call may serve both lists, as under `trajectory`, but only for
 # a required slot without another call.

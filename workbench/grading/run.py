@@ -458,9 +458,9 @@ def fault_of_call(
 ) -> str | None:
     """Describe the fault of a call in a few words. Return `None` if the call has no fault.
 
-    `call` is an index in `Trajectory.calls`. A fault is an argument that does not hold, an issue about the call that
-    fails the run, or a step of a chain that fails because of the call. The run may still be going on. Raises the errors
-    of `grade_run`."""
+    `call` is an index in `Trajectory.calls`. A fault is an argument that does not hold, or an issue about the call that
+    fails the run. In a chain, a step that fails because of the call is also a fault. The run may still be going on.
+    Raises the errors of `grade_run`."""
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
     grade = grade_whole(settings.grading.by, case, settings, trajectory, context)

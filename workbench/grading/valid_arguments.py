@@ -188,8 +188,8 @@ def argument_issues(
 ) -> Iterator[Issue]:
     """Yield an issue for each call with invalid arguments.
 
-    The issue fails the run, unless the model corrected the call. If the arguments are a JSON object but violate the
-    schema, the issue fails the run only if `decides` is "fail", and there is no issue if it is "ignore"."""
+    The issue fails the run, unless the model corrected the call. If the arguments are a JSON object that violates the
+    schema, this also depends on `decides`. With "fail", the issue fails the run. With "ignore", there is no issue."""
     cut_off = {}
     for each in trajectory.rounds:
         if each.stop_reason == "truncated":

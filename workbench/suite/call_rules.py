@@ -14,7 +14,7 @@ ARGUMENT_KEYS: Final = ("args", "forbidden_args", "only_args", "unlisted")
 
 
 def call_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Find problems in the keys of an expected call. `check_rules` finds those in the checks of its arguments."""
+    """Find problems in the keys of an expected call. Checks of its arguments are left to `check_rules`."""
     if "any_of" in place[-2:-1]:
         yield from _alternative_rules(call, place)
     elif place[-1] in ("before", "after"):

@@ -165,7 +165,7 @@ class Drafts:
         journal = self._journals.get(path)
         try:
             if journal is None or not _is_based_on(journal, base_text, base_state):
-                # The old journal is deleted after the new journal has the text, so one of them always has it.
+                # The old journal is deleted only when the new journal has the text, so the text is always in a journal.
                 fresh = self._begun(path, base_text, base_state)
                 self._journals[path] = fresh
                 if journal is not None:

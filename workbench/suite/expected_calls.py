@@ -93,7 +93,7 @@ class ExpectedCall(Frozen):
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
-        """The accepted calls: those of `any_of`, or the call itself."""
+        """The accepted calls: the calls in `any_of`, or the call itself."""
         return self.any_of or (self,)
 
     @property

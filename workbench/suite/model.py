@@ -685,8 +685,8 @@ class ToolChange(Frozen):
 class Variant(Frozen):
     """Changes to a suite whose results are compared with those of the unchanged suite and of other variants.
 
-    `servers` and `tools` replace those of the same name and add the others. `mocks` take precedence over all other
-    mocks. `offer` replaces the `offer` of each case. `names` maps the tools of expectations to replacements. With
+    `servers` and `tools` replace servers and tools of the same name, or are added. `mocks` take precedence over all
+    other mocks. `offer` replaces the `offer` of each case. `names` maps the tools of expectations to replacements. With
     `host`, the variant imitates an MCP host: each case also offers the variant's tools. An agent is itself a host, so
     it does not run such a variant."""
 

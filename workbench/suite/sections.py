@@ -78,7 +78,7 @@ def line_end_of(text: str) -> str:
 def gap_without(before: str, after: str, *, at_end: bool) -> str:
     """Join the gaps before and after a removed section. Comments stay, and blank lines are not doubled.
 
-    `at_end` is true if the removed section was the last one. `before` is empty if it was the first one."""
+    `at_end` is true if the last section was removed. `before` is empty if the first section was removed."""
     if not before:
         return _BLANK_AT_START.sub("", after, count=1)
     if not before.strip():

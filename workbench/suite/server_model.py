@@ -31,8 +31,9 @@ class Server(Frozen):
     `cwd` is the folder in which a command runs, relative to the suite's folder, which is the default. With the protocol
     `legacy`, `initialize` is the first message, and the protocol version is 2025-11-25 or earlier. `client_id` and
     `client_secret` belong to a client that was registered by hand at the authorization server `issuer`. Like headers,
-    they may hold variables. With `state = "run"`, each run starts its own process or session, and otherwise all runs of
-    a batch share one. `instructions` decides whether the server's instructions become part of the system prompt.
+    they may hold variables. With `state = "run"`, each run starts its own process or session. Otherwise, all runs of a
+    batch share one process or session. `instructions` decides whether the server's instructions become part of the
+    system prompt.
 
     `answers` names the kinds of requests from the server that Workbench answers. It requires the protocol `legacy`. The
     answer to `roots` is the list of folders in `roots`. Each of the other requests is answered by an `Answer`."""

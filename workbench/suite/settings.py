@@ -167,7 +167,7 @@ def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
 def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
     """Return the rule for extra calls of a case, or `None` if it has no rule.
 
-    Chains have no such rule, and neither do cases in which every call is wrong."""
+    The result is also `None` for a chain, and for a case in which every call is wrong."""
     if case.steps or case.expect_no_calls:
         return None
     if case.extra_calls is None:

@@ -365,8 +365,8 @@ class TypedServer:
 def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServer]) -> tuple[SuiteNeeds, SuiteNeeds]:
     """Split the needs of a suite in which the user typed servers.
 
-    Returns two needs: those before the user typed, and the present needs without the servers that the user added. Both
-    include the calls of `setup` and `final` and the answers to servers, because the user did not type these."""
+    Returns the needs before the user typed, and the present needs without the servers that the user added. Both include
+    the calls of `setup` and `final` and the answers to servers, because the user did not type these."""
     before: list[Server] = []
     others: list[Server] = []
     for server in suite.servers:

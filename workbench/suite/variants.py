@@ -39,7 +39,7 @@ class UnknownVariantError(ValueError):
 
 @dataclass(frozen=True)
 class Variants:
-    """The variants to run: those in `names`, or every variant if `all_of_them` is true.
+    """The variants to run: the variants in `names`, or every variant if `all_of_them` is true.
 
     `plain` adds runs of the suite without a variant."""
 

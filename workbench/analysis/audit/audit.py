@@ -57,7 +57,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 @dataclass(frozen=True, slots=True)
 class CoverageShare:
-    """The number of covered tools, parameters or values, and the names of the uncovered ones."""
+    """The number of covered tools, parameters or values, and the names of those that are not covered."""
 
     covered: int
     total: int

@@ -71,7 +71,7 @@ class AuditFinding:
 class ToolTable:
     """The known tools of a suite by name, with their schemas.
 
-    `unlisted` names the servers whose tools are unknown. An unknown tool name may belong to one of them."""
+    `unlisted` names the servers whose tools are unknown. An unknown tool name may belong to such a server."""
 
     def __init__(self, tools: Iterable[ToolDefinition], unlisted: Sequence[str] = ()) -> None:
         self.tools = tuple(tools)

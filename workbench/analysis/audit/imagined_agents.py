@@ -71,7 +71,7 @@ class ImaginedAgent:
 
 
 def careless_agents(case: Case, table: ToolTable) -> tuple[ImaginedAgent, ...]:
-    """Return agents that understand nothing. A case that one of them passes is too lenient."""
+    """Return agents that understand nothing. A case is too lenient if such an agent passes it."""
     request = _request(case)
     every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
     tools = _without_unmet_schemas(table, case, every)
