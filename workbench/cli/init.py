@@ -414,9 +414,9 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 
 
 def _cwd(text: str | None, folder: Path) -> str | None:
-    """Return a server's working folder as the suite file in `folder` should have it.
+    """Return a server's working folder in the form for the suite file in `folder`.
 
-    The path is relative, unless the user gave an absolute one."""
+    It is a relative path, unless the user gave an absolute one."""
     if text is None:
         return None
     path = resolved(Path(text).expanduser())

@@ -357,7 +357,7 @@ class BatchObserver(Protocol):
     """An observer of a batch in this process."""
 
     def begun(self, runtime: Runtime, name: str) -> None:
-        """Handle the beginning of the batch, whose name is given."""
+        """Handle the beginning of the batch. `name` is its name in the runtime."""
         ...
 
     def on_event(self, event: BatchEvent) -> None:

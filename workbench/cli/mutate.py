@@ -101,7 +101,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
         if any(result.status == Status.ERROR for result in first):
             return INFRASTRUCTURE
         return USAGE
-    # An error has priority over a survivor, because the case that ended in an error might have noticed the mutant.
+    # An error has priority over an unnoticed mutant, because the case that ended in the error might have noticed it.
     code = QUALITY_MISSED if report.survivors else OK
     if any(result.unclear for result in report.results):
         code = INFRASTRUCTURE

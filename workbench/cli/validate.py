@@ -54,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Check the files.
 
-    Returns 2 if a file has an error, 1 if there is a finding that `--fail-on` names, and otherwise 0."""
+    Returns 2 if a file has an error, 1 if there is a finding of a severity that `--fail-on` includes, and otherwise 0.
+    """
     # Lazy import: `--help` answers at once.
     from workbench.cli.redaction import (
         create_program,

@@ -337,7 +337,9 @@ class RunBook:
         return self._summaries[case]
 
     def _other_active(self, case: CaseKey, counted: Sequence[RunRecord]) -> list[RunRecord]:
-        """Return the active runs that do not decide the result of their case: forks, and runs of variants."""
+        """Return the active runs of a case that are not in `counted`: forks, and runs of variants.
+
+        `counted` are the runs that decide the result of the case."""
         known = set(map(id, counted))
         beside: list[RunRecord] = []
         for run in self.active_runs(case):

@@ -55,7 +55,9 @@ class RunsByModel:
             self._put(case, run.model, sorted([*others, run], key=lambda each: each.repeat))
 
     def drop(self, run: RunRecord) -> None:
-        """Remove a run that the user discarded. If no run of the last batch is left, the earlier runs decide again."""
+        """Remove a run that the user discarded.
+
+        If no run of the last batch is left, the earlier runs decide the result of the case again."""
         case = run.case_key
         of_case = self._runs.get(case, {})
         runs = of_case.get(run.model, [])

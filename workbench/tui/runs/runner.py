@@ -57,9 +57,8 @@ OpenRuntime = Callable[[BatchListener], AppRuntime]
 class Runner:
     """Starts and stops runs through the runtime, and applies their events to the book.
 
-    The runtime is opened on first use. After events were applied, `delivered` is called on the app's loop with the
-    cases of the events, and with a flag that is true if batches began or ended. Deliveries are at least `interval_s`
-    apart."""
+    The runtime is opened on first use. `delivered` is called on the app's loop after events were applied, at most once
+    in `interval_s` seconds. It gets the cases of the events, and whether batches began or ended."""
 
     def __init__(
         self,

@@ -141,9 +141,9 @@ class Starter:
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
 
-        If `until` is not "end", one case runs once and is held. It runs as the variant of the displayed run, or else on
-        the first model. `begin` has the options of the command line. `variants` replace the variants that the user
-        selected."""
+        If `until` is not "end", one case runs once and is held there. It runs as the variant of the displayed run, or
+        else on the first model. `begin` has the options of the command line. `variants` replace the variants that the
+        user selected."""
         # A second key press during a question must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
         beginning: set[CaseKey] = set()

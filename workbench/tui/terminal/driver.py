@@ -56,8 +56,8 @@ _CONTROL_KEYS = (8, 9, 13, 27, 127)
 def valid_sequences(sequence: str) -> tuple[str, ...]:
     """Check a complete escape sequence from the terminal, and return what to pass to Textual's parser.
 
-    This is the sequence itself if it is valid, one sequence per character for a key that types several characters, and
-    nothing for an invalid sequence."""
+    A valid sequence is returned unchanged. A key that types several characters becomes one sequence per character. An
+    invalid sequence becomes an empty tuple."""
     # A broken device may send impossible numbers, so sizes, positions and key codes are checked.
     if sequence in _FOCUS:
         return (sequence,)
@@ -166,8 +166,8 @@ InputPart = Typed | PastedText
 class TerminalInput:
     """Splits terminal input into text, escape sequences and pastes, wherever a read happens to end.
 
-    `escape_s` is the time to wait for more input after a lone Escape, or after Alt with a bracket, because each could
-    begin a sequence. Times are seconds of one clock."""
+    A lone Escape, or Alt with a bracket, could begin a sequence, so it is held back for `escape_s`. Times are seconds
+    of one clock."""
 
     # The splitter passes on only complete, valid sequences (`valid_sequences`). It drops strings (such as answers to
     # queries) and overlong sequences up to their end. It drops incomplete sequences after a time. None of these is

@@ -122,8 +122,8 @@ class StoredResults:
 class HistoryReader:
     """Reads the last results of all open cases in a thread, and calls `shown` after reading new results.
 
-    Results are read once the first screen is drawn, after suites were saved or reloaded, after a change of a suite that
-    is not on disk, and on request."""
+    Results are read after the first screen was drawn, after suites were saved or reloaded, and on request. For a suite
+    without a file, they are also read after each change."""
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ class LastRuns:
 class CachedRuns:
     """The last runs below a row, and the state from which they were computed.
 
-    `same` holds objects that are compared by identity, `equal` holds values."""
+    The objects in `same` are compared by identity, those in `equal` by value."""
 
     same: tuple[object, ...]
     equal: tuple[object, ...]
@@ -76,8 +76,8 @@ class CachedRuns:
 def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
     """Return the last runs of the displayed cases at or below a row.
 
-    The result must not be changed. It is cached until a case, a run or a stored result changes, because each movement
-    of the cursor needs it and a suite may have thousands of cases."""
+    The result must not be changed, because it is cached until a case, a run or a stored result changes. Each movement
+    of the cursor needs it, and a suite may have thousands of cases."""
     parts = []
     for suite, keys in tree.cases_below(row):
         key = row.key if row.case is not None else RowKey("suite", suite.path)
