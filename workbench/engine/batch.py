@@ -54,7 +54,7 @@ def model_queues(runs: Iterable[PlannedRun], queue_of: Callable[[PlannedRun], Qu
 
 
 class SkipRule(Protocol):
-    """Skips runs while a batch is running."""
+    """A rule that may skip a run right before the run starts."""
 
     @property
     def status(self) -> Status: ...

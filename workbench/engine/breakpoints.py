@@ -31,7 +31,8 @@ class Breakpoint:
     """A condition under which a run is held (paused).
 
     `tool` limits the kinds `tool`, `error` and `failed-check` to calls of one tool. `when` holds the checks that a
-    call's arguments must meet. `round` is the number for the kind `round`. Only an `enabled` breakpoint holds a run."""
+    call's arguments must meet. `round` is the number of the round at which a breakpoint of the kind `round` holds. Only
+    an `enabled` breakpoint holds a run."""
 
     on: BreakOn
     tool: str | None = None
@@ -290,7 +291,7 @@ async def _why(each: Breakpoint, point: HoldPoint, holds: EvaluateCondition, fai
 
 
 def breakpoint_warning(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
-    """Return why a breakpoint may never hold a run; `None` if it may.
+    """Return why a breakpoint will probably never hold a run; `None` if there is no such reason.
 
     Reasons are an unknown tool, an unknown argument or a misspelt check. `tools` are the tools of the open suites. If
     there are none, every name is accepted."""
@@ -338,7 +339,7 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
 def _is_object(schema: JsonValue) -> bool:
     """Return whether the schema of an argument allows an object.
 
-    A table in a breakpoint's condition is compared with such an argument, so it cannot be a misspelt check."""
+    If it does, a table in a breakpoint's condition is a value to compare, not a misspelt check."""
     return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
 
 

@@ -273,7 +273,7 @@ _Item = TypeVar("_Item")
 class Inbox(Generic[_Item]):
     """Collects items from any thread for one reader.
 
-    When the first item after a `take_all` is added, `wake` is called on the same thread."""
+    `wake` is called when the first item after a `take_all` is added, on the thread that adds the item."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake

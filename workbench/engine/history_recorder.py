@@ -180,7 +180,7 @@ def judges_of(runs: Iterable[PlannedRun], specs: ModelSpecs) -> dict[str, JsonVa
     """Return the settings of all judges that the runs may need, keyed by the judge's name.
 
     If a check has no usable judge, its entry describes the problem. The key of such an entry is the model that the
-    check names, or empty."""
+    check names, or an empty text."""
     judges: dict[str, JsonValue] = {}
     for run in runs:
         for check in judged_checks(run.suite, run.case):

@@ -615,8 +615,8 @@ class RunJudge:
     def known_judgement(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """Return the known judgement of a value.
 
-        Raises JudgementNeededError if a judge can be asked, and CheckError otherwise. Any thread may call this method.
-        """
+        If the judgement is unknown, raises JudgementNeededError if a judge can be asked, and otherwise CheckError. Any
+        thread may call this method."""
         key = _key_of(check, value)
         finding = self._findings.get(key) or self._recorded.of(check, key[2], self._chosen)
         try:

@@ -238,8 +238,8 @@ def plan_runs(
 
     `models` replaces the models of suites and cases, and `repeats` the number of runs of each case. `by` is the
     deciding grader, and `repeat_rule` the rule that combines repeats. `variants` are run beside each model. With
-    `cells`, only these cases and models are planned. `own_models` holds the caller's models among `models`. Files with
-    errors are left out."""
+    `cells`, only these combinations of case and model are planned. `own_models` holds the caller's models among
+    `models`. Files with errors are left out."""
     selection = Selection(frozenset(case_ids), frozenset(tags))
     runs = []
     for file in files:
@@ -269,8 +269,8 @@ def plan_runs(
 def _variants_of_case(case: Case, variants: Variants) -> Variants:
     """Return the variants in which a case is run.
 
-    A case may be limited to certain variants. Such a case runs only the variants that the plan selects too. If the plan
-    selects no variants, the case runs all of its own."""
+    A case may be limited to certain variants. Such a case runs only those of its variants that the plan selects. If the
+    plan selects no variants, the case runs all of its own."""
     if not case.runs_only_in_variants:
         return variants
     own = frozenset(each.name for each in case.variants)
@@ -400,7 +400,7 @@ def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ..
     `index` is the number of the shard, from 1.
 
     The runs are assigned from the most to the least expensive, each to the shard with the least cost so far. This is
-    the greedy "longest processing time" rule of R. L. Graham, 1969. Equal costs give equal shards."""
+    the greedy "longest processing time" rule of R. L. Graham, 1969. Equal costs always give the same shards."""
     # The heap has a pair for each shard: its cost so far and its number.
     load = [(0.0, shard) for shard in range(of)]
     mine: list[int] = []

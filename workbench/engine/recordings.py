@@ -112,7 +112,7 @@ class RecordingLines:
         return self._secrets.redacted(texts)
 
     def redaction(self) -> EventRedaction:
-        """Return the redaction of one run's events. Apply it before `event_to_line`."""
+        """Return a new redaction for the events of one run. Redact each event before `event_to_line`."""
         return EventRedaction(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:
@@ -222,7 +222,7 @@ class Recordings:
 
 
 def recording_lines(secrets: Secrets) -> RecordingLines:
-    """Return a renderer for recordings whose runs begin now."""
+    """Return a `RecordingLines` that dates recordings with the current time."""
     return RecordingLines(secrets, lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
@@ -362,8 +362,8 @@ _MAX_NAMED_CASES = 5
 def suite_of_recording(recording: Recording) -> SuiteFile:
     """Return the suite that a recording contains, with the problems found in it.
 
-    The suite usually has only the recorded case, with the grader that decided the run. The path of the returned file is
-    the recording's path. Raises RecordingError if this version lacks that grader."""
+    The path of the returned file is the recording's path. The suite usually has only the recorded case, with the grader
+    that decided the run. Raises RecordingError if this version lacks the grader."""
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:

@@ -193,7 +193,7 @@ class Steppers:
 class _BreakpointConditions:
     """Evaluates the conditions of breakpoints for one run.
 
-    They use the same judge as the grading of the run, so that no value is judged twice."""
+    The conditions use the same judge as the grading of the run, so that no value is judged twice."""
 
     def __init__(self, planned: PlannedRun, grading: RunGrading) -> None:
         self._planned = planned

@@ -117,8 +117,8 @@ class AgentStepTurns:
 class ConversationTurns:
     """The requests of a conversation.
 
-    The user sends a message after each answer without calls. `max_rounds` limits the rounds between two of these
-    messages."""
+    The user sends a message after each answer without calls. `max_rounds` limits the rounds between two messages of the
+    user."""
 
     max_rounds: int
 

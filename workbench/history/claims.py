@@ -88,7 +88,7 @@ def claim_if_free(file: Path, number: int) -> Claim | None:
 def is_claimed(file: Path, number: int) -> bool:
     """Return whether any program, including this one, is running a batch of the history `file`.
 
-    A batch that has neither ended nor is claimed was interrupted. The check is fast enough for any thread. It raises no
+    A batch that has not ended and is not claimed was interrupted. The check is fast enough for any thread. It raises no
     errors."""
     path = _lock_file(file)
     with _guard:
@@ -108,7 +108,7 @@ def is_claimed(file: Path, number: int) -> bool:
 
 @contextmanager
 def exclusive_opening(file: Path, timeout_s: float) -> Iterator[None]:
-    """Hold the exclusive right to create a history or to rename a damaged one.
+    """Hold the exclusive right to create a history or to rename a damaged history.
 
     Raises HistoryError if another program holds the right for longer than `timeout_s` seconds. Also raises OSError."""
     taken = _claim_with_retries(file, _OPENING, timeout_s)

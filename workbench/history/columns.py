@@ -48,7 +48,7 @@ def stored(text: str | None) -> str | bytes | None:
 
 
 def path(value: Any) -> str:
-    """Return a text that can be a path, that is, without null characters."""
+    """Return a text that can be a path; raise ValueError if it has null characters."""
     name = text(value)
     if "\0" in name:
         raise ValueError("must be a valid path")
@@ -56,28 +56,28 @@ def path(value: Any) -> str:
 
 
 def integer(value: Any) -> int:
-    """Return a value that must be a whole number."""
+    """Return the value if it is a whole number; otherwise raise ValueError."""
     if type(value) is not int:
         raise ValueError("must be a whole number")
     return value
 
 
 def count(value: Any) -> int:
-    """Return a value that must be a whole number of 0 or more."""
+    """Return the value if it is a whole number of 0 or more; otherwise raise ValueError."""
     if integer(value) < 0:
         raise ValueError("must not be negative")
     return int(value)
 
 
 def number(value: Any) -> float:
-    """Return a value that must be a finite number of at most 1e15 in magnitude."""
+    """Return the value if it is a finite number of at most 1e15 in magnitude; otherwise raise ValueError."""
     if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _MAX_NUMBER:
         raise ValueError("must be a number")
     return value  # type: ignore[no-any-return]
 
 
 def metrics(value: Any) -> tuple[tuple[str, float], ...]:
-    """Return metrics as pairs of a name and a value from 0 to 1, read from JSON."""
+    """Return metrics as pairs of a name and a value from 0 to 1. The stored form is JSON."""
     found = parsed_json(text(value))
     if not isinstance(found, dict):
         raise ValueError("must be an object with metrics from 0 to 1")
@@ -126,7 +126,7 @@ def score(value: Any) -> float:
 
 
 def moment_ms(value: Any) -> float:
-    """Return a value that must be a time in milliseconds since 1970."""
+    """Return the value if it can be a time in milliseconds since 1970; otherwise raise ValueError."""
     if not 0 <= number(value) <= _LAST_MS:
         raise ValueError("must be a time")
     return value  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Opens the file of a history: checks it, renames a damaged file, and migrates an older one to the present schema."""
+"""Opens the file of a history: checks it, renames a damaged file, and migrates an older one to the current schema."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def yielding_step() -> Iterator[None]:
 
 @contextmanager
 def as_history_errors(file: Path) -> Iterator[None]:
-    """Convert errors of SQLite and of the operating system to HistoryError, with advice.
+    """Convert errors of SQLite and of the operating system to HistoryError, with a message that says what to do.
 
     Errors that show damage become DamagedError."""
     try:

@@ -485,11 +485,11 @@ class History(StoredBatches):
                 yield outline
 
     def runs_between(self, batch: int, first: int, last: int, grading: Regrade | None = None) -> list[RunRow]:
-        """Return the runs of a batch from place `first` to place `last` in its plan, both included."""
+        """Return the runs of a batch from position `first` to position `last` in its plan, both included."""
         return self._runs(*_of_batch(batch, grading, "AND place BETWEEN ? AND ? ORDER BY place", first, last))
 
     def run_at(self, batch: int, place: int, grading: Regrade | None = None) -> RunRow | None:
-        """Return the run at a place in a batch's plan; `None` if there is no such run."""
+        """Return the run at a position in a batch's plan; `None` if there is no such run."""
         return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
 
     def missing_runs(self, batch: int) -> list[RunRow]:

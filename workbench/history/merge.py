@@ -120,7 +120,7 @@ def _plan_of(shard: StoredShard) -> tuple[dict[str, JsonValue], Outline]:
 
 @contextmanager
 def reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a history for reading. All statements see its state at one moment."""
+    """Open a history for reading. All statements within the context see the same state of the history."""
     with as_history_errors(file):
         connection = open_for_reading(file)
     if connection is None:
@@ -447,7 +447,7 @@ class _ShardMerge:
         self._merged.new_results += 1
 
     def _record_second_result(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-        """Record that a run has a second result with another verdict than its first result."""
+        """Record that a run has a second result if its verdict differs from the verdict of the first result."""
         if all(found[name] == there[name] for name in _VERDICT):
             return
         self._merged.second_results += 1

@@ -43,8 +43,8 @@ _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 class TextCompressor:
     """Compresses a text that arrives in pieces. The text is never completely in memory.
 
-    `sample` is zlib's preset dictionary, a text that resembles the compressed one. Decompression needs the same sample.
-    """
+    `sample` is zlib's preset dictionary, a text that resembles the compressed text. Decompression needs the same
+    sample."""
 
     def __init__(self, sample: bytes = b"") -> None:
         self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
@@ -145,7 +145,7 @@ def outcome_in(text: str) -> dict[str, Any]:
 
 
 def events_in(text: str, tools: str | None = None) -> list[Event]:
-    """Return the events of a run from their lines.
+    """Return the events of a run from a text with one event per line.
 
     `tools` is the JSON of the tools in the first event if they are stored separately. Raises ValueError for damage."""
     lines = []

@@ -398,7 +398,7 @@ class BatchRow:
 
     @property
     def confirms(self) -> int | None:
-        """The number of the batch whose broken cases were rerun in this batch."""
+        """The number of the batch whose broken cases were rerun in this batch; `None` for other batches."""
         return self._number(CONFIRMS)
 
     def _number(self, setting: str) -> int | None:
@@ -492,7 +492,9 @@ class RunRow:
 
 
 class ModelUse(NamedTuple):
-    """A model in the runs of one suite in a batch. `is_named_by_suite` means that the suite names the model."""
+    """A model in the runs of one suite in a batch.
+
+    `is_named_by_suite` means that the suite names the model, not the person who runs it."""
 
     suite: SuiteRef
     model: str

@@ -114,8 +114,8 @@ class OpenHistory:
     """The file of a history to which batches are written. The file is opened on demand.
 
     The file may be damaged, removed or replaced while it is open. It is then opened or created again, and `report` is
-    called with a message. Running batches are written to the new file from their beginning. Use this object on one
-    thread."""
+    called with a message. A new batch that is running continues in the new file, without its earlier results. Use this
+    object on one thread."""
 
     def __init__(self, file: Path, report: ReportProblem) -> None:
         self._file = file

@@ -102,9 +102,9 @@ LISTING_TIMEOUT_S = 30.0
 class AgentModel:
     """An agent that takes the place of a model in one run.
 
-    A request with a user message becomes a prompt. A request with results answers the waiting calls. `folder` is the
-    suite's folder. `environment` is the user's environment; the agent receives only the variables that its preset and
-    `passed` name."""
+    A request with a user message becomes a prompt. A request with results answers the calls for which the agent waits.
+    `folder` is the suite's folder. `environment` is the user's environment; the agent receives only the variables that
+    its preset and `passed` name."""
 
     seed = None
     notices: tuple[str, ...] = ()
@@ -570,7 +570,7 @@ def _is_of_protocol(method: str) -> bool:
 
 
 def _option_of_kind(options: object, kinds: Sequence[str]) -> str | None:
-    """Return the id of the first option of one of these kinds. Earlier kinds take precedence."""
+    """Return the id of an option of one of these kinds, or `None`. Earlier kinds take precedence."""
     for kind in kinds:
         for option in _objects(options):
             if option.get("kind") == kind and isinstance(option.get("optionId"), str):

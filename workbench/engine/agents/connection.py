@@ -89,8 +89,8 @@ IncomingMessage = Notification | IncomingRequest | MalformedLine | AgentLost
 class AgentConnection:
     """An agent's process and its connection.
 
-    `on_message` is called with the agent's requests and notifications in order. The agent waits until `on_message`
-    returns."""
+    `on_message` is called with the agent's requests and notifications in order. No further message is read until
+    `on_message` returns."""
 
     def __init__(self, name: str, on_message: Callable[[IncomingMessage], Awaitable[None]], redacting: Secrets) -> None:
         self._name = name

@@ -106,7 +106,7 @@ class OfferedTool:
 
 
 class ReportedCalls:
-    """The calls that an agent reports in one session, in the order of first messages."""
+    """The calls that an agent reports in one session, in the order in which it first reported them."""
 
     def __init__(self, servers: Sequence[OfferedServer]) -> None:
         self._offered: dict[str, OfferedTool] = {}
