@@ -445,14 +445,14 @@ class BatchRow:
 
     @property
     def pass_rate(self) -> float | None:
-        """The share (0..1) of graded runs that passed or passed with a warning."""
+        """The share (0..1) of graded runs that passed or passed with a warning; `None` without graded runs."""
         if self.graded:
             return self.count(*GOOD) / self.graded
         return None
 
     @property
     def valid_arguments(self) -> float | None:
-        """The share (0..1) of checked calls with valid arguments."""
+        """The share (0..1) of checked calls with valid arguments; `None` without checked calls."""
         checked = sum(part.checked_calls for part in self.parts)
         if checked:
             return sum(part.valid_calls for part in self.parts) / checked

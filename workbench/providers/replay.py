@@ -222,8 +222,8 @@ class _RecordingFolder:
         """Return the newest recording of each case with a model.
 
         `of_model` may be `None` if the folder has recordings of one model only. Raises RecordingError if the folder has
-        no recording of the model, or if `of_model` is missing although there are several. `name` is the replaying
-        model's name in messages."""
+        no recording of the model, or if `of_model` is missing although there are several. Messages of errors name the
+        model that replays as `name`."""
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
             raise RecordingError(

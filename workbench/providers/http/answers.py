@@ -1,4 +1,4 @@
-"""Read the body of an answer: a stream of server-sent events or one JSON document."""
+"""Reads the body of an answer: a stream of server-sent events or one JSON document."""
 
 from __future__ import annotations
 

@@ -362,7 +362,8 @@ async def _known(key: str) -> str:
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
     """Return a new key in place of a refused key; `None` if the command prints no other key.
 
-    `response` is the refusal. It is closed if there is a new key, and otherwise still needed."""
+    `response` is the error response. It is closed, unless the command prints no other key: the caller still needs it
+    then."""
     try:
         renewed = await command.renewed_key(refused)
     except BaseException:

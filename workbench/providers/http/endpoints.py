@@ -103,7 +103,7 @@ class ReportedSlots:
 
     @property
     def is_llama_cpp(self) -> bool:
-        """Whether the endpoint is a llama.cpp server. Only these report their slots in this form."""
+        """Whether the endpoint is a llama.cpp server. No other server reports its slots in this form."""
         return self.total is not None
 
     async def find(self, spec: ModelSpec, client: Client, allowed: int) -> None:

@@ -221,7 +221,7 @@ def proxy_for(base_url: str) -> str | None:
 
 
 def shown_proxy(proxy: str) -> str:
-    """Return the address of a proxy without a user and a password."""
+    """Return the address of a proxy without its user name and password."""
     scheme, _, rest = proxy.rpartition("://")
     host = rest.rpartition("@")[2].rstrip("/")
     if scheme in ("", "http"):
@@ -400,7 +400,7 @@ class EndpointErrors:
         )
 
     def of_reading(self, error: ModelError) -> ModelError:
-        """Return an error in reading an answer with the endpoint's address in its message."""
+        """Add the endpoint's address to the message of an error that reading an answer raised."""
         place = shown_url(self.spec.base_url)
         text = self.quoted(str(error), 2 * MAX_QUOTE_CHARS)
         sentence = text if place in text else f"{text} ({place})"
@@ -454,7 +454,7 @@ class EndpointErrors:
         return self.error("answers with nothing: check the server's log", retryable=True)
 
     def quoted(self, text: str, longest: int = MAX_QUOTE_CHARS) -> str:
-        """Shorten foreign text to one line, and remove secrets from it."""
+        """Shorten a text from an endpoint to one line, and remove secrets from it."""
         return quoted(text, self.secrets, longest)
 
     def _of_refusal(
@@ -483,5 +483,5 @@ class EndpointErrors:
 
 
 def refusal_message(body: bytes) -> str:
-    """Return the message in the body of a refusal; empty if there is none."""
+    """Return the message in the body of an error response; empty if there is none."""
     return error_text(body.decode("utf-8", "replace")) or ""

@@ -161,7 +161,7 @@ class KeyCommand:
     def _last_words(self, stderr: bytes) -> str:
         """Return the last lines of the command's standard error, without secrets.
 
-        They usually give the reason of a failure."""
+        They usually give the reason for a failure."""
         lines = self._secrets.redact(stderr.decode("utf-8", "replace")).splitlines()
         return quoted("\n".join([line for line in lines if line.strip()][-_LAST_LINES:]), self._secrets)
 

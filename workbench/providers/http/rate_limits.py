@@ -99,7 +99,7 @@ class RateLimiter:
                 on_pause(until_s - self._clock())
 
     def turn(self, on_pause: Callable[[float], object] = lambda _: None) -> RequestTurn:
-        """Return the context of one request; entering it waits until the limits allow the request.
+        """Return the context in which one request is made. Entering it waits until the limits allow the request.
 
         `on_pause` is called with the length in seconds of each pause that delays the request, and again if the pause
         becomes longer."""

@@ -36,7 +36,7 @@ def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
 
 @dataclass(slots=True, eq=False)
 class ProviderCall:
-    """A call of a tool that the provider runs, whose events are still arriving."""
+    """A call, in the present answer, of a tool that the provider runs."""
 
     id: str
     is_finished: bool = False

@@ -512,7 +512,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Return the arguments of a call as an object, and `None` or, if they are not a JSON object, the problem."""
+    """Return the arguments of a call and `None`, or an empty object and the problem if they are not a JSON object."""
     # Many endpoints send an empty text or `null` for a call without arguments.
     value = given
     if isinstance(given, str):
@@ -532,7 +532,7 @@ def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
 
 
 def read_input(text: str) -> Mapping[str, JsonValue]:
-    """Return the input of a call that the provider runs as an object.
+    """Return, as an object, the input of a call that the provider runs.
 
     A text that is not a JSON object becomes a value in a new object."""
     arguments, problem = read_arguments(text)
