@@ -345,8 +345,8 @@ class Trust:
             return None
         # The whole suite is tried first. Its grant replaces the stored grant, which may also cover the suite's models.
         for needs, before in ((request.all_needs, typed.all_before), (request.needs, typed.before)):
-            # A suite without servers sends no calls or answers anywhere, so the user was never asked about those in the
-            # file.
+            # A suite without servers sends no calls or answers anywhere, so the user was never asked about the calls
+            # and answers in the file.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
                 # An undo may bring servers back that were granted before.

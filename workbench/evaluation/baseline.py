@@ -170,7 +170,7 @@ def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: Sa
         try:
             return history.recording(first[key]).trajectory.offered
         except (HistoryError, RecordingError):
-            # The reader of the batch has already reported a damaged run.
+            # The damaged run was already reported when the batch was read.
             return ()
 
     return offered
@@ -245,8 +245,8 @@ class Baseline:
             if ref in defined:
                 lost |= {(ref.key, case) for case in lost_expectations(then, defined[ref])}
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
-        # A case without a run counts as unfinished. It would count as missing, and so as broken, only because the batch
-        # was interrupted.
+        # A case without a run counts as unfinished. Otherwise, it would count as missing, and so as broken, although
+        # the batch was only interrupted.
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
         diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
         suite_changes = []

@@ -376,7 +376,8 @@ def _without_none(table: Table) -> Table:
 def _suite(body: Table, path: Path) -> SuiteFile:
     limits = {"max_rounds": 1, "timeout_s": _PATIENCE_S, "max_latency_ms": _PATIENCE_S * 1000}
     whole = {"format": 1, "name": "drafts", "limits": limits, **body}
-    # Approvals are stored by path. With a path of its own, this suite cannot use those of the user's suite.
+    # Approvals are stored by path. This suite gets its own path, so that the approvals of the user's suite do not apply
+    # to it.
     file = parse_suite(suite_text(whole), path.with_suffix(".drafts.toml"))
     if file.suite is None:
         raise ValueError(f"these tools cannot be written into a suite: {file.errors[0]}")

@@ -168,7 +168,7 @@ def requirement() -> str | None:
         origin = metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         return None
-    # Only an installation from an index has no such file (PEP 610).
+    # Only an installation from an index has no `direct_url.json` (PEP 610).
     if origin is None:
         return f"{DISTRIBUTION}=={__version__}"
     described: dict[str, Any] = json.loads(origin)

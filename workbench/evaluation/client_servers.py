@@ -331,7 +331,8 @@ class _Server:
         written = [self._word(words, at, env) for at in range(len(words))]
         variables = [part for part in chain(*written, folder) if isinstance(part, _Variable)]
         if folder or variables:
-            # A suite takes the words of a command literally, so a shell must expand variables, even in the folder.
+            # A suite takes the words of a command literally, so a shell must expand the variables, also those in the
+            # path of the folder.
             line = " ".join(["exec", *map(_shell_word, written)])
             if folder:
                 line = f"cd {_shell_word(folder)} && {line}"
@@ -761,7 +762,7 @@ def _of_codex(entry: object) -> object:
     for key in ("command", "args", "cwd", "url", "enabled", *_TIME_LIMITS):
         if key in entry:
             server[key] = entry[key]
-    # Codex does not expand variables in values. Its settings `env_vars` name variables to pass on instead.
+    # Codex does not expand variables in values. Its setting `env_vars` names variables to pass on instead.
     passed = entry.get("env_vars")
     env: dict[str, object] = {}
     if isinstance(passed, list):

@@ -106,7 +106,8 @@ def run_portion(token: str, portion: bytes) -> bool:
     Returns whether this worker still works for the batch."""
     from distributed import secede
 
-    # The task only waits for the engine's thread. Outside dask's thread pool, it does not block other tasks.
+    # This task only waits for the engine's thread. `secede` takes it out of dask's thread pool, so that it does not
+    # block other tasks.
     secede()
     node = _NODES.get(token)
     if node is None:

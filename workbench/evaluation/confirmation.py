@@ -238,7 +238,7 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
         for run in baseline.runs.of_cases({change.case_id}):
             there = baseline.same.get(run.suite.key, run.suite.key)
             if there == change.suite and run.figures is not None:
-                # The reader of the batch has already reported a damaged run.
+                # The damaged run was already reported when the batch was read.
                 with suppress(HistoryError, RecordingError):
                     yield history.recording(run).trajectory
 

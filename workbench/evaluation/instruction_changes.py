@@ -46,7 +46,7 @@ def stored_start(history: History) -> Callable[[RunRow], RunStarted | None]:
         try:
             return history.recording(row).trajectory.start
         except (HistoryError, RecordingError):
-            # The reader of the batch has already reported a damaged run.
+            # The damaged run was already reported when the batch was read.
             return None
 
     return start_of

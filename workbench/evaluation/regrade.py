@@ -121,8 +121,8 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
                 raise asyncio.CancelledError
 
     try:
-        # Only waiting for judges can overlap. Without judges, concurrent grading would use up the time limits of single
-        # runs.
+        # Only waiting for judges can overlap. Without judges, runs that are graded at the same time would slow each
+        # other down, and exceed their time limits.
         workers = 1
         if judges.asks:
             workers = DEFAULT_CONCURRENCY

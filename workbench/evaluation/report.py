@@ -327,7 +327,8 @@ class Report:
 
     @property
     def _infrastructure_errors(self) -> int:
-        # Runs that failed because of the simulated user have their own limit in a suite with `gate.max_user_errors`.
+        # Runs that failed because of the simulated user are not counted in a suite with `gate.max_user_errors`, because
+        # they have their own limit.
         return self.totals.errors - sum(each.spoilt for each in self.quality.user_errors)
 
     @property

@@ -133,7 +133,7 @@ def _plan_of(
     return Plan(
         runs=resumption.runs,
         program=program,
-        # In the order of the batch, as in the batch's first report.
+        # The files are in the order of the batch, as in its first report.
         files=tuple(files[suite] for suite in batch.suites if suite in files),
         execution=ExecutionRules(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
         concurrency=concurrency,

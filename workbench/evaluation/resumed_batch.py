@@ -72,7 +72,7 @@ class RunsBefore:
         """The figures of the runs by place in the plan, with the present paths of suites and ids of cases.
 
         Raises HistoryError."""
-        # Planning, progress and the report use the cache.
+        # The figures are cached, because planning, progress and the report all use them.
         if not self._figures:
             with History(self.file) as history:
                 for row in self._over(history.each_run(self.batch)):

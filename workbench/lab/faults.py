@@ -278,7 +278,7 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
         if finish is None or finish.reason not in FORKABLE_FINISH_REASONS:
             untried.append(_untried(run, "", options.faults[0], options.lasts[0], result.error or result.status))
             continue
-        # A fault shows nothing in a case that fails without it.
+        # If the case fails without a fault too, a fault would show nothing.
         if not result.status.good:
             why = "the case fails without a fault too"
             if result.status is Status.NOT_GRADED:

@@ -275,7 +275,7 @@ class ViewerServer:
         elif message.get("do") == "watch" and not viewer.is_watching:
             with self.lock:
                 lines = [*self._snapshot()]
-                # The snapshot may be longer than the limit. It does not make a viewer count as slow.
+                # The snapshot may be longer than the limit, so the limit is raised by its length.
                 viewer.max_backlog_bytes += sum(map(len, lines))
                 viewer.is_watching = True
                 for line in lines:

@@ -60,8 +60,8 @@ class Gate:
         `entering` means that the request is for the address that the server printed. `socket` means that it opens a
         WebSocket."""
         # An attacker can let a host name point to this machine (DNS rebinding), so that a foreign page has the same
-        # origin as this server. Therefore, only known names are accepted. Any page may link to the printed address.
-        # Browsers always send `Origin` when they open a WebSocket.
+        # origin as this server. Therefore, only known names are accepted. Browsers always send `Origin` when they open
+        # a WebSocket. `Sec-Fetch-Site` is not checked for the printed address, because any page may link to it.
         host = headers.get("Host", "")
         if not self._is_own(host):
             return "this server has another name: open the address that it printed, or name yours with --public-url"

@@ -329,8 +329,8 @@ def find_batch(folders: Folders, history: Path, which: str | None) -> NamedBatch
             stored = opened.batch(which)
     except HistoryError as why:
         error = why
-    # The batch in this history is meant. But if it ran in a terminal, and a batch of another history has this number
-    # and is running without a terminal, that batch is meant.
+    # If this history has no batch `which` that ran without a terminal, a number may name such a batch of another
+    # history that is still running.
     here: list[NamedBatch] = []
     known = None
     if stored is not None:

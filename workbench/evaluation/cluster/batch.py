@@ -237,7 +237,7 @@ class WorkerGroup:
         last = []
         for worker in workers:
             last.append(self.cluster.call(worker, _worker_function("dismiss"), token, timeout_s=END_TIMEOUT_S))
-        # A worker that has already ended must not prevent that the others are dismissed.
+        # A worker that has already ended must not prevent the dismissal of the others.
         await asyncio.gather(*last, return_exceptions=True)
         await self.cluster.close()
 
@@ -408,8 +408,8 @@ class ClusterBatch(Batch):
         suspect, runs = queue.only_suspects, queue.pop_portion(workers)
         at_once = lent[0][1].concurrency
         if lent[0][1].endpoint:
-            # A lease limits requests, not runs. Two portions share it, so each may have as many runs in progress as
-            # there are requests.
+            # A lease limits requests, not runs. Two portions share it, so each may have as many runs in progress as the
+            # lease allows requests.
             at_once *= MAX_PORTIONS_PER_WORKER
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
         out = worker.assigned[number] = _AssignedPortion(
@@ -456,7 +456,7 @@ class ClusterBatch(Batch):
         self._lost(worker, why)
 
     async def _send(self, worker: _Worker, message: ToWorker) -> None:
-        # `_listen` detects a lost worker too, and requeues its runs.
+        # The error can be ignored, because `_listen` also detects that the worker is lost, and requeues its runs.
         with suppress(UnreachableError):
             await self._group.exchange(worker.address, worker.seen, [message])
 
@@ -477,7 +477,8 @@ class ClusterBatch(Batch):
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
-            # An address that has disappeared may come back with another worker, so it may be asked again.
+            # A new worker may later have the address of a worker that has disappeared. So such an address is no longer
+            # refused.
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
@@ -575,7 +576,7 @@ class ClusterBatch(Batch):
             if made.run_id in out.runs:
                 break
         else:
-            # The worker was taken for lost in the meantime, so the run was assigned to another worker.
+            # The worker was considered lost in the meantime, so the run was assigned to another worker.
             return
         planned = out.runs[made.run_id]
         result, row, events = made.result, made.row, made.events

@@ -218,11 +218,12 @@ class DaskCluster:
         # Any client of a scheduler can execute code in its workers. Temporary certificates make this program the only
         # client.
         security = await asyncio.to_thread(Security.temporary)
-        # Ctrl+C signals the whole process group. Workers start with these signals blocked, as in this thread, and
-        # ignore them later.
+        # Ctrl+C signals the whole process group. The signals are blocked in this thread, so that workers start with
+        # them blocked. Later, workers ignore them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, PROGRAM_SIGNALS)
         self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
-        # dask imports modules from its working folder. By default, this folder is in the shared temporary folder.
+        # dask imports modules from its working folder. By default, this folder is in the shared temporary folder, in
+        # which other users may create files.
         own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
         self._open.enter_context(_removed_if_killed(own))
         config = {**_CONFIG, "temporary-directory": own}

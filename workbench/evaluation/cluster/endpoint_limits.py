@@ -246,8 +246,8 @@ class EndpointLimits:
         if per_minute is not None:
             uses = max(1, math.ceil(per_minute / MAX_PERMITS))
             self._all_permits = max(1, int(per_minute // uses))
-            # With less than one request a minute, there is only one permit, which cannot be used again for longer than
-            # a minute.
+            # With less than one request a minute, there is a single permit, which rests for longer than a minute after
+            # each use.
             self._permit_s = (60.0 + PERMIT_MARGIN_S) / uses
             if per_minute < 1:
                 self._permit_s = 60.0 / per_minute + PERMIT_MARGIN_S
@@ -392,7 +392,7 @@ class EndpointQueue:
         most = MAX_PORTION_BY_LOSSES[losses]
         if losses == 0:
             parts = min(workers * MAX_PORTIONS_PER_WORKER, self.limits.most_parts)
-            # A smaller portion could not use its whole share of the limit.
+            # A portion with fewer runs could not use its whole share of the limit.
             least = -(-self.limits.concurrency // parts)
             most = min(most, max(least, -(-self.length // (parts * TARGET_PORTIONS_PER_WORKER))))
         runs: list[PlannedRun] = []

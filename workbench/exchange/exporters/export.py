@@ -18,7 +18,7 @@ from workbench.show.forms import pieces_of
 from workbench.show.report_files import why_not_writable, write_report
 from workbench.trajectory.recording import Recording
 
-# File systems allow names of 255 bytes, of which the extension and a number need some.
+# File systems allow names of up to 255 bytes. The remaining bytes are for the extension and a number.
 _MAX_NAME_BYTES = 180
 
 

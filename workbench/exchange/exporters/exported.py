@@ -135,7 +135,7 @@ def conversation(result: RunResult, rounds: int) -> Iterator[ConversationEntry]:
         # A step of a chain may set another system prompt, which comes before the request of the step.
         yield from _before(done, start, system)
         system = _prompt_of(done, start) or system
-        # The answer broke off, and the next round repeated the request.
+        # The answer broke off, so it is left out. The next round repeated the request.
         if done.stop_reason is None:
             continue
         yield ConversationEntry("assistant", answer_message(done), done)

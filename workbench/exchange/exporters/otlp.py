@@ -512,7 +512,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
 
 
 def _request_of(traces: Sequence[Json]) -> Any:
-    # Protobuf is used because not every collector accepts OTLP/JSON: Phoenix answers 415.
+    # Protobuf is used because not every collector accepts OTLP/JSON. Phoenix answers with the status 415.
     from google.protobuf.json_format import ParseDict
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -162,7 +162,8 @@ def _match(criterion: Node) -> Match:
 def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[ImportedCase]:
     before: list[Node] = []
     for number, turn in enumerate(turns, start=1):
-        # The set has no answers of a model, so the expected answers of earlier turns come before a later turn.
+        # The set has no answers of a model. So the conversation before a turn has the expected answers of the earlier
+        # turns.
         notes: list[Note] = []
         request, *answers = placed_at(turn.place, _messages(turn, notes))
         full = conversation_of(Node({}, turn.place), [*before, request, *answers])

@@ -294,7 +294,7 @@ def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[
     for field, critic in critics.items():
         if field in named:
             continue
-        # If no call has an argument that a critic compares, Arcade compares it with null.
+        # If no call has the argument of a critic, Arcade compares null with the argument that the model sends.
         check = _check(field, critic, Node(None, critic.place), notes)
         if check is not None:
             of_call[field] = check

@@ -196,8 +196,8 @@ def _check(node: Node, *, in_table: bool = False) -> Table:
         return _table_check(node)
     if isinstance(value, list) and (holds_table(value) or holds_null(value)):
         return {"same_elements": [_check(each) for each in node.items()], "in_order": True}
-    # The leaderboard ignores case, spaces and punctuation of texts and of texts in lists. It does not in lists inside
-    # tables.
+    # The leaderboard ignores case, spaces and punctuation in texts and in lists of texts. Lists inside tables are
+    # compared exactly.
     if isinstance(value, str) or (isinstance(value, list) and not in_table):
         return {"equals_text": value}
     return {"equals": value, "cast": False}

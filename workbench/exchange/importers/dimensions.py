@@ -182,7 +182,7 @@ def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: 
     elif holds_null(value):
         notes.append(Note(call.place, f"the value of {name} is not mapped: null inside a value"))
     else:
-        # A table could look like a check, so it is put into `equals`.
+        # A table could be taken for a check, so it is put into `equals`.
         yield {"equals": value} if isinstance(value, dict) else value
 
 

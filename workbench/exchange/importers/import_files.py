@@ -228,7 +228,7 @@ def _is_among(tool: Table, others: Iterable[Table]) -> bool:
     return any(toml_equal(tool, other) for other in others)
 
 
-# Recordings of imported runs: their events, and their grades as runs of their cases.
+# Recordings of imported runs. A recording has the run's events and its grades by the case.
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
@@ -305,7 +305,7 @@ def _conversation(rounds: tuple[ExternalRound, ...], user: ImportedUser) -> Iter
     yield RunFinished(user.reason)
 
 
-# If an imported file does not define its tools, a suite or a server's list of tools may.
+# If an imported file does not define its tools, a suite or a server's list of tools may define them.
 
 
 def with_tools_from(imported: ImportedFile, path: Path, output: Path) -> ImportedFile:

@@ -99,7 +99,7 @@ def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table
                 raise RefusedError(f"the reference's call of {tool} has no {path}, which --match compares", place)
             value = value[name]
         if any(path.startswith(f"{other}.") for other in paths):
-            continue  # the other one compares it too
+            continue  # the check of `other` compares this field too
         fields = kept
         for name in names[:-1]:
             inner = fields.setdefault(name, {"has_fields": {}})

@@ -120,7 +120,7 @@ def recorded(kind: str, load: Any) -> Any:
         bound.apply_defaults()
         server = AddedServer(kind, load, dict(list(bound.arguments.items())[1:]))
         servers_of(suite).append(server)
-        suite._get_registry(server.track)  # a track is known from its first tools on
+        suite._get_registry(server.track)  # creates the track in the suite
         return suite
 
     return add

@@ -363,7 +363,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
     few = BoundedJsonParser(path)
     try:
         value = _checked(few.parsed(text))
-        if ending in (".jsonl", ".ndjson"):  # of one line
+        if ending in (".jsonl", ".ndjson"):  # the file has a single line
             return Source(path, "lines", Node([value]), fields, line_numbers=(1,))
         return Source(path, "json", Node(value), fields)
     except json.JSONDecodeError as error:

@@ -385,7 +385,7 @@ def _task(record: Node, results: Node | None) -> _Task | None:
     found = []
     for action in task.items_of("actions"):
         if action.text_of("requestor") == "user":
-            continue  # an action of the simulated user with a tool of its own
+            continue  # the simulated user calls one of its own tools
         arguments = action.first("kwargs", "arguments") or Node({})
         call = ids.call(action, "", action.text_of("name"), arguments.value)
         if call.problem is not None:

@@ -516,7 +516,7 @@ def read_journal(path: Path, secrets: Secrets) -> list[ObservedConversation]:
     except OSError as error:
         raise RefusedError(f"{path} cannot be read: {error.strerror}") from error
     found: dict[int, ObservedConversation] = {}
-    # The last piece is not a complete line: it is empty, or its writing was interrupted.
+    # The text after the last line break is not a complete line. It is empty, or its writing was interrupted.
     for number, line in enumerate(lines[:-1], 1):
         try:
             kept: _StoredStep = _READ(parsed_json(line.decode("utf-8")))
@@ -658,7 +658,7 @@ class ServerLogMerger:
         for index, message in enumerate(messages):
             if message.role != "assistant" or index not in ended:
                 continue
-            # A call is made after the answer that requests it and before the next request, which has its result.
+            # A call is made after the answer that requests it, and before the next request, which contains its result.
             until_s = min((at_s for at, at_s in began if at > index), default=float("inf"))
             for call in message.tool_calls:
                 match = self._match(call, ended[index] - _SLACK_S, until_s + _SLACK_S)
@@ -708,7 +708,7 @@ def _is_tool(offered: str, listed: str) -> bool:
     return offered == listed or re.search(rf"[_./:-]{re.escape(listed)}$", offered) is not None
 
 
-# Saving: conversations become the cases of a suite, and their runs recordings.
+# Saving: conversations become the cases of a suite, and their runs become recordings.
 
 _NAME = "recorded"
 

@@ -145,7 +145,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     )
     to_server.start()
     _forward(server.stdout.fileno(), sys.stdout.fileno(), log, False, lambda: None)
-    # The client has disconnected, and the server sees that from the closed pipe.
+    # The client has disconnected. When the pipe is closed, the server notices that too.
     server.stdout.close()
     # `wait` returns the negative number of a signal. Shells report it as 128 plus the number.
     code = server.wait()
