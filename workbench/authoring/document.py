@@ -258,7 +258,9 @@ class Document:
         """Replace the table of a case.
 
         When the case gets its first expectation, the key `expect_nothing_yet` is removed. When the last expectation is
-        removed, the key is added. Raises like `SuiteText.with_case`."""
+        removed, the key is added.
+
+        Raises IndexError if there is no such case, and SpliceError for values that TOML lacks."""
         if expects_something(case):
             case = dict(case)
             case.pop("expect_nothing_yet", None)
@@ -276,15 +278,19 @@ class Document:
         return self._with(self._sound_parts().with_header(key, value), {})
 
     def with_new_case(self, index: int, case: Table) -> Document:
-        """Add a case. Raises like `SuiteText.with_new_case`."""
+        """Add a case. Raises IndexError for an index above the number of cases.
+
+        Raises SpliceError for values that TOML lacks."""
         return self._inserted(index, self._sound_parts().with_new_case(index, case))
 
     def with_new_block(self, index: int, text: str) -> Document:
-        """Add a case as text. Raises like `SuiteText.with_new_case_text`."""
+        """Add a case as text. Raises IndexError for an index above the number of cases.
+
+        Raises SpliceError if the text is not one block of TOML."""
         return self._inserted(index, self._sound_parts().with_new_case_text(index, text))
 
     def without_case(self, index: int) -> Document:
-        """Remove a case. Raises IndexError."""
+        """Remove a case. Raises IndexError if there is no such case."""
         parts = self._sound_parts().without_case(index)
         # The cases after the removed one get an index that is smaller by one.
         places: dict[int, int | None] = {at: at - (at > index) for at in self.unparsed}
@@ -296,7 +302,7 @@ class Document:
         return document
 
     def with_case_moved(self, index: int, to: int) -> Document:
-        """Move a case. Raises IndexError."""
+        """Move a case. Raises IndexError if one of the indices has no case."""
         parts = self._sound_parts().with_case_moved(index, to)
         # Unparsed texts are keyed by index, so they move with their cases.
         order = list(range(len(parts.cases)))

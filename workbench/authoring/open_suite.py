@@ -416,7 +416,7 @@ class OpenSuite:
         self.disk, self.on_disk = self.file, state
         self._made_here = False  # from now on, the suite is changed only if its text differs from the file
         self._remember_disk(self.document.parts)
-        # The user agreed to overwrite the external edit, so it is no longer missed.
+        # The user agreed to overwrite the external edit, so the text no longer counts as older.
         self._readings = min(self._readings, self._history[self._at].reread_count)
         self.end_group()
 

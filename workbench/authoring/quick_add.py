@@ -210,7 +210,7 @@ class Question:
 
     @property
     def has_order(self) -> bool:
-        """Whether the calls come from several answers. The user can then choose between their order and any order."""
+        """Whether the model made the calls in several answers. The user can then choose whether their order matters."""
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:

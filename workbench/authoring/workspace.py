@@ -190,7 +190,7 @@ def is_recording(path: Path) -> bool:
     """Return whether a file is a recording. Its name decides, or else its first line."""
     if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED_SUFFIX)):
         return True
-    # A recording may have another name, so the first line of other files decides.
+    # A recording may have any name, so the first line of the file decides.
     try:
         # Opening a pipe or a device would block.
         if path.name.endswith(".toml") or not path.is_file():
@@ -239,8 +239,8 @@ def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
         return False
 
 
-# The open suites, through which every change of a suite goes, and undo. Changes are reported to followers in a fixed
-# order (`OpenSuites.follow`).
+# All changes of suites, including undo and redo, go through `OpenSuites`. It reports each change to followers in a
+# fixed order.
 
 
 @dataclass(frozen=True)

@@ -117,8 +117,8 @@ class _CallInProgress:
         self._replies.add(replying)
         try:
             with self._time.suspended():
-                # At the end of the call, the reply is cancelled. `wait` keeps that from cancelling the SDK's callback,
-                # too.
+                # If the call ends, the reply is cancelled. `wait` ensures that the SDK's callback is not cancelled as
+                # well.
                 await asyncio.wait({replying})
         finally:
             replying.cancel()

@@ -202,7 +202,7 @@ def key_description(place: Place) -> str:
         sentence = _ABOUT.get(".".join(keys[start:]))
         if sentence is not None:
             return sentence
-    # Limits are keyed by a statistic, and have one sentence for all of them.
+    # The key of a limit is the name of a statistic. The sentence is the same for all statistics.
     if keys[-2:-1] and keys[-2] in ("at_least", "above", "at_most"):
         return _ABOUT[keys[-2]]
     return ""

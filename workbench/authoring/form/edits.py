@@ -235,7 +235,7 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             if not name and may_be_absent and "any_of" not in cell.place:
                 return ABSENT
             return name
-    # An empty cell removes the key. Two quotes write an empty text instead.
+    # Two quotes stand for an empty text.
     if cell.kind in ("text", "lines") and text.strip() == '""':
         return ""
     # An empty cell removes the key, so that the default applies.

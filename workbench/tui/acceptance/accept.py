@@ -96,7 +96,7 @@ class RunAccepter:
             return accept_call(case, table, result.trajectory, pairings, call.index)
         if not whole and isinstance(item, MissingItem):
             if not unchanged:
-                # A missing item has the index of an expected call. After a change of the case, the index may be of
+                # A missing item has the index of an expected call. After a change of the case, the index may belong to
                 # another call.
                 raise AcceptError(f"the case has changed since this run; {key_for('run.case')} runs it again")
             return accept_missing(case, item.expected)

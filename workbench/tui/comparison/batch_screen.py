@@ -207,8 +207,8 @@ class ComparedBatchScreen(CompareScreen):
         except HistoryError as error:
             text = str(error)
             searched = None
-            # With `_is_ours`, every event of a run would start a new attempt, and fail. The user can still reload with
-            # F5.
+            # With `_is_ours`, every event of a run would start to read the history again, and fail. The user can still
+            # reload with F5.
             self._is_ours = False
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:
@@ -261,8 +261,9 @@ class ComparedBatchScreen(CompareScreen):
 
 
 def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
-    """Return the texts for the right end of the title, longest first. The title shows the first one that fits.
+    """Return texts for the right end of the title, longest first. The title shows the first one that fits.
 
-    The first line has the first text and `about`. Then follow the texts alone, and an empty line."""
+    The longest is the first of `texts` followed by the first line of `about`. Then come the texts alone, and an empty
+    text."""
     lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
     return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]

@@ -350,7 +350,7 @@ def _cell_marker(state: CompareState, key: CellKey) -> Span:
     """Return the sign before a cell: whether it is marked, or better or worse than the cell of the base."""
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
-    # The tests use the first column if the user has selected no base. Cells are compared only with a selected base.
+    # Without a selected base, the significance tests use the first column, but cells are not compared.
     if not state.has_base:
         return Span(" ")
     against = state.against_base(key)

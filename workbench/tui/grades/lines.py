@@ -80,7 +80,7 @@ class GradePage(NamedTuple):
 def grade_page(state: GradesState, width: int) -> GradePage:
     """Return the explanation of the selected grade: verdict, formula, calls and issues."""
     grade, explanation = state.selected, state.explanation
-    # If the screen is narrower than the narrowest layout, lines are laid out and then cut.
+    # If the screen is narrower than the narrowest layout, lines are laid out for that layout and then cut.
     seen, width = width, max(width, NARROWEST)
     lines = _head_lines(state, grade, explanation, width)
     bad: list[int] = []

@@ -230,7 +230,8 @@ class BatchWork:
             from workbench.engine.suite_secrets import exempt_stored_suites, register_secrets
 
             program = self._program
-            # Stored runs are redacted, but only secrets that were known then. Register those that became known since.
+            # From stored runs, only the secrets known at that time were removed. Secrets that are known now are
+            # registered, so that they are removed, too.
             for place in {suite.file.parent for suite in batch.suites}:
                 with suppress(ConfigError):
                     register_secrets(program, place)

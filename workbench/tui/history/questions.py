@@ -39,7 +39,9 @@ def _refusal(name: str) -> str | None:
 
 
 class ResumeScreen(QuestionScreen[Literal["resume", "no"]]):
-    """Asks whether to resume a batch although something changed. `today` is whether models or judges changed."""
+    """Asks whether to resume a batch although something changed.
+
+    `today` is whether models or judges changed, so that the runs use the present ones."""
 
     TITLE_LINE = "Something has changed: resume all the same?"
 

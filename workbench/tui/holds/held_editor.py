@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-# The decoder accepts numbers of any form. `_check` then reports a bad number with its position, as the decoder could
+# The decoder returns numbers as text. `_check` then reports a bad number with its position, which the decoder would
 # not.
 _SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 

@@ -52,7 +52,7 @@ _SHORTER = {
     "low_line": "underscore",
 }
 
-# A terminal sends the same byte for both keys, so no program can distinguish them.
+# A terminal sends the same byte for each of these keys and for the key named beside it.
 _SAME = {"ctrl+m": "Enter", "ctrl+i": "Tab", "ctrl+h": "Backspace", "ctrl+left_square_bracket": "Esc"}
 _UNICODE = {char: unicodedata.name(char).lower().replace("-", "_").replace(" ", "_") for char in string.punctuation}
 _CHARACTERS = {char: _SHORTER.get(name, name) for char, name in _UNICODE.items()}

@@ -340,7 +340,7 @@ class FormFields(FormRows):
             text, refused = invalid.text, invalid.why
         self._text_before = cell.text
         self._put_field(source, row, cell, text, refused)
-        # The text is selected: typing replaces the text, an arrow key keeps it.
+        # The text is selected, so that typing replaces it. An arrow key keeps it.
         if not refused and not self.several:
             self.query_one(LineField).select_all()
         if cell.kind in _FROM_THE_BEGINNING:
@@ -502,8 +502,8 @@ class FormFields(FormRows):
         if found and (chooses or (names and found[0].label.startswith(typed))):
             mark = 0
         texts = [one.text for one in found]
-        # In a search for additions, an exact match is not preferred. The first entry may be the selected element's key
-        # of that name, and the exact match a key of the case.
+        # In a search for additions, the first entry stays marked even if a later entry matches exactly. It may be a key
+        # of the selected element, and the other entry the case's key of the same name.
         if self._text in texts and not isinstance(adding, AdditionSearch):
             mark = texts.index(self._text)
         if len(found) == 1 and found[0].text == self._text:
