@@ -156,7 +156,7 @@ def grade(
 
     `results` are the results of the calls, in their order, for cases that check results. Each is a JSON value, an
     exception for a tool error, or `None` if there is no result. `now` is the time of the run, with its UTC offset. It
-    is needed if the case has a `clock` without a time. Raises UsageError for unfit arguments.
+    sets the clock of a case whose `clock` has no time. Raises UsageError for unfit arguments.
 
     Checks that call Python functions of the suite need approval: `approve` is as in `evaluate`, and ApprovalError is
     raised without it. A case with a check that a language model judges gets the status `error`.

@@ -57,7 +57,7 @@ class HistoryCommand:
         warn(message, self.program.secrets)
 
     def warn_of_damage(self, damaged: Iterable[str]) -> None:
-        """Warn of each reason why runs were left out."""
+        """Warn of the reasons why runs were left out. A repeated reason is printed once."""
         for why in dict.fromkeys(damaged):
             self.warn(f"left out: {why}")
 

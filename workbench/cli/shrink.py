@@ -219,9 +219,7 @@ class _ShrinkAttempts:
         return self._plan.program.secrets
 
     def _fails(self, document: Document) -> bool:
-        """Return whether enough runs of a suite fail in the same way as the original run.
-
-        False for an invalid suite."""
+        """Return whether enough runs of a suite have the failure to reproduce. False for an invalid suite."""
         try:
             file = parse_suite(suite_text(document), self._plan.files[0].path)
         except ValueError:

@@ -261,7 +261,7 @@ def list_or_call(options: ToolOptions) -> int:
 
 
 async def run_until_signal(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
-    """Await `work`, then close the servers of the pool. Return the exit code of the work.
+    """Await `work`, close the servers of the pool, and return the exit code of the work.
 
     The first signal cancels the work. Further signals are ignored until the servers are closed."""
     working = asyncio.create_task(work)

@@ -90,7 +90,7 @@ class Starter:
         """The variants that the command line adds to suites."""
 
     def add_hosts(self) -> None:
-        """Add the variants that simulate known host programs to all suites, in memory only."""
+        """Add the bundled variants, which simulate the prompts and tools of host programs, to all suites in memory."""
         # Lazy imports: few sessions need the variants of hosts.
         from workbench.evaluation.options import AddedVariants
         from workbench.suite.added_variants import HOST_LIBRARY, host_variants
@@ -320,7 +320,7 @@ class Starter:
             planned.add(on_model)
             if on_model in wanted:
                 runs.append(run)
-        # The planned runs are on models that the suite names, which need approval. The user selected all other models.
+        # Runs on models that the suite names are already planned, and need approval. The user selected all others.
         others: dict[str, list[str]] = {}
         for each in wanted:
             if each not in planned:

@@ -502,8 +502,8 @@ the errors of changing a case."""
 class CallScreen(SearchedScreen[None]):
     """The screen on which the user calls a tool.
 
-    `grant` asks for trust in the server, and returns `None` if the server may not start. `into_case` adds the call to
-    the selected case. `show_log` shows the log of the server."""
+    `grant` asks for trust in the server, and returns `None` if the server may not start. `into_case` adds the call
+    or its answer to the selected case. `show_log` shows the log of the server."""
 
     NAME = "call"
     FIRST_ACTIONS = ("call",)

@@ -55,7 +55,7 @@ class VariantMaker:
         self._stage.perform("compare")
 
     def run_in_hosts(self) -> None:
-        """Run the selected cases without a variant and with the bundled prompts of hosts, and open the comparison."""
+        """Run the selected cases without a variant and with each bundled variant for hosts. Open the comparison."""
         cases = self._selection.runnable_below(self._selection.tree.suite_or_folder or self._selection.row)
         starter = self._stage.services.starter
         starter.add_hosts()
