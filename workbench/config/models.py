@@ -307,14 +307,14 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def checked_judge(name: str) -> str:
-    """Return the name of a judge unchanged.
+    """Return `name` unchanged if the model can be a judge.
 
     Raises ValueError for a built-in model, because it is not a language model."""
     return _language_model(name, "judge")
 
 
 def checked_user_model(name: str) -> str:
-    """Return the name of a model that simulates users unchanged.
+    """Return `name` unchanged if the model can simulate users.
 
     Raises ValueError for a built-in model, because it is not a language model."""
     return _language_model(name, "play a user")

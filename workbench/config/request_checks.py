@@ -74,7 +74,7 @@ def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def checked_command(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command that prints a key unchanged if they are valid.
+    """Check a command that prints a key. Return `words` as a tuple.
 
     Raises ValueError for a command that cannot be started, and for a word that looks like a secret."""
     if not words or not words[0].strip():

@@ -415,7 +415,7 @@ class RedactedPieces:
 
 
 def _finding_in_json(value: str) -> tuple[str, ...]:
-    """Return the forms of a value inside a JSON string, with lone surrogates unescaped and escaped."""
+    """Return the forms of a value inside a JSON string: with lone surrogates as they are, and with escaped ones."""
     text = json.dumps(value, ensure_ascii=False)[1:-1]
     if text.isascii():
         return (text,)

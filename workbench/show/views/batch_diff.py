@@ -68,7 +68,9 @@ MEANINGS: Mapping[ChangeKind, str] = {
 def diff_view(
     diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, tests: Iterable[str], notes: Iterable[str]
 ) -> Iterator[Block]:
-    """Yield the changes between two batches, the paired tests and notes. `suites` maps keys to suites."""
+    """Yield the changes between two batches, the sentences on paired tests, and the notes.
+
+    `suites` maps the keys of suites to suites."""
     yield Heading(line_of(title))
     yield Paragraph(counts_line(diff))
     for sentence in tests:

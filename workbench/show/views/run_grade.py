@@ -90,9 +90,9 @@ def missing_calls(
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
     """Return the index of the item before which a missing call is shown.
 
-    In a sequence, that is the next expected call that the model made. If it made none, it is the item after the
-    previous expected call and its result. If there is none either, or no sequence, it is `end`. `met` maps an expected
-    call that was made to its item."""
+    A missing call of a sequence is shown before the next call of the sequence that the model made, otherwise after the
+    previous one and its result. All other missing calls are shown at `end`. `met` maps the expected calls that the
+    model made to the indices of their items."""
     position = _position(expected, index)
     if position is None:
         return end
