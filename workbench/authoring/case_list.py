@@ -59,7 +59,7 @@ def current_case(suite: OpenSuite, outline: CaseOutline) -> CurrentCase | None:
 
 
 def has_same_grading(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether a run would be graded now by the expectations and options that graded it before.
+    """Return whether the case still has the expectations and grading options by which a run was graded.
 
     The run's variant is applied to the case first."""
     try:

@@ -216,7 +216,9 @@ class Document:
         return self.parts.cases[index]
 
     def block(self, index: int) -> str:
-        r"""Return the text of a case, or of the settings for `HEAD`, with `\n` as line ends. Raises IndexError."""
+        r"""Return the text of a case, or of the settings for `HEAD`, with `\n` as line ends.
+
+        Raises IndexError if there is no such case."""
         if index in self.unparsed:
             return self.unparsed[index]
         if self.parts is None:
@@ -226,7 +228,9 @@ class Document:
         return self.parts.block(index)
 
     def first_line(self, index: int) -> int:
-        """Return the line of the file, from 1, where the block of a case begins. Raises IndexError."""
+        """Return the line of the file, from 1, where the block of a case begins.
+
+        Raises IndexError if there is no such case."""
         if self.parts is None or not 0 <= index < len(self.parts.blocks):
             raise IndexError(f"there is no block {index}")
         if any(at < index for at in self.unparsed):
@@ -271,8 +275,8 @@ class Document:
     def with_header(self, key: str, value: object) -> Document:
         """Replace a value of the settings.
 
-        Raises SpliceError while the settings are not valid TOML, because their text would be lost. Otherwise raises
-        like `SuiteText.with_header`."""
+        Raises SpliceError for values that TOML lacks. Also raises it while the settings are not valid TOML, because
+        their text would be lost."""
         if HEAD in self.unparsed:
             raise SpliceError("the head of this suite is not TOML: correct it first, or undo it with Ctrl+Z")
         return self._with(self._sound_parts().with_header(key, value), {})

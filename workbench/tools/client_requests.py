@@ -37,7 +37,7 @@ _USER_REJECTED = -1
 
 
 async def answer_nothing(question: ServerQuestion) -> ServerReply:
-    """Decline every request. For callers that have no run to answer."""
+    """Decline every request. Used for calls that no run makes."""
     return UNANSWERED
 
 

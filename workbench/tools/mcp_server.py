@@ -218,7 +218,7 @@ class McpServer:
         on_progress: OnProgress | None = None,
         ask: AskRun = answer_nothing,
     ) -> ToolAnswer:
-        """Call a tool, for a caller that needs no session for further calls. See `RunServer.call`."""
+        """Call a tool without keeping the session for later calls. See `RunServer.call`."""
         async with self.turn():
             return await RunServer(self).call(tool, arguments, on_progress, ask)
 

@@ -86,7 +86,9 @@ class EditActions(MainActions):
             main.case_pane.edit_at(place)
 
     def _failed_place(self) -> Place | None:
-        """Return the place of the failed expectation at the run's cursor, or else of the first, if any."""
+        """Return the place of the failed expectation at the run's cursor, or else of the first failed one.
+
+        Returns `None` if no expectation failed."""
         from workbench.authoring.failed_expectation import failed_place
         from workbench.show.views.run_items import CallItem, MissingItem, ResultItem
 
