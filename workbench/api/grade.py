@@ -205,9 +205,9 @@ def grade_calls(
 ) -> Report:
     """Grade an agent's recorded calls in many cases of a suite, as `workbench grade --calls` does.
 
-    `calls` is the path of a file of calls (JSON or JSON lines), or its content. It maps the id of each case to a list
-    of calls, to a run with `calls` and `answer`, or to several `runs`. A case without a run is mapped to `None`. `by`
-    and `approve` are as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all faults of `calls`.
+    `calls` is the path of a file of calls (JSON or JSON lines), or its content. The content maps the id of each case to
+    a list of calls, to a run with `calls` and `answer`, or to several `runs`. A case without a run is mapped to `None`.
+    `by` and `approve` are as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all faults of `calls`.
 
     >>> import workbench
     >>> made = [{"tool": "get_time", "arguments": {"timezone": "Europe/Oslo"}}]

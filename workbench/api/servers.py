@@ -32,7 +32,7 @@ class ServerError(WorkbenchError):
 def server_table(server: ServerLike, name: str | None = None) -> dict[str, Any]:
     """Return a server as the table of a suite file. The default name comes from the command or host.
 
-    Raises UsageError for a text that is not a server, and for an address with a key, which belongs in the environment.
+    Raises UsageError for a text that is not a server, and for a text with a key, which belongs in the environment.
 
     >>> server_table("uvx mcp-server-time")
     {'name': 'time', 'command': ['uvx', 'mcp-server-time']}"""

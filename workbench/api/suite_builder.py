@@ -101,7 +101,7 @@ class Suite:
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """Return a suite from a mapping with the keys of a suite file.
 
-        Its needs must be approved, since the document may come from anywhere.
+        Its needs must be approved, because the mapping may come from anywhere.
 
         >>> import workbench
         >>> case = {"name": "Hi", "user": "How are you?", "expect_no_calls": True}

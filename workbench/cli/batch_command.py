@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
-    """Return whether the suites define the model of `--judge`. Print an error if they do not."""
+    """Return whether the model of `--judge` is known for all suites. Print an error if not."""
     problems = [*unknown_judge(judge, files, program)]
     for problem in problems:
         warn(problem, program.secrets)

@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _renamed(former: str) -> str:
-    """Return the current name of a command. If `former` is a former name, print a notice."""
+    """Return the current name of a command that was renamed, and print a notice."""
     from workbench.cli.redaction import warn
 
     warn(f"'workbench {former}' is called 'workbench {FORMER[former]}' now")
