@@ -159,7 +159,7 @@ class ViewActions(MainActions):
     @action("esc", "Stop a search, or leave the filter, zoom or pane", name="back", listed=False)
     def back(self) -> None:
         main = self.app.main
-        # Each Esc leaves one state, starting with the innermost.
+        # Each Esc ends one mode, the innermost first.
         if self.app.services.searches.stop():
             return
         if main.filter_box.typing or (main.selection.tree.filter and main.pane == "suites"):

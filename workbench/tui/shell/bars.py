@@ -305,7 +305,7 @@ def _rank(action: Action, now: MainSituation) -> int:
     # Less important actions have a higher rank: actions on a run without the focus, then actions of the program.
     if action.id in _OF_THE_PROGRAM:
         return 2
-    # If there are unsaved changes, `_wanted_actions` puts saving before all of these.
+    # If there are unsaved changes, `_wanted_actions` puts saving before all other actions.
     if action.id in ("break.here", "save", "reload", "edit.view"):
         return 1
     return int(now.pane != "run" and action.id in _OF_RUNS)
