@@ -192,7 +192,8 @@ _Subject = TypeVar("_Subject")
 _Answer = TypeVar("_Answer")
 
 MAX_CACHED = 2048
-"""The most answers in a `CachedByIdentity` before it clears itself: a large batch reads each of its runs only once."""
+"""The most answers in a `CachedByIdentity` before it clears itself. A large cache is useless, because a large batch
+reads each of its runs only once."""
 
 
 class CachedByIdentity(Generic[_Subject, _Answer]):

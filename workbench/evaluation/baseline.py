@@ -117,7 +117,8 @@ _MAX_COMPARED_CASES = 50
 """The most cases whose tools are compared. Reading the tools of a case from the history takes some milliseconds."""
 
 OfferedTools = Callable[[CellKey], Sequence[ToolDefinition]]
-"""The tools offered to the first run of a case, by the case's key in the later batch; empty if unknown."""
+"""Returns the tools offered to the first run of a case, by the case's key in the later batch. If they are unknown, it
+returns an empty sequence."""
 
 
 def notes_on_tools(diff: BatchDiff, before: OfferedTools, after: OfferedTools) -> Iterator[str]:

@@ -27,7 +27,7 @@ VARIABLE = "WORKBENCH"
 """The CI variable with the requirement that pip installs Workbench from."""
 
 CI_MIN_PASS_RATE = 0.9
-"""The gate of a suite in CI, in `[0, 1]`. It is below 1 because models vary."""
+"""The pass rate that a suite must reach in CI, from 0 to 1. It is below 1 because models vary."""
 
 _NODE = frozenset({"npx", "npm", "node", "pnpm", "yarn"})
 _UV = frozenset({"uvx", "uv"})

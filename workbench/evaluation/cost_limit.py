@@ -33,13 +33,13 @@ CostKey = tuple[str, str, str]
 
 # Guesses are needed only for models without an earlier run. The first finished run of a batch replaces them.
 _ROUNDS, _ANSWER_TOKENS = 2, 100
-"""A guess at a run without earlier runs: one request for the calls, one for the answer, and the tokens of each
-answer."""
+"""The assumed number of requests of a run, and of tokens of each answer, for a model without earlier runs. One request
+is for the calls, and one for the final answer."""
 _IMAGE_CHARACTERS = 6_000
 """The number of characters that cost as much as an image of a megapixel (1,500 tokens)."""
 
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
-"""A guess at one request to a judge: its characters including the instructions, and the tokens of the ruling."""
+"""The assumed size of a request to a judge: its characters including the instructions, and the tokens of the ruling."""
 # A rule of thumb for English text. Tokenizers differ by provider, so the same number is used for all models.
 _CHARACTERS_A_TOKEN = 4
 # A sum of costs may have a rounding error in its last bit. It must not exceed a limit that the sum meets exactly.

@@ -9,7 +9,7 @@ NOTHING_GRADED = 4
 USAGE = 2
 """Wrong usage, a suite with problems, missing trust, a missing extra, or no selected case."""
 INFRASTRUCTURE = 3
-"""A run ended in an infrastructure error, or such an error prevented all runs; takes precedence over
+"""A run ended in an infrastructure error, or such an error prevented all runs. This code takes precedence over
 `QUALITY_MISSED`."""
 BROKEN_PIPE = 141
 """The reader closed the output, as `| head` does. A program ended by SIGPIPE has this exit code."""

@@ -98,7 +98,7 @@ class Shard:
     of: int
     """The number of shards of the plan."""
     plan_id: str | None = None
-    """The id of one batch of the plan, the same for all shards."""
+    """An id that all shards of one batch share. It distinguishes batches of the same plan."""
     costs: Path | None = None
     """The history whose latencies divide the runs; by default, shards take runs in turn."""
 
@@ -122,7 +122,8 @@ class CommonOptions:
     repeat_rule: RepeatRule | None = None
     """The rule that joins the repeats of a case to one status, instead of the cases' own rule.
 
-    `every` run must pass, or the `last` run, or their `mean` score, or a `majority`."""
+    With `every`, each run must pass. `last` counts only the last run, `mean` the mean score, and `majority` the
+    majority."""
     by: GraderName | None = None
     """The deciding grader, instead of the cases' own."""
     min_score: float | None = None

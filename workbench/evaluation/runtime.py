@@ -306,7 +306,7 @@ class Runtime:
             self._ask = self._asked
         self._questions: dict[tuple[str, str], asyncio.Future[PermissionAnswer]] = {}
         self._raised: dict[str, asyncio.Future[float | None]] = {}
-        """Unanswered questions of batches that have reached their cost limits."""
+        """The answers to questions about a higher cost limit that the user has not answered yet, by batch."""
         self._start_ups = StartUpReporter(listener)
         self._models = RuntimeModels(
             program,

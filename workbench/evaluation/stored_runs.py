@@ -90,10 +90,10 @@ class Columns:
         self._numbers = tuple(array("d") for _ in _NUMBERS)
         self._tokens = tuple(array("q") for _ in _TOKENS)
         self._odd_usages: dict[int, Usage] = {}
-        """Usages that columns cannot hold: a provider may report nonsense."""
+        """Usages that columns cannot hold, because a provider reported impossible counts."""
         self._run_numbers = array("q")
         self._run_ids: dict[int, str] = {}
-        """Ids that are not numbered, by index."""
+        """The ids that do not have this program's form, by index."""
         self._recent: deque[tuple[int, RunResult]] = deque(maxlen=4)
 
     def add(self, result: RunResult) -> None:
@@ -212,7 +212,8 @@ class StoredRuns(Columns, LazyRuns):
         super().__init__(history.file)
         self._rows, self._grading, self._cases = rows, grading, cases
         self._facts: tuple[int, list[RunFacts | None]] = (0, [])
-        """The facts that were read last: the index of the first run among `_places`, and the facts from there on."""
+        """The facts that were read last: the index of the first run in `_places`, and the facts of this run and the
+        next ones."""
         self._places = array("L")
         """The indices of the rows whose figures are in the columns."""
         for place, (row, run_id, facts) in enumerate(_rows_with_facts(history, rows, grading, checks_runs=True)):

@@ -29,7 +29,8 @@ FailureMode = tuple[Cause, Subject | None]
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
 _BY_SILENCE: frozenset[Cause] = frozenset({"gave up", "missing call", "content"})
-"""These causes also fail a case without a request, so its request must not be shortened."""
+"""Causes with which a case fails even without a request. If a case fails for such a reason, its request is not
+shortened."""
 
 
 class OutOfRunsError(Exception):

@@ -42,7 +42,7 @@ class Gate:
     """The value of the cookie that a browser gets for the token."""
     # Browsers send a cookie to every port of a host. A random path keeps it from other servers on this machine.
     path: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}/")
-    """The path above all pages."""
+    """The path with which the addresses of all pages begin."""
 
     def knows_token(self, given: str) -> bool:
         """Return whether a text is the token.

@@ -187,7 +187,7 @@ class BatchView:
             self.close()
             raise
         self.begun_ago_ms: dict[int, float] = {}
-        """The age in milliseconds that runs in progress had at the start, by their places."""
+        """How long ago each run in progress had begun when the viewer was attached, in milliseconds, by place."""
         self._events: dict[int, list[Event]] = {}
         self._ids: dict[int, str] = {place: run.run_id for place, run in self.plan.items()}
 

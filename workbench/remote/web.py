@@ -216,7 +216,7 @@ class Visitor(AppService):
             await close(self.why.encode())
 
         self.why = ""
-        """The reason why the app ends, for its page; a WebSocket has room for 123 bytes of it."""
+        """The reason why the app ends, which its page shows. A WebSocket transmits at most 123 bytes of it."""
 
         super().__init__(
             "workbench", write_bytes=write, write_str=write_text, close=end, download_manager=DownloadManager()
@@ -377,11 +377,11 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 FONT_SIZES = range(6, 73)
 SPARE_CONNECTIONS = 32
 CONNECTIONS_OF_VISITOR = 6
-"""The number of connections of a browser to one server."""
+"""The most connections that a browser opens to one server."""
 ACCEPT_BACKLOG = 32
-"""The number of connections that are accepted before the next count."""
+"""The most connections that asyncio accepts at once, before they are counted again."""
 FORWARDED_CHUNK_BYTES = 4096
-"""The number of bytes of input that are forwarded at a time; a busy app reads no more."""
+"""The number of bytes of input that are forwarded at a time. While the app is busy, it reads no more."""
 HEARTBEAT_S = 15.0
 """The interval between two pings of a browser, in seconds."""
 

@@ -259,8 +259,7 @@ POLL_INTERVAL_S = 0.5
 NO_WORKER_TIMEOUT_S = 120.0
 """The time, in seconds, that a local cluster may lack workers while they are restarted."""
 LEASE_CHECK_INTERVAL_S = 0.25
-"""The interval, in seconds, between checks for a lost worker's part of a limit. The part becomes free after some
-time."""
+"""The interval, in seconds, between checks whether a lost worker's part of a limit has become free."""
 STOP_TIMEOUT_S = 5.0
 """The time, in seconds, for workers to stop their runs."""
 

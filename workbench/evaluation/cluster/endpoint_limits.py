@@ -238,7 +238,8 @@ class EndpointLimits:
         self._held_until_s = float("-inf")
         self._free = concurrency
         self._coming: list[tuple[float, int]] = []
-        """The parts of lost workers: the times at which they become free, and their counts."""
+        """The parts of the limit that lost workers had: the time at which each becomes free, and its number of
+        requests."""
         self._permits: list[float] | None = None
         """The times at which permits that are not lent may be used again, as a heap."""
         self._all_permits = 0
@@ -326,7 +327,7 @@ class EndpointLimits:
 
 
 MAX_PORTIONS_PER_WORKER = 2
-"""The portions of a queue that a worker has at a time: the second keeps the worker busy while the first ends."""
+"""The most portions of a queue that a worker has at a time. The second portion keeps it busy while the first ends."""
 TARGET_PORTIONS_PER_WORKER = 2
 """The number of portions of a queue for each worker. With several small portions, all workers end at about the same
 time."""
@@ -334,7 +335,7 @@ MAX_PORTION_BY_LOSSES = (100, 20, 1)
 """The largest portion after no, one or two losses of its runs. After three losses, a run ends as an error."""
 
 Endpoint = tuple[str, str]
-"""An address and a model at it; the address is empty for a model without an endpoint."""
+"""The address of an endpoint, and a model at it. The address is empty for a model without an endpoint."""
 
 RunGroup = tuple[Path, str, bool]
 """A suite, a model, and whether the suite names the model. All runs of a portion have the same group."""
@@ -346,9 +347,9 @@ class EndpointQueue:
 
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
-    """The number of queues that ask each endpoint; all queues share this counter."""
+    """The number of queues that ask each endpoint. All queues share this counter."""
     waiting: dict[RunGroup, deque[PlannedRun]] = field(default_factory=dict)
-    """The waiting runs by group, in order; no entry is empty."""
+    """The waiting runs by group, in order. A group without waiting runs has no entry."""
     retried: deque[PlannedRun] = field(default_factory=deque)
     """The runs that were lost with their workers. They go first."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
@@ -356,7 +357,7 @@ class EndpointQueue:
 
     They go last, each alone on its worker. If this worker is lost too, the run was the cause."""
     needs: dict[RunGroup, tuple[EndpointLimits, ...]] = field(default_factory=dict)
-    """The limits of all endpoints that the runs of a group ask; this queue's limits come first."""
+    """The limits of all endpoints that the runs of a group ask. This queue's limits come first."""
     losses: Counter[str] = field(default_factory=Counter)
 
     @property

@@ -44,7 +44,7 @@ def raise_asked(*_: Any, **__: Any) -> Any:
 
 
 SOURCES: dict[str, str] = {}
-"""The executed code by file name: the file on disk may have changed since."""
+"""The executed code by file name. The file on disk may have changed since."""
 
 
 def record_instances() -> list[Any]:

@@ -39,7 +39,7 @@ _CHECKS = {"exact match": "equals", "contains": "contains", "levenshtein": "simi
 
 _CALLS_SCORER = "tool call accuracy"
 _GOOD = 0.8
-"""The score from which Evalite shows an eval in green; Evalite has no verdict on a single eval."""
+"""The score from which Evalite shows an eval in green. Evalite has no other verdict on a single eval."""
 
 
 def _suites(source: Source) -> list[Node]:

@@ -99,7 +99,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
 
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Correct, partly correct, incorrect, no answer: Inspect's own values of these."""
+"""Inspect's values of its grades: correct, partly correct, incorrect, no answer."""
 
 
 def _number(value: JsonValue) -> float | None:

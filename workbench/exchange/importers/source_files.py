@@ -66,7 +66,7 @@ class BoundedJsonParser:
 # `.eval` files of Inspect are zip archives with the parts of a log.
 
 _STEP_BYTES = 4_096
-"""Bytes unpacked at once: a part may be larger than its archive declares."""
+"""The number of bytes that are unpacked at a time. A part may be larger than its archive declares."""
 _ZSTANDARD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
 

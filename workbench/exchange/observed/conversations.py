@@ -46,7 +46,7 @@ from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall,
 Key = tuple[str, str, tuple[tuple[str, str, str], ...], str]
 """The part of a message that every request repeats: role, text without blanks, calls, id of an answered call.
 
-Blanks are dropped: clients change them when they repeat a conversation."""
+Blanks are left out, because clients change them when they repeat a conversation."""
 
 
 @dataclass(frozen=True)

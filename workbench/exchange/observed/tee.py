@@ -47,7 +47,7 @@ class ServerLogWriter:
         self._complain = complain
         self._lock = threading.Lock()
         self._asked: dict[str, tuple[float, float, dict[str, JsonValue]]] = {}
-        """Requests by their ids: the time of day, the time of the monotonic clock, the message."""
+        """The unanswered requests by id: the time of day, the time of the monotonic clock, and the message."""
         self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def started(self, command: Sequence[str]) -> None:
