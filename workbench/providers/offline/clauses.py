@@ -82,8 +82,8 @@ class Clause:
         """The distinct arithmetic operations that the clause requests with signs or words, such as `add`."""
         numbers = len(of_kind(self.evidence, "number")) + bool(self.result_mention)
         found: list[str | None] = [expression.operation for expression in self.expressions]
-        # "add the files" is not arithmetic. A word counts only if there are two numbers, or one number and an earlier
-        # result.
+        # "add the files" is not arithmetic. A word counts as an operation only if there are two numbers, or one number
+        # and an earlier result.
         if numbers >= 2 or (numbers == 1 and (self.after or self.refers_back)):
             found += [operation_of(word.text) for word in self.words]
         return tuple(operation for operation in dict.fromkeys(found) if operation)

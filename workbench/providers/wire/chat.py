@@ -323,7 +323,7 @@ class ChatReader:
             return "refused"
         if self._reason in _TRUNCATED:
             return "truncated"
-        # Calls decide here, because some servers send the finish reason "stop" for an answer with calls.
+        # The calls decide, not the finish reason, because some servers send the reason "stop" for an answer with calls.
         return "tool calls" if self._calls.calls else "answered"
 
 
@@ -411,8 +411,8 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[str, Any]]:
-    # If a conversation has calls, some endpoints require the reasoning of every answer. If it has no calls, some refuse
-    # reasoning.
+    # If a conversation has calls, some endpoints require the reasoning of every answer. If it has no calls, some
+    # endpoints refuse reasoning.
     has_calls = False
     tools: dict[str | None, str] = {}
     shown: list[dict[str, Any]] = []
