@@ -233,10 +233,10 @@ def place_of(
 def place_refusal(
     place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], own: Mapping[str, str]
 ) -> str:
-    """Return why a model must not be used, because a `.env` would send the user's own credentials elsewhere.
+    """Return a message if a `.env` names the resource to which the user's own credentials would be sent, otherwise "".
 
-    Return "" if it may be used. Call this only for models that need no approval. `own` holds the variables of the
-    process, and `environment` also those of the `.env` beside the suite."""
+    Call this only for models that need no approval. `own` holds the variables of the process, and `environment` also
+    those of the `.env` beside the suite."""
     # A `.env` may name a resource for the keys in the same file, but not for the user's own keys.
     if place.written_url or settings.resource:
         return ""

@@ -206,8 +206,8 @@ class ModelBook:
     def judge(self, folder: Path) -> JudgeChoice | None:
         """Return the default judge for the suites in a folder, or `None` if there is none.
 
-        The command line's judge takes precedence over the project's, and that over the user's. Raises ConfigError as
-        `named` does."""
+        The command line takes precedence over the project's file, and the project's file over the user's file. Raises
+        ConfigError as `named` does."""
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
         project, users = self._settings(folder)
