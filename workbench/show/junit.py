@@ -124,8 +124,8 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 def _shown_status(case: CaseResult) -> Status:
     """Return the status of a test case in the report, which must agree with the exit code of the command.
 
-    A test case is an error if one of its runs ended in an error, unless the case failed. A failed case in quarantine
-    counts as skipped."""
+    A case that failed and is not in quarantine is failed. Any other case is an error if one of its runs ended in an
+    error. A failed case in quarantine without such a run is skipped."""
     in_quarantine = case.runs[0].grading.quarantined
     if case.status == Status.FAILED and not in_quarantine:
         return Status.FAILED

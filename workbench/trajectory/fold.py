@@ -329,7 +329,7 @@ class TrajectoryFold:
             case ResultReceived(source="provider"):
                 return 0.0  # the result is a part of the model's answer
             case ResultReceived(latency_ms=latency_ms):
-                # Before the tool began, a judge may have decided whether a mock applies. That time is not counted.
+                # Before the tool began, a judge may have decided whether a mock applies. That time is outside the loop.
                 inside_ms = latency_ms
             case ResponseFinished(waited_ms=waited_ms):
                 return waited_ms

@@ -66,7 +66,7 @@ class AgainstBaseline:
 
     @property
     def broke(self) -> int:
-        """The number of cases that broke. If reruns confirmed them, only confirmed cases count."""
+        """The number of cases that broke. If cases were rerun for confirmation, only confirmed cases count."""
         # If all cases together are worse by more than chance, no single case needs to be confirmed.
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
@@ -128,7 +128,7 @@ class AgainstBaseline:
         return f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
-        """Return whether the case of a run broke. If reruns confirmed the cases, only confirmed cases count."""
+        """Return whether the case of a run broke. If cases were rerun for confirmation, only confirmed cases count."""
         cases: Sequence[CaseChange | ConfirmedCase] = self.deciding("broke")
         if self.confirmed is not None and not self.is_worse:
             cases = self.confirmed.of("confirmed")
