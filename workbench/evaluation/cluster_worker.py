@@ -158,8 +158,8 @@ def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
 class RequestWatch:
     """Records whether the program still sends requests to this worker.
 
-    After a silence above the limit, all later requests count as too late: the program has then lent the worker's shares
-    of limits to other workers. `clock` returns seconds."""
+    After a silence above the limit, all later requests count as too late, because the program may have lent the
+    worker's shares of limits to other workers. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

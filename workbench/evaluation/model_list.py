@@ -172,7 +172,7 @@ _SIGNS: Mapping[ProbeState, str] = {
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The result of one probe of a model: a test request, after which advice may follow."""
+    """The result of one probe (a test request) of a model, with advice if there is any."""
 
     probe: str
     state: ProbeState

@@ -87,7 +87,7 @@ def _optional(value: object) -> Table:
 
 
 def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table:
-    """Return the expected arguments of a call that has only these dotted paths.
+    """Return the expected arguments of a call, reduced to those at the dotted paths.
 
     Raises RefusedError for a path that the reference lacks, because there is no value to compare with."""
     kept: Table = {}
