@@ -326,7 +326,8 @@ class Starter:
             if each not in planned:
                 others.setdefault(each[2], []).append(each[1])
         for model, case_ids in others.items():
-            # The requested name may include a variant. All variants of the model are planned, and the others are left out.
+            # The requested name may include a variant. All variants of the model are planned, and the others are left
+            # out.
             of_model = plan_runs([file], models=[model_of(model)], case_ids=case_ids, repeats=repeats, variants=every)
             runs += [run for run in of_model if run.model == model]
         return tuple(runs)
