@@ -183,7 +183,9 @@ REPEATED_ADVICE = "let the result of {where} say that the call worked: the same 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a failure is about: a tool, and if known its parameter (`argument`) or the tool called `instead`."""
+    """The subject of a failure: a tool.
+
+    If known, `argument` is the parameter of the tool, or `instead` is the tool that was called in its place."""
 
     tool: str
     argument: str | None = None

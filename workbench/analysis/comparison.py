@@ -157,11 +157,11 @@ class ModelTotals(StatusCounts):
     runs: int
     runs_in_error: int
     interval: Interval | None
-    """The 95% interval of the pass rate over cases, wider with clusters; `None` after an early stop."""
+    """The 95% interval of the pass rate over cases, wider with clusters. It is `None` after an early stop."""
     mean_score: float | None
     """The mean score of the cases with a score, 0..1."""
     score_interval: Interval | None
-    """The 95% interval of the mean score; `None` after an early stop or if a score is above 1."""
+    """The 95% interval of the mean score. It is `None` after an early stop or if a score is above 1."""
     latency: Latency | None
     """The model latency of the graded runs."""
     first_token: Latency | None
@@ -169,8 +169,9 @@ class ModelTotals(StatusCounts):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    """The cost of the runs of known cost, graded or not, in US dollars; `None` if runs of unknown cost remain and only
-    free runs have a known cost."""
+    """The cost of the runs of known cost, graded or not, in US dollars.
+
+    It is `None` if the only runs of known cost are free and there are runs of unknown cost."""
     runs_of_unknown_cost: int
     """The number of runs of unknown cost. The cost excludes these runs."""
     users: UserFigures | None
@@ -181,7 +182,7 @@ class ModelTotals(StatusCounts):
     passing: tuple[PassAtK, ...]
     """pass@k and pass^k for k = 1, 2, …"""
     repeat_rules: tuple[RepeatRule, ...]
-    """The rules that joined cases with several runs; empty without repeats."""
+    """The rules that joined cases with several runs. There are none without repeats."""
     gates: tuple[GateResult, ...] = ()
     """The results of the suites' gates that judge each model separately."""
     endpoint_faults: int = 0

@@ -26,7 +26,7 @@ Verdict = Literal[
 ]
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 MIN_LOOP_CALLS: Final = 3
-"""The number of equal calls that count as a loop."""
+"""The number of equal calls from which they count as a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class FaultTrial:
     model: str
     """The model with its variant, if any, but without the fault."""
     tool: str
-    """The tool with the fault; empty if the case allows no fault."""
+    """The tool with the fault. It is empty if the case allows no fault."""
     fault: FaultName
     lasts: FaultDuration
     verdict: Verdict

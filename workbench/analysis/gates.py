@@ -333,7 +333,7 @@ class Quality:
     nothing_graded: str | None = None
     """The reason why no run that counts was graded, in a sentence, or `None` if at least one was."""
     user_errors: tuple[UserErrors, ...] = ()
-    """The runs spoilt by simulated users, for each suite that limits their share."""
+    """For each suite that limits their share, the runs that simulated users invalidated."""
 
     @property
     def gates_met(self) -> bool:

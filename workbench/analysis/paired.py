@@ -50,7 +50,7 @@ CellPair = tuple[Cell, Cell]
 """The cells of one case: with model A, and with model B."""
 
 MAX_MORE_CASES = 10_000
-"""The most further cases that are proposed. If more cases were needed, the models are practically equal."""
+"""The most further cases that are proposed. If more cases are needed, the models are practically equal."""
 
 _MIN_APPROXIMATED = 50
 """The fewest discordant pairs for which the normal approximation may replace the exact test."""

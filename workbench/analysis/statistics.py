@@ -40,8 +40,8 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
     distribution has the mean and variance of the weighted mean. The bounds are quantiles of the average of both beta
     distributions. If every value is 0 or 1, the result is exactly the mid-p interval.
 
-    The interval always has a width. With `clusters`, one for each value, n values count as n / d independent values: d
-    is the design effect, times the squared ratio of Student's quantile to the normal quantile."""
+    The interval always has a width. With `clusters`, one for each value, n values count as n / d independent values.
+    Here d is the design effect times the squared ratio of Student's quantile to the normal quantile."""
     if not values or not all(0 <= value <= 1 + ROUNDING_SLACK for value in values):
         return None
     inside = [min(value, 1.0) for value in values]
@@ -585,7 +585,7 @@ class GateEvidence:
         self._up = _Bets(worse, [min(apart / (worse * (1 - worse)), most_up), 0.9 / worse, most_up])
         self._down = _Bets(gate, [-min(times * walds, most_down) for times in (0.5, 1, 2, 4)])
         self.verdict: GateDecision | None = None
-        """The verdict; later units do not change it."""
+        """The verdict. Later units do not change it."""
 
     def add(self, share: float, size: float = 1.0) -> None:
         """Add the next unit: its share of good runs, and its size relative to the largest unit."""

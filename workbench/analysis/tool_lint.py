@@ -171,7 +171,7 @@ LARGE_OFFER_TOKENS = 8_000
 tokens."""
 
 MIN_DESCRIPTION_CHARS = 15
-"""The number of characters below which a description is short: just a verb and an object, which the name already
+"""The number of characters below which a description is short: only a verb and an object, which the name already
 says."""
 
 QUOTED_CHARACTERS = 80

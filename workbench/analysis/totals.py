@@ -136,8 +136,9 @@ class Totals(StatusCounts):
     executions: int = 0
     """The number of calls that servers executed in all runs."""
     cost_usd: float | None = None
-    """The cost of the runs of known cost in US dollars; `None` if runs of unknown cost remain and only free runs have a
-    known cost."""
+    """The cost of the runs of known cost in US dollars.
+
+    It is `None` if the only runs of known cost are free and there are runs of unknown cost."""
     runs_of_unknown_cost: int = 0
     """The number of runs of unknown cost. The cost excludes these runs."""
     endpoint_faults: int = 0

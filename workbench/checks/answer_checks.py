@@ -18,7 +18,7 @@ def answer_check_names(table: Mapping[str, Any]) -> list[str]:
 def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
-    Every value of such a table is a table. A key may be the name of a kind of check only if every value is a check."""
+    All values of the table must be tables. If a key is also the name of a kind of check, all values must be checks."""
     if not isinstance(value, dict) or not value:
         return False
     tables = all(isinstance(inner, dict | CheckBase) for inner in value.values())

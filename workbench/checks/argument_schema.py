@@ -15,7 +15,7 @@ Refused = Callable[[JsonValue], str | None]
 """A function that returns the reason why a schema refuses a value, or `None` if the schema accepts it."""
 
 InnerSample = Callable[[Any, Schema], JsonValue]
-"""A function that returns a value that meets a nested check; the schema is that of the field or element."""
+"""A function that returns a value that meets a nested check. The schema is that of the field or element."""
 
 OtherValues = Callable[[Any, Schema], Iterator[JsonValue]]
 """A function that yields a few values that a nested check refuses. The field's or element's schema may allow them."""
@@ -57,7 +57,7 @@ def out_of_bounds_reason(low: float, high: float, schema: Schema) -> str | None:
 
 
 def field_schema(schema: Schema, name: str) -> Schema | None:
-    """Return the schema of a field. An unknown field has an empty schema, and an excluded field has `None`."""
+    """Return the schema of a field: an empty schema for an unknown field, or `None` for an excluded field."""
     properties = properties_of(schema)
     if name in properties:
         inner = properties[name]

@@ -74,12 +74,14 @@ ValueWriter = Callable[[JsonValue], str]
 """A function that writes a value as text."""
 
 EqualsRule = Callable[[Any, JsonValue], bool]
-"""A rule that compares an `equals` check (or a plain value) with a value; it may raise OverflowError, RecursionError or
-ValueError."""
+"""A rule that compares an `equals` check (or a plain value) with a value.
+
+The rule may raise OverflowError, RecursionError or ValueError."""
 
 CallPython = Callable[[str, JsonValue], object]
-"""A function that calls a Python function with a value and returns the result; `"checks:is_even"` is a reference to a
-function."""
+"""A function that calls a Python function with a value and returns the result.
+
+The Python function is given as a reference such as `"checks:is_even"`."""
 
 Judge = Callable[[Any, JsonValue], CheckVerdict]
 """A function that returns a language model's verdict on a value. It raises CheckError if there is no verdict."""
@@ -163,7 +165,7 @@ class CheckBase(BaseModel):
     kind: ClassVar[str]
     """The check's name in suites, and the name of the field with the expected value."""
     form_name: ClassVar[str] = ""
-    """The check's name in the form; `kind` by default."""
+    """The check's name in the form. The default is `kind`."""
     written: ClassVar[str]
     """The check in the notation of the documentation: `range = [low, high]`."""
     meaning: ClassVar[str]
@@ -179,11 +181,11 @@ class CheckBase(BaseModel):
     types: ClassVar[frozenset[str]]
     """The JSON types whose values may meet the check."""
     offered: ClassVar[frozenset[str] | None] = None
-    """The types of arguments for which the form offers the check; `types` by default."""
+    """The types of arguments for which the form offers the check. The default is `types`."""
     aliases: ClassVar[tuple[str, ...]] = ()
     """The check's names in other programs, which people may write in a suite by mistake."""
     cost: ClassVar[Literal["quick", "slow", "unbounded"]] = "quick"
-    """The duration of an evaluation; `unbounded` if it is unknown beforehand."""
+    """The duration of an evaluation, or `unbounded` if it is unknown beforehand."""
     outside: ClassVar[Literal["judge", "python"] | None] = None
     """Whether the check calls a judge or a Python function, or `None` if neither."""
     accepts_all: ClassVar[bool] = False
@@ -199,7 +201,7 @@ class CheckBase(BaseModel):
     may_be_infinite: ClassVar[bool] = False
     """Whether the check's numbers may be infinite."""
     nests: ClassVar[Literal["", "list", "table", "check"]] = ""
-    """The form of nested checks in the expected value: a list, a table by field name, or one check; empty for none."""
+    """The form of nested checks in the expected value: a list, a table by field name, or one check. Empty for none."""
     checks_parts: ClassVar[bool] = False
     """Whether the nested checks concern fields or elements of the value instead of the value itself."""
     is_newer: ClassVar[bool] = False
@@ -408,7 +410,7 @@ class CheckBase(BaseModel):
         raise UnknownSampleError
 
     def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        """Yield values that probably fail the check: copies of `met`, a value that meets it, with one change inside."""
+        """Yield values that probably fail the check. Each is a copy of `met`, which meets the check, with a change."""
         yield from ()
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
@@ -439,7 +441,7 @@ class CheckBase(BaseModel):
         return ""
 
     def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
-        """Return why no value allowed by an argument's schema meets the check, or `None` if one may.
+        """Return why a schema allows no value that meets the check, or `None` if it may allow such a value.
 
         `refused` is called with the values that the check lists. It returns why the schema refuses a value."""
         if self.listed is not None:
@@ -608,7 +610,7 @@ def check_names_in(table: Mapping[str, Any]) -> list[str]:
 
 
 def _as_table(value: Any) -> Any:
-    """Convert a written value into the table of one check. A bare value becomes `equals`.
+    """Convert a written value into the table of one check. A plain value becomes `equals`.
 
     In a check's table, exactly one key names a check, and all other keys are its options."""
     if isinstance(value, CheckBase | WrittenCheck):
@@ -635,7 +637,7 @@ def _as_table(value: Any) -> Any:
 
 
 def check_name(written: object) -> str | None:
-    """Return the name of the check in an argument as written, or `None` for a plain value."""
+    """Return the name of the check in an argument's TOML form, or `None` for a plain value."""
     if isinstance(written, dict):
         return next(iter(check_names_in(written)), None)
     return None

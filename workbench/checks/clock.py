@@ -42,7 +42,7 @@ class Clock:
 
 
 NOMINAL_CLOCK = Clock(datetime(2026, 1, 14, 12, tzinfo=UTC), "UTC")
-"""The time of imagined runs; relative dates are computed for it."""
+"""The time of imagined runs. Relative dates are computed for it."""
 
 
 def fixed_clock(text: str) -> Clock | None:

@@ -296,8 +296,8 @@ class Judged(CheckBase):
 class PythonCheck(CheckBase):
     """A value for which a Python function in the suite's folder returns True. The suite must be trusted.
 
-    With `at_least`, the function may return a score, and the check holds from that score on. With `sees = "run"`, which
-    only checks of the answer may have, the function is called with the whole run instead of the value."""
+    With `at_least`, the function may return a score, and the check holds from that score on. With `sees = "run"`, the
+    function is called with the whole run instead of the value. Only checks of the answer may have this option."""
 
     kind = "python"
     written = 'python = "module:function"'

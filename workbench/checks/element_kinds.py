@@ -1,4 +1,4 @@
-"""Checks of lists: the elements with or without order, each element, and lengths."""
+"""Checks of lists: of the elements with or without order, of each element, and of the length."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ class _Comparison:
 # The one-to-one matching of expected elements to a list's elements.
 
 Fits = Callable[[int, int], bool]
-"""A function that returns whether an element of the list meets an expected element; both are given by index."""
+"""A function that returns whether an element of the list meets an expected element. Both are given by index."""
 
 
 def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits: Fits) -> dict[int, int]:

@@ -24,7 +24,7 @@ NAMED_WEIGHTS: dict[str, int] = {
     "very_high": 6,
     "critical": 7,
 }
-"""The named weights with their raw values, as in Arcade's evals; weights are normalised before use."""
+"""The named weights with their raw values, as in Arcade's evals. Weights are normalised before use."""
 
 
 WeightName = Literal["minimal", "very_low", "low", "medium", "high", "very_high", "critical"]

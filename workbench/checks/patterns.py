@@ -150,8 +150,8 @@ class _Automaton:
         self._ignore_case = ignore_case
         self._apart = apart
         self._same_twice = False
-        """Whether two alternatives are equal, of which the parser leaves nothing after it moves their common parts
-        out."""
+        """Whether two alternatives are equal. The parser then moves all of their parts out, so nothing is left of
+        them."""
         self._element(*loop)
         self._after: list[list[int]] = [[] for _ in self._characters]
         for before, after in self._ways:

@@ -129,7 +129,7 @@ def _nothing(validator: Any, value: object, instance: object, schema: object) ->
 # a whole run, and so does each validation with it.
 
 _MAX_LEVELS = 20
-"""The most levels of a schema that are checked here; deeper schemas are left to jsonschema."""
+"""The most levels of a schema that are checked here. Deeper schemas are left to jsonschema."""
 
 
 def is_plainly_valid(schema: object) -> bool:
@@ -429,10 +429,11 @@ class DanglingReference(NamedTuple):
 
 
 def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingReference, ...]:
-    """Return the references without a target at any depth of a schema, each once, with its first place.
+    """Return the references without a target at any depth of a schema.
 
-    Nothing is fetched from the network. Therefore, a reference to another document counts as dangling, unless it points
-    to the schema of a dialect. Raises BrokenSchemaError for an invalid schema."""
+    Each reference is returned once, with its first place. Nothing is fetched from the network. Therefore, a reference
+    to another document counts as dangling, unless it points to the schema of a dialect. Raises BrokenSchemaError for an
+    invalid schema."""
     if is_plainly_valid(_without_dialect(schema)):
         return ()
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]

@@ -66,9 +66,9 @@ def _as_field(value: Any) -> Any:
 
 
 def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
-    """Return the check that a table resembles, and the keys that do not belong to the check.
+    """Return the name of the check that a table resembles, and the keys that do not belong to that check.
 
-    Returns `None` if the table is a check or resembles none."""
+    Returns `None` if the table is a check, or if it resembles no check."""
     if check_names_in(table):
         return None
     for name, cls in CHECK_CLASSES.items():

@@ -31,7 +31,7 @@ def grade_accuracy(
 ) -> Grade:
     """Grade a run with the `accuracy` grader. The suite's thresholds decide the verdict.
 
-    The score is the sum of the credits of `pairings` over `numbers["expected"]`, clamped to 0..1.
+    The score is the sum of the credits of `pairings` divided by `numbers["expected"]`, clamped to 0..1.
 
     Raises CheckError if a check cannot be evaluated, and GradingError if the weights are too large to add up."""
     if not case.expects_calls_or_none:

@@ -1,6 +1,6 @@
-"""Results whose other grades are computed only when they are first read, so that they delay no model request.
+"""Results whose grades are mostly computed when they are first read, so that grading delays no model request.
 
-The other grades are those of the graders that do not decide the status."""
+Only the grade that decides the status is computed at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GradesCallback = Callable[[], tuple[Grade, ...]]
 
 
 class DeferredResult(LazyResult):
-    """A result that grades with the non-deciding graders only when those grades are first read.
+    """A result in which the grades that do not decide the status are computed when they are first read.
 
     `whole` is the equal result with all grades. Any thread may read a deferred result. Two threads may compute the same
     grades at once, so computing them must always give equal grades."""

@@ -230,7 +230,9 @@ def _perfect(
     columns: Sequence[int],
     judged_on: Callable[[int, int], _Compared],
 ) -> dict[int, int]:
-    """Return as many pairs with correct parameters as possible. All rows and columns must belong to one tool."""
+    """Pair as many expected calls as possible with calls whose parameters are correct.
+
+    All rows and columns must belong to one tool."""
     # All rows and columns belong to one tool, so an empty name stands for it.
     wanted = [("", expected[row].args) for row in rows]
     made: list[Made] = []

@@ -336,7 +336,7 @@ class _Reader:
 
 
 def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
-    """Yield each possible reading of written arguments as an object.
+    """Yield each way to read written arguments as a JSON object.
 
     Pairs of tags have two readings: every value as text, and every value as JSON if it is valid JSON."""
     if isinstance(arguments, dict):

@@ -320,7 +320,7 @@ def _decision_account(line: CallPairing, items: float) -> Contribution | None:
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
-    """Return the formula of the arguments' credit with unexpected arguments, or `None` if none is unexpected."""
+    """Return the formula for the credit of arguments if some are unexpected, otherwise `None`."""
     listed = [verdict for verdict in line.arguments if verdict.listed]
     unlisted = len(line.arguments) - len(listed)
     if not listed or not unlisted:
@@ -565,7 +565,7 @@ def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ..
 # The dimensions of the `dimensions` grader, each as a fraction.
 
 _MAX_TERMS = 12
-"""The largest number of terms that a sum shows; a longer sum shows only its total."""
+"""The largest number of terms that a sum shows. A longer sum shows only its total."""
 
 
 class DimensionTerm(NamedTuple):

@@ -14,9 +14,9 @@ from workbench.trajectory.trajectory import CallRecord
 class ExtraCallRule:
     """The rule of a case about extra calls (calls that no expectation needs), applied to one run.
 
-    `written` is the suite's `extra_calls`, or `None` if the grader's own rule applies. `read_only` names the tools that
-    "allow_read_only" frees. `corrected` holds the indices of calls that were refused for their arguments and then
-    corrected. These calls did nothing, so they are free for every tool."""
+    `written` is the suite's `extra_calls`, or `None` if the grader's own rule applies. `read_only` names the tools
+    whose extra calls cost nothing with "allow_read_only". `corrected` holds the indices of calls that were refused for
+    their arguments and then corrected. These calls did nothing, so they cost nothing, whatever their tool."""
 
     written: ExtraCalls | None
     read_only: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class ExtraCallRule:
         return frozenset([index for index, record in enumerate(calls) if self.is_free(index, record.tool)])
 
     def is_free_tool(self, tool: str) -> bool:
-        """Return whether the rule frees extra calls of a tool, by its name or because the tool only reads."""
+        """Return whether all extra calls of a tool cost nothing because the tool is listed or read-only."""
         match self.written:
             case "allow_read_only":
                 return tool in self.read_only

@@ -408,7 +408,7 @@ class UserFaultError(GradingError):
 
 
 UserOutcome = Literal["gave up", "error"]
-"""A conversation's end by its user, other than as planned: the user gave up, or invalidated the run."""
+"""An unplanned end of a conversation: the user gave up, or invalidated the run."""
 
 SIMULATED_USER = "the simulated user"
 """The beginning of the error of a run that the simulated user invalidated."""
@@ -465,8 +465,9 @@ class RunResult:
     not_regraded: str | None = None
     """The reason why a stored run keeps its original verdict although it should have been regraded."""
     metrics: tuple[Metric, ...] = ()
-    """The values of the case's named checks of the final answer, in the order of the case; empty for a run that was not
-    graded."""
+    """The values of the case's named checks of the final answer, in the order of the case.
+
+    There are none for a run that was not graded."""
     valid_arguments: tuple[bool | None, ...] = ()
     """Whether the arguments of each call are valid by the tool's schema, or `None` without a usable schema.
 

@@ -39,8 +39,8 @@ def greedy_pairs(
 ) -> list[tuple[int, int]]:
     """Pair each row in turn with the best of the first hundred remaining columns.
 
-    The pairing is greedy, so a better one may exist. Returns the pairs in the order of the rows. Among columns with
-    equal gains, the earliest is chosen."""
+    The pairing is greedy and may not be the best. Returns the pairs in the order of the rows. Among columns with equal
+    gains, the earliest is chosen."""
     left = list(columns)
     # With more than a thousand rows, each row considers fewer columns to keep the time linear in the number of rows.
     looked_at = max(min(_LOOKED_AT, _LOOKED_AT_IN_ALL // (len(rows) or 1)), 1)

@@ -9,7 +9,7 @@ from workbench.suite.model import Case
 
 
 def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
-    """Return the issues of a grade. An issue about a required argument whose check does not hold fails the run."""
+    """Return the issues of a grade, changed so that an unmet required argument fails the run."""
     # A grade has no numbers if a rule of `critics` decided before scoring. Such a run has failed anyway.
     if not grade.issues or not grade.numbers:
         return grade.issues

@@ -145,7 +145,7 @@ class Status(StrEnum):
     """The sign on terminals that show only ASCII."""
     role: StatusRole
     urgency: int
-    """The rank of the status by urgency; the most urgent status has 0."""
+    """The rank of the status by urgency. The most urgent status has 0."""
     meaning: str
     """The description of the status in the help."""
     graded: bool
@@ -186,7 +186,7 @@ class Status(StrEnum):
 
 
 Verdict: TypeAlias = Literal[Status.PASSED, Status.WARNED, Status.FAILED, "not applicable", Status.ERROR]
-"""The status of a grade; `ERROR` if a check could not be evaluated or the grader refuses the case."""
+"""The status of a grade. It is `ERROR` if a check could not be evaluated or the grader refuses the case."""
 
 NOT_APPLICABLE: Literal["not applicable"] = "not applicable"
 
@@ -241,7 +241,7 @@ class StatusCounts:
     def counted(self) -> list[tuple[int, Status]]:
         """The numbers to show in lists, each with its status.
 
-        Passed and failed are always shown, others unless they are 0."""
+        The numbers for passed and failed are always included, other numbers only if they are not 0."""
         always = (Status.PASSED, Status.FAILED)
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
 

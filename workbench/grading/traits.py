@@ -26,7 +26,7 @@ class GraderTraits:
     system: str
     """The name of the published system that the grader follows."""
     parts: Callable[[Grade], list[str]]
-    """Returns the parts of a score in words; empty if a rule decided before scoring."""
+    """Returns the parts of a score in words. The result is empty if a rule decided before scoring."""
     thresholds: Callable[[Grading], tuple[float, float]] = _of_grading
     """Returns the lowest scores for warned and for passed."""
     scores_arguments: bool = False

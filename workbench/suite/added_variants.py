@@ -57,7 +57,8 @@ def prompt_variant(file: Path) -> Mapping[str, object]:
 def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origin: str) -> SuiteFile:
     """Return a suite with further variants, appended to its text in memory.
 
-    `origin` names their source in errors. Raises AddedVariantError with the first problem of the extended suite."""
+    `origin` names the source of the variants in errors. Raises AddedVariantError with the first problem of the extended
+    suite."""
     text = file.text.rstrip("\n")
     try:
         for table in tables:

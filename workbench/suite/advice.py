@@ -74,7 +74,9 @@ def _mock_of(suite: Suite, case: Case, index: int, tool: str) -> tuple[Place, Mo
 
 
 def _shared_server(suite: Suite, tool: str) -> int | None:
-    """Return the index of the only server that can have a tool, if all runs of a batch share the server's state."""
+    """Return the index of the only server that can provide a tool, if all runs share that server's state.
+
+    Otherwise, return `None`."""
     able = []
     for number, server in enumerate(suite.servers):
         if tool.startswith(server.prefix):
@@ -291,7 +293,7 @@ def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
 
 
 def _known_tags(suite: Suite) -> frozenset[str]:
-    """Return the tags of the suite's cases. The set is empty if no aggregate and no gate needs them."""
+    """Return the tags of the suite's cases, or an empty set if the suite has no aggregates and no quarantine."""
     if not suite.aggregates and not suite.gate.quarantine:
         return frozenset()
     return frozenset(suite.tags).union(*(case.tags for case in suite.cases))

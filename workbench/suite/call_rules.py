@@ -10,7 +10,7 @@ from workbench.suite.expected_calls import CALL_RULES
 from workbench.suite.problems import Finding, Place, in_backticks, table
 
 ARGUMENT_KEYS: Final = ("args", "forbidden_args", "only_args", "unlisted")
-"""The keys that concern the tool of a call."""
+"""The keys of an expected call that concern its arguments."""
 
 
 def call_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:

@@ -83,7 +83,7 @@ _NEAR: Final = 0.85
 """The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
 
 _NEAR_OF_WORDS: Final = 0.82
-"""The limit if both key and check have several words, because no other word resembles these checks.
+"""The limit if both key and check have several words. It is lower, as hardly any other key resembles such a check.
 
 `has_feild` reaches it."""
 

@@ -105,7 +105,7 @@ class _Journal:
     text: str
     size: int
     is_new: bool = True
-    """Whether the folder's list of files on the disk may still lack the file."""
+    """Whether the file's entry in its folder may not be on the disk yet."""
 
 
 @dataclass
@@ -158,9 +158,10 @@ class Drafts:
         return (known,)
 
     def keep(self, path: Path, base_text: str, base_state: FileState | None, text: str) -> None:
-        """Back up the current text of a suite. `base_text` and `base_state` are the file as it was read.
+        """Back up the current text of a suite.
 
-        Raises DraftError if the text cannot be written."""
+        `base_text` and `base_state` are the text and the state of the file when it was read. Raises DraftError if the
+        current text cannot be written."""
         path = self.draft_path(path)
         journal = self._journals.get(path)
         try:

@@ -9,7 +9,8 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.suite.suite_text import SuiteText
 
 Blocks = tuple[tuple[str, int, int], ...]
-"""The places of cases in their suite's text: id, and start and end of the block in characters."""
+"""The places of the cases in the suite's text. Each has the case's id, and the start and end of its block in
+characters."""
 
 
 class Excerpts:

@@ -1,4 +1,4 @@
-"""Expected calls as a suite writes them: a call with its alternatives, a prohibition, a group in any order."""
+"""Expected calls in their suite form: single calls, calls with alternatives, forbidden calls, groups in any order."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Times = Annotated[
     Strict(False),
     BeforeValidator(_times, json_schema_input_type=int | tuple[int, float]),
 ]
-"""The fewest and the most times that a call is made; the most may be infinite."""
+"""The fewest and the most times that a call is made. The most may be infinite."""
 
 CALL_RULES: Final = ("any_of", "optional", "times", "result", "is_error")
 """The keys of an expected call that no published grader knows: they are resolved before grading."""
@@ -138,7 +138,7 @@ class ExpectedCall(Frozen):
 
     @property
     def limits_args(self) -> bool:
-        """Whether arguments can be wrong by their names alone, by `only_args` or `forbidden_args`."""
+        """Whether an argument can be wrong because of its name alone, by `only_args` or `forbidden_args`."""
         return self.only_args or bool(self.forbidden_args)
 
     def disallowed_arguments(self, given: Collection[str]) -> list[str]:

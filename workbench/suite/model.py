@@ -559,7 +559,7 @@ class Case(Frozen):
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
-        """The expected calls, with each call of `any_of` in place of the call that lists them."""
+        """The expected calls. A call with `any_of` is replaced by its alternatives."""
         return tuple(alternative for call in self.expected_calls() for alternative in call.alternatives)
 
     @property
@@ -569,7 +569,7 @@ class Case(Frozen):
 
     @property
     def expects_calls_or_none(self) -> bool:
-        """Whether the case expects calls or expects that there are none."""
+        """Whether the case expects calls, or expects that no call is made."""
         return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
 
     @property
@@ -655,7 +655,9 @@ def _placed_whole_calls(case: Case) -> Iterator[tuple[Place, ExpectedCall | Step
 _whole_calls: CachedByIdentity[Case, tuple[tuple[Place, ExpectedCall | Step], ...]] = CachedByIdentity(
     lambda case: tuple(_placed_whole_calls(case))
 )
-"""Returns every description of a call with its place, including calls with alternatives. Many readers ask for them."""
+"""Returns every description of a call with its place, including calls with alternatives.
+
+The result is cached because many callers need it."""
 
 
 def _some_need_resolving(case: Case) -> bool:

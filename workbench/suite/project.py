@@ -40,7 +40,7 @@ class Search:
 
     def __init__(self) -> None:
         self.folder: Path | None = None
-        """The folder that is being searched, `None` before and afterwards."""
+        """The folder that is being searched, or `None` before and after the search."""
         self.found = 0
         """The number of suites."""
         self.skipped: list[Path] = []

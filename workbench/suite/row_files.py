@@ -26,7 +26,7 @@ JSON_COLUMN_SUFFIX: Final = ":json"
 """Suffix of a column's name if the column's texts are JSON, in CSV or in a table of the suite."""
 
 _DEEPEST = 64
-"""Maximum depth of lists and objects in a value. The limit of a suite is the same."""
+"""Maximum depth of lists and objects in a value. The limit for a suite is the same."""
 
 
 class RowsError(Exception):
@@ -42,7 +42,9 @@ class RowsError(Exception):
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a case, at least one. `lines` are their lines in the file. Tables in the suite have none."""
+    """The rows of a case, at least one.
+
+    `lines` are the lines of the rows in their file. There are none if the rows are tables in the suite."""
 
     rows: tuple[Row, ...]
     lines: tuple[int, ...] = ()
@@ -63,7 +65,7 @@ class Rows:
 
 
 def rows_of(each: object, folder: Path) -> Rows:
-    """Return the rows of `each` as written: the path of a file in the folder of the suite, or a list of tables.
+    """Read the rows of `each`, which is the path of a file in the suite's folder, or a list of tables.
 
     Raises RowsError."""
     if isinstance(each, str):

@@ -117,7 +117,9 @@ def replaces_statuses(suite: Suite) -> bool:
 
 
 def measures_of(cases: object) -> tuple[str, ...]:
-    """Return the measures that an aggregate may name in `of`, in a suite with these cases (parsed TOML)."""
+    """Return the measures that an aggregate may name in `of`, in a suite with these cases.
+
+    `cases` is parsed TOML."""
     measures = dict.fromkeys(MEASURES)
     for _, case in tables(cases):
         response = table(case.get("response"))

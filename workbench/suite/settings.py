@@ -194,7 +194,7 @@ def surplus_rule(grading: Grading, grader: str | None = None) -> str:
 
 
 def surplus_calls_cost(grading: Grading) -> bool:
-    """Return whether the grader's own rule lowers the score for extra calls, because the suite has no rule for them."""
+    """Return whether extra calls lower the score: the suite has no rule for them, and the grader's own rule does so."""
     return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 
@@ -298,7 +298,7 @@ USER_REVIEW: Final = Judged.model_construct(
 _judged_of: CachedByIdentity[Case, tuple[Judged, ...]] = CachedByIdentity(
     lambda case: tuple([check for check in case.written_checks() if isinstance(check, Judged)])
 )
-"""Returns the judged checks of a case. A plan asks for them several times."""
+"""Returns the judged checks of a case. The result is cached because a plan needs it several times."""
 
 
 def _in_conditions(where: Suite | Case) -> Iterator[Judged]:

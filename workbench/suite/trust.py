@@ -1,4 +1,4 @@
-"""The needs of a suite on the user's machine, and the store of suites that the user trusts with their needs."""
+"""What a suite needs from the user's machine, and the store of the suites that the user trusts."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ class CodeFile:
 class ModelNeed:
     """A model that a suite asks: its name at the endpoint, the endpoint's address, and everything that is sent there.
 
-    `key` is the variable with the key, and `command` is the program that prints the key. `headers` and `query` are as
-    written. `credentials` describes cloud credentials other than a key."""
+    `key` is the variable with the key, and `command` is the program that prints the key. `headers` and `query` may
+    still contain variables. `credentials` describes cloud credentials other than a key."""
 
     model: str
     url: str
@@ -330,7 +330,7 @@ class SuiteNeeds:
 
 
 _MAX_SHOWN_CALLS = 10
-"""Maximum number of `setup` and `final` calls, and of answers to servers, with their own line."""
+"""Maximum number of `setup` and `final` calls, and of answers to servers, that are listed with one line each."""
 
 
 def _grouped_by_endpoint(models: Sequence[ModelNeed], more: str) -> str:
@@ -588,7 +588,7 @@ class TrustStore:
         if bundled_folder is not None:
             self._bundled_folder = bundled_folder.resolve()
         self.notice: str | None = None
-        """A message for the user, set when the store was damaged or could not be read."""
+        """A message for the user if the store was damaged or could not be read."""
 
     def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
         """Return whether the suite may do everything that it needs. A suite without needs always may.

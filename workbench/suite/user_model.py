@@ -14,11 +14,11 @@ from workbench.suite.frozen import Frozen, Items, NonEmpty
 from workbench.trajectory.events import UserEnd
 
 OTHERWISE: Final = "I don't know. Please go on with what you have."
-"""The message of a scripted user when no message of the script fits."""
+"""The message that a scripted user sends if no message of the script fits."""
 
 
 IN_TURNS: Final = ("ordered", "unordered", "disallowed", "response")
-"""The keys of a message that expect something of its turn."""
+"""The keys of a message that state expectations of the message's turn."""
 
 
 class TurnCondition(Frozen):

@@ -30,7 +30,7 @@ from workbench.suite.server_model import Answer, Server
 from workbench.suite.user_model import TurnCondition, UserTable
 
 SEPARATOR: Final = " × "
-"""The text between model and variant in the name of a run's target: `offline × terse`."""
+"""The text between model and variant in the name of a run's target, as in `offline × terse`."""
 
 
 class UnknownVariantError(ValueError):

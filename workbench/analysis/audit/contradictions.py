@@ -51,7 +51,7 @@ AuditKind = Literal[
 ]
 
 Weight = Literal["warning", "note"]
-"""The severity of a finding. A warning is nearly always a mistake in the suite; a note may be intended."""
+"""The severity of a finding. A warning is nearly always a mistake in the suite. A note may be intended."""
 
 
 @dataclass(frozen=True, slots=True)

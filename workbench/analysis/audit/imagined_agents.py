@@ -528,7 +528,7 @@ class MutatedAgent:
 
 
 def mutated_agents(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[MutatedAgent]:
-    """Yield all mutants of an agent: each expected call changed, the order changed, calls and arguments added."""
+    """Yield all mutants of an agent, such as one with a changed call, another order, or a further call."""
     written = agent.placed_calls
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)

@@ -53,7 +53,9 @@ class _Location(NamedTuple):
         return _Location(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
 
     def inside(self, place: Place) -> _Location:
-        """Return the location of a part of a plain value. Lists on the way become ordered checks of elements."""
+        """Return the location of a part of a plain value.
+
+        A list around the part is written as `same_elements` with `in_order`."""
         spot = self
         for key in place:
             spot = spot.at_field(key) if isinstance(key, str) else spot.in_list("same_elements", ", in_order = true")
@@ -131,7 +133,7 @@ def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
 
 
 def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str, str]]:
-    """Yield each table inside a plain value that names a check, as its place, its key and the check's name."""
+    """Find the tables inside a plain value that name a check. Yield the place, the key and the check's name of each."""
     inner: list[tuple[str | int, JsonValue, Schema | None]]
     if isinstance(value, dict):
         inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
@@ -194,7 +196,7 @@ def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
 
 
 def _probable_check(value: Mapping[str, JsonValue]) -> str:
-    """Return the check that a table was probably meant to be, as a suite writes it, or an empty text."""
+    """Return the check that a table was probably meant to be, in its TOML form, or an empty text."""
     if (fields := _fields_as_option(value)) is not None:
         return f"has_fields = {describe_value(fields)}, only_fields = true"
     for key, inner in value.items():
