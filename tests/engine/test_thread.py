@@ -46,3 +46,21 @@ def test_closing_cancels_what_still_runs_and_ends_the_thread(thread: EngineThrea
     thread.close(5)
     assert cancelled.is_set()
     assert not thread.alive
+
+
+def test_other_threads_can_wait_until_the_engine_has_nothing_to_compute(thread: EngineThread) -> None:
+    computing, enough = threading.Event(), threading.Event()
+
+    async def compute() -> None:
+        computing.set()
+        enough.wait(30)
+
+    assert thread.wait_until_idle(30)
+    computed = thread.submit(compute())
+    assert computing.wait(30)
+    assert not thread.wait_until_idle(0)
+    enough.set()
+    assert computed.result(30) is None
+    assert thread.wait_until_idle(30)
+    thread.close(1)
+    assert thread.wait_until_idle(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import resource
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -62,6 +63,23 @@ def test_runs_are_kept_one_by_one_while_the_batch_goes_on(file: Path) -> None:
     assert writer.wait_until_written(10)
     assert kept(file) == [False, True, False]
     assert writer.close()
+
+
+@pytest.mark.parametrize(("gather_s", "gives_way"), [(0.0, True), (60.0, False)])
+def test_packing_gives_way_to_other_threads_unless_a_caller_waits(
+    file: Path, monkeypatch: pytest.MonkeyPatch, gather_s: float, gives_way: bool
+) -> None:
+    monkeypatch.setattr(writing, "GATHER_TIME_S", gather_s)
+    ways: list[str] = []
+    writer = HistoryWriter(file, nothing_said, give_way=lambda: ways.append(threading.current_thread().name))
+    handle = writer.begin(batch_of(2))
+    assert writer.wait_until_written(10)
+    for place in (0, 1):
+        stored = writer.write_run(handle, done(place))
+        assert gather_s or stored.result(10) is None
+    assert writer.close()
+    assert set(ways) == ({"history"} if gives_way else set())
+    assert kept(file) == [True] * 2
 
 
 @pytest.mark.usefixtures("impatient")

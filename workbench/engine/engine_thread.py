@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
+import sys
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,6 +13,23 @@ from typing import Any, TypeVar
 from workbench.standard_streams import open_closed_descriptors
 
 _Result = TypeVar("_Result")
+
+
+class _IdleSelector(selectors.DefaultSelector):
+    """The selector of an event loop. Sets `idle` while the loop waits for input or for a timer."""
+
+    def __init__(self, idle: threading.Event) -> None:
+        super().__init__()
+        self._idle = idle
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout <= 0:  # the loop has more to do
+            return super().select(timeout)
+        self._idle.set()
+        try:
+            return super().select(timeout)
+        finally:
+            self._idle.clear()
 
 
 class EngineThread:
@@ -22,7 +41,9 @@ class EngineThread:
         # If a standard stream is closed, a socket of the loop would get its file descriptor, and the program would
         # print into the socket.
         open_closed_descriptors()
-        self._loop = asyncio.new_event_loop()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._loop = _new_loop(self._idle)
         self._executor = ThreadPoolExecutor(thread_name_prefix=name)
         self._loop.set_default_executor(self._executor)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -31,6 +52,7 @@ class EngineThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+        self._idle.set()
 
     @property
     def alive(self) -> bool:
@@ -41,6 +63,13 @@ class EngineThread:
 
         Every thread except the engine's may wait for the future."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait at most `timeout_s` seconds until the engine has nothing to compute. Return whether it has not.
+
+        Threads that compute much call this method between short steps, because Python runs one thread at a time. The
+        engine then reads the next answer at once, and requests follow without a delay."""
+        return self._idle.wait(timeout_s)
 
     def close(self, timeout_s: float) -> None:
         """Cancel the running tasks, and end the loop and the thread.
@@ -69,3 +98,10 @@ class EngineThread:
             await asyncio.wait(tasks, timeout=timeout_s)
         await self._loop.shutdown_asyncgens()
         self._loop.stop()
+
+
+def _new_loop(idle: threading.Event) -> asyncio.AbstractEventLoop:
+    if sys.platform == "win32":
+        # Only the proactor's loop starts processes there, and it has no selector. So the engine always counts as idle.
+        return asyncio.new_event_loop()
+    return asyncio.SelectorEventLoop(_IdleSelector(idle))

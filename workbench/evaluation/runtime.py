@@ -262,6 +262,10 @@ _Result = TypeVar("_Result")
 CLOSE_TIMEOUT_S = 8.0
 SETTLING_TIMEOUT_S = 1.0
 
+GIVE_WAY_S = 0.01
+"""The longest time that the history waits for the engine before it packs a run. If the engine always computes, the
+history still keeps up with a hundred runs a second, and then holds back new runs (`wait_until_stored`)."""
+
 
 class Runtime:
     """Runs plans until it is closed.
@@ -319,9 +323,14 @@ class Runtime:
             on_endpoint_pause=on_endpoint_pause,
             leases=leases,
         )
+        self._engine = EngineThread()
         self._history = None
         if history:
-            self._history = HistoryWriter(history, lambda text: listener(HistoryProblem(text)))
+            self._history = HistoryWriter(
+                history,
+                lambda text: listener(HistoryProblem(text)),
+                give_way=lambda: self._engine.wait_until_idle(GIVE_WAY_S),
+            )
         self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._batch_numbers = count(1)
@@ -330,7 +339,6 @@ class Runtime:
             starting=self._start_ups.watch,
             listed=lambda suite_file, server, change: listener(ToolsListed(suite_file, server, change)),
         )
-        self._engine = EngineThread()
         self.serving = ServerControl(self._servers, self._engine, program)
         """Starts, stops and calls servers on the user's request."""
 

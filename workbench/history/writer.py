@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import field
@@ -301,11 +301,15 @@ class HistoryWriter:
 
     A failure to write does not stop any run. `report` is called once with each message, on the writer's thread. A
     failed entry is retried with the next entry and at the end. Unwritten entries stay in memory, compressed. Any thread
-    may use the writer."""
+    may use the writer.
 
-    def __init__(self, file: Path, report: ReportProblem) -> None:
+    `give_way` is called before each run is packed, unless a caller waits for the writer. It may wait for other threads
+    that need the processor."""
+
+    def __init__(self, file: Path, report: ReportProblem, *, give_way: Callable[[], object] = lambda: None) -> None:
         self.file = file
         self._report = report
+        self._give_way = give_way
         self._given: queue.SimpleQueue[Entry | _Done | threading.Event | None] = queue.SimpleQueue()
         self._in_a_hurry = threading.Event()
         """Set if a waiting entry should be written without gathering more runs."""
@@ -429,8 +433,7 @@ class HistoryWriter:
     def _take_entries(self) -> bool:
         """Wait for the next entry, take all queued entries, and return False if the writer is being closed."""
         given = self._given.get()
-        if isinstance(given, _Done):
-            self._in_a_hurry.wait(GATHER_TIME_S)
+        is_urgent = isinstance(given, _Done) and self._in_a_hurry.wait(GATHER_TIME_S)
         self._in_a_hurry.clear()
         batches: dict[BatchHandle, None] = {}
         """The batches with runs that are packed, but not waiting yet."""
@@ -440,6 +443,8 @@ class HistoryWriter:
             elif isinstance(given, _Done):
                 if not given.settled.done():
                     self._runs_waiting.append(given.settled)
+                if not is_urgent and not self._in_a_hurry.is_set():
+                    self._give_way()
                 self._pack(given)
                 batches[given.handle] = None
             else:
