@@ -156,7 +156,7 @@ class Executor:
         return self._definitions.get(tool)
 
     async def answer(self, call: ToolCall, step_mock: JsonValue = None, review: Review = as_answered) -> ResultReceived:
-        """Answer a call from the step's mock, another mock or a server, and emit the events of the call.
+        """Let the step's mock, another mock or a server answer a call, and emit the events of the call.
 
         `review` may change the replies to the server's own requests during the call. Raises ToolsError when the server
         cannot answer, ExecutionRefusedError when the call may not be executed, and AuditError when the execution cannot

@@ -150,7 +150,7 @@ def _user_message_before(origin: Trajectory, round_number: int) -> UserSaid | No
 
 @dataclass(frozen=True, slots=True)
 class PastHold:
-    """A place where a run was held: `events[index]`, a `Paused` event."""
+    """A place where a run was held (paused): `events[index]`, a `Paused` event."""
 
     events: Sequence[Event]
     index: int

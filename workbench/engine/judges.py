@@ -1,4 +1,4 @@
-"""Ask a language model whether a value meets written criteria.
+"""Asks a language model whether a value meets written criteria.
 
 Criteria and value are sent as data between marks, which the author of the value cannot predict. An answer counts only
 if it repeats the mark, in a call of the tool `verdict` or, from models that call no tools, in a JSON object without
@@ -208,7 +208,7 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 
 
 def mark_of(criteria: str, value: str) -> str:
-    """Return the mark of a question: 16 hexadecimal digits that do not occur in the value.
+    """Return the mark around the criteria and the value in a question: 16 hexadecimal digits not in the value.
 
     The digits come from a digest of the value, so the author of the value cannot write them into it."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]

@@ -63,7 +63,7 @@ class MediaStore:
     def with_content(self, messages: tuple[Message, ...], model: Model) -> tuple[Message, ...]:
         """Return messages with the content of supported images and sounds, and without unsupported ones.
 
-        Raises MediaLostError."""
+        Raises MediaLostError if the content of a supported image or sound is not known."""
         return tuple([self._filled(message, model) for message in messages])
 
     def _filled(self, message: Message, model: Model) -> Message:

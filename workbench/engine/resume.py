@@ -1,4 +1,4 @@
-"""Resume a batch of the history: read the missing runs of its plan and prepare them.
+"""Resumes a batch of the history: reads the missing runs of its plan and prepares them.
 
 The history stores the whole plan before the first run, and each result when its run ends. So a planned run without a
 result is missing, however the program ended. An interrupted run starts again from its beginning. Resumed runs go into

@@ -294,7 +294,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit everything written within this context, or nothing after an error."""
+    """Commit everything that is written within this context, or nothing if it raises an error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -667,7 +667,7 @@ class Outline:
 
     @property
     def parts(self) -> dict[tuple[int, str], int]:
-        """The number of runs of each suite with each model, in the order of the plan."""
+        """The number of runs for each suite, given by its index, and each model, in the order of the plan."""
         found: dict[tuple[int, str], int] = {}
         for suite, shape, cases in self.blocks:
             for model, _, _, _, count in self.shapes[shape]:
@@ -676,7 +676,7 @@ class Outline:
 
     @property
     def cases(self) -> dict[tuple[int, str], int]:
-        """The number of cases of each suite with each model."""
+        """The number of cases for each suite, given by its index, and each model."""
         found: dict[tuple[int, str], set[str]] = {}
         for suite, shape, cases in self.blocks:
             ids = {case_id for case_id, _ in cases}

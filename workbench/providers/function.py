@@ -96,7 +96,7 @@ class AgentCall:
 
     `arguments` are an object, or the JSON text that a model wrote. `result` is a text, another value that JSON can
     express, or the tool's exception; `None` if it is unknown. With `is_error`, the result is an error. A call without
-    an `id` is given one."""
+    an `id` gets one."""
 
     tool: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict)

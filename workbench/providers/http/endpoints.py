@@ -92,7 +92,7 @@ _MAX_CONCURRENT_RATIO = 1.5
 class ReportedSlots:
     """The slots of an endpoint: the number of requests that it computes at a time, as it reports.
 
-    No more requests are sent to the endpoint at a time."""
+    At most this number of requests is sent to the endpoint at a time."""
 
     def __init__(self, on_notice: Callable[[str], object]) -> None:
         self.total: int | None = None
@@ -110,7 +110,8 @@ class ReportedSlots:
         """Ask the endpoint for its number of slots, unless this was done before.
 
         Well-known hosted endpoints are not asked. `allowed` is the number of concurrent requests in the settings. If it
-        exceeds the slots, the user gets a notice. If the endpoint does not tell, the slots stay unknown."""
+        exceeds the slots, the user gets a notice. If the endpoint does not report the number, the slots stay
+        unknown."""
         if self._is_found and not self._finding.locked():
             return
         async with self._finding:

@@ -269,7 +269,7 @@ class ToolResult:
         return _number_in(self.data, _MAX_DEPTH)
 
     def named(self, name: str) -> JsonValue:
-        """Return the first value in the result that has the given name; None if there is none.
+        """Return the first value in the result that has the given name; `None` if there is none.
 
         Names are compared word by word: `orderId` finds `order_id`."""
         return _under(self.data, split_name(name), _MAX_DEPTH)

@@ -410,7 +410,7 @@ def _stubborn(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
 
 
 def _hasty(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Use only the first tool whose description begins with a word of the request; return `None` if there is none."""
+    """Choose the first tool whose description begins with a word of the request; return `None` if there is none."""
     said = [message.content for message in request.messages if message.role == "user"][-1:]
     words = stems_of(" ".join(said))
     for tool in request.tools:

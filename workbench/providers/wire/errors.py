@@ -145,7 +145,7 @@ def _words_of_text(text: str) -> str | None:
 
 
 def _place(loc: object) -> str:
-    """Return the path to a mistake in a request, which FastAPI reports as a list, as text.
+    """Convert the path to a mistake in a request, which FastAPI reports as a list, to text.
 
     For example, `["body", "tools", 0]` becomes `body.tools.0`."""
     if isinstance(loc, list):

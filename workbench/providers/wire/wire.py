@@ -200,7 +200,8 @@ def state_of(message: Message, wire: str) -> dict[str, Any]:
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
     """Return a part for a text; `None` for an empty text.
 
-    `pieces` are the pieces of the answer's text, `written` the same with the model's thoughts."""
+    `pieces` are the pieces of the answer's text. `written` are the pieces of the text including the model's
+    thoughts."""
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
