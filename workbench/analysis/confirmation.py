@@ -77,7 +77,7 @@ class RerunEvidence:
     def _after(self, good: int, failed: int) -> Confirmation | None:
         each = math.log((1 - self.typical / 4) / (1 - self.typical))
         shown = failed * each - good * math.log(4)
-        # `among / FALSE_ALARM_RATE` is 40 · B.
+        # The case is confirmed at an evidence of 40 · B. As `among` is B, this is `among / FALSE_ALARM_RATE`.
         if shown >= math.log(self.among / FALSE_ALARM_RATE) - _SLACK:
             return "confirmed"
         if shown <= _RECOVERED + _SLACK:

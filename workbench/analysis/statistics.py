@@ -112,8 +112,7 @@ def _beta_below(at: float, a: float, b: float) -> float:
     The fraction is evaluated by Lentz's method (1976)."""
     if not 0 < at < 1:
         return float(at >= 1)
-    # The fraction converges fast only to the left of about the mean. To the right, the fraction of the mirrored
-    # distribution does.
+    # The fraction converges fast only to the left of about the mean. To the right, the distribution is mirrored.
     if at > (a + 1) / (a + b + 2):
         return 1 - _beta_below(1 - at, b, a)
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(at) + b * math.log1p(-at)

@@ -296,7 +296,7 @@ class Suffix(_PartOfText):
     suffix: str
 
     def with_words(self, text: str, words: Sequence[str]) -> str:
-        # Words after the text would break the suffix.
+        # The words come first, because a text with words at its end would lack the suffix.
         return " ".join([*words, text])
 
     def describe(self, say: ValueWriter) -> str:

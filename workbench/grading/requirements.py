@@ -307,8 +307,8 @@ def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajec
     refused = Counter(trajectory.calls[call].tool for call in _corrected(trajectory))
     surplus = Counter(issue.tool for issue in grade.issues if issue.kind == "extra call")
     by_read_only = set(_read_only(trajectory))
-    # "allow_read_only" also frees calls that were refused and then corrected. It is therefore enough for a tool whose
-    # surplus calls were all corrected.
+    # With "allow_read_only", calls that were refused and then corrected also cost nothing. A tool whose surplus calls
+    # were all corrected therefore needs no stronger rule.
     for tool, count in refused.items():
         if surplus[tool] <= count:
             by_read_only.add(tool)

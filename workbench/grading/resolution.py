@@ -386,8 +386,6 @@ class _Resolution:
         plain += [alternatives[0]] * (expected.fewest - len(plain))
         return plain
 
-    # The choice of calls
-
     def _best(self) -> list[list[int]]:
         first = [self._none() for _ in range(3)]
         self._take_in_order(first[0], True, ())

@@ -210,7 +210,7 @@ def _contradictions(
             if getattr(case, key):
                 message = f"max_rounds = 1 conflicts with `{key}`: after a call there is no final answer"
                 yield warning((*place, key), message, "allow a second round")
-    # The finding is at the limit in the case's text, or else in the suite's text.
+    # The finding is placed at the limit of the case. If the case has none, the suite's limit applies.
     budget, at = case.limits.max_tool_calls, (*place, "limits")
     if budget is None:
         budget, at = suite.limits.max_tool_calls, ("limits",)

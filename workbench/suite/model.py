@@ -308,7 +308,7 @@ class Step(Frozen):
         """The expected call, or `None`. Each access creates a new object."""
         if not self.expects_call:
             return None
-        # The values are already validated, and building a validator only for this model takes long.
+        # The values are already validated. Validation would need another validator, and building it takes long.
         call = ExpectedCall.model_construct(
             tool=self.tool or "",
             args=self.args,

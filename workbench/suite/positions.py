@@ -130,8 +130,8 @@ class _Scanner:
                 return Positions(self._lines, self._ends, headers, last_line, head_end)
             if self._text[self._position] == "[":
                 self._ends_of_tables.append(self._end_line(start))
-                # The first line of a gap is the rest of the line before it, except at the start of the text. The last
-                # line is the beginning of the header's line. So neither line is whole.
+                # The first line of a gap is the rest of a line with a value, except at the start of the text. The last
+                # line is the beginning of the header's line. Both are left out, because only whole lines count.
                 whole_lines = gap.split("\n")[bool(start) : -1]
                 table = self._header(whole_lines)
             else:

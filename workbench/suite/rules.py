@@ -609,7 +609,7 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
-    # Either the name is a misspelt check, or the table has a misspelt check among its keys.
+    # Either the name is a misspelt check, or one of the table's keys is.
     words = (name, *islice(table(value), 4))
     yield from unknown_text_check(words, place, "must be a table with one check")
 

@@ -44,7 +44,7 @@ def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterato
     # `acp` with `agent` describes one agent: its command and its setup.
     kinds: tuple[str, ...] = ("command", "python", "agent" if "agent" in subject and "acp" not in subject else "acp")
     if not subject.keys() & {"agent", "acp"}:
-        kinds = ("command", "python", "agent", "acp")  # so that the message names all of them
+        kinds = ("command", "python", "agent", "acp")  # the message names all of them
     yield from exactly_one(subject, kinds, place, "a subject")
     if not subject.keys() & {"agent", "acp"}:
         yield from requires_key(subject, dict.fromkeys(("mode", "builtin", "folder"), "agent"), place)

@@ -592,7 +592,7 @@ def _id(case: Table) -> object:
         return written
     if isinstance(name, str):
         return derived_id(name)
-    # Without a name, there is no id to derive. The result then equals that of no other case.
+    # Without a name, no id can be derived. The identity of the table stands in, which differs for every case.
     return id(case)
 
 

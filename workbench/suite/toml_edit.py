@@ -299,8 +299,8 @@ class _Editor:
         inner = (*keys, key)
         pairs = matching_elements(old, new)
         retained = set(pairs) - {None}
-        # All elements in their new order. A removed element stays before its former successor, because the gap
-        # after it is kept.
+        # The sequence holds all elements in their new order. A removed element stays before its former successor,
+        # because the gap after it is kept.
         sequence: list[tuple[bool, list[_Piece]]] = []
         following = 0
         for before, element in zip(pairs, new, strict=True):

@@ -203,7 +203,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None and with_mutants:
         found += _careless(case, place, settings, table)
-        # A case with a graver finding lets many mutants pass for the same reason. Findings on them would only repeat
+        # If a case has a more severe finding, many mutants pass for the same reason. Findings on them would only repeat
         # it.
         if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)

@@ -360,7 +360,7 @@ def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
                 continue
             if tool.annotations.get("readOnlyHint") is not True:
                 changing.setdefault(tool.server, set()).add(tool.name)
-        # Another rule warns about servers whose tools `setup` or `final` calls.
+        # If `setup` or `final` calls a tool of a server, another rule warns about this server.
         for _, own in case.own_calls():
             if (tool := table.find(own.tool)) is not None and tool.server is not None:
                 named.add(tool.server)

@@ -149,7 +149,8 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
             least = schema.get("minItems")
             count = least if isinstance(least, int) else 0
             if depth < _DEEPEST and count <= _MAX_TRIED_VALUES:
-                # Different items come first, for schemas with `uniqueItems`, then equal items.
+                # The first list has different items, because a schema with `uniqueItems` refuses equal ones. The second
+                # has equal items.
                 items = list(islice(candidates_of(resolved(schema.get("items", {}), root), root, depth + 1), count))
                 yield list(islice(cycle(items), count))
                 yield items[:1] * count
