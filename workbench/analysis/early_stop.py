@@ -56,8 +56,8 @@ class PlannedRunPlace:
 class _Pair:
     """The comparison of model `second` with model `first` while results come in.
 
-    `units` are the planned units (cases or clusters), of which `seen` are counted. A unit has the cases that were
-    planned with both models. It maps each suite, case and model to the number of planned runs."""
+    `units` are the planned units, of which `seen` are counted. A unit is a case or a cluster, without the cases that
+    were planned with only one of the models. It maps each suite, case and model to the number of planned runs."""
 
     first: str
     second: str

@@ -12,12 +12,13 @@ from workbench.numerals import count_text, counted, counted_of, decimals, p_text
 
 @dataclass(frozen=True, slots=True)
 class PairEarlyStop:
-    """The comparison of model `second` with model `first` after `cases` of the `of` planned cases.
+    """The state of the comparison of model `second` with model `first`, in a batch that may stop early.
 
-    `better` counts the cases that were good only with `second`, and `worse` the cases that were good only with `first`.
-    `p` is adjusted for all `comparisons` of the batch. The comparison is decided if `p` is at most `level`. If there is
-    an `e_value`, `p` follows from it and is valid however often it is read. `saved` counts the skipped runs with
-    `second`, and in a single comparison also the skipped runs with `first`."""
+    So far, `cases` of `of` planned cases were compared. `better` counts the cases that were good only with `second`,
+    and `worse` the cases that were good only with `first`. `p` is adjusted for all `comparisons` of the batch. The
+    comparison is decided if `p` is at most `level`. If there is an `e_value`, `p` follows from it and is valid however
+    often it is read. `saved` counts the skipped runs with `second`, and in a single comparison also the skipped runs
+    with `first`."""
 
     first: str
     second: str
@@ -77,11 +78,11 @@ def _e_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateEarlyStop:
-    """A required pass rate after `runs` of `of` planned runs were graded, in `cases` of `of_cases` planned cases.
+    """The state of a required pass rate in a batch that may stop early.
 
-    `clusters` counts the clusters so far, if the suite has any. `verdict` is `None` while the rate is undecided. `rate`
-    is the mean share of good runs over these cases. `interval` is the 95% interval of the rate, if the batch did not
-    stop early."""
+    So far, `runs` of `of` planned runs were graded, in `cases` of `of_cases` planned cases. `clusters` counts the
+    clusters so far, if the suite has any. `verdict` is `None` while the rate is undecided. `rate` is the mean share of
+    good runs over these cases. `interval` is the 95% interval of the rate, if the batch did not stop early."""
 
     suite: str | None
     model: str | None

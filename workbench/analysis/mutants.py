@@ -23,7 +23,7 @@ MUTANT_KINDS: Final[tuple[MutantKind, ...]] = get_args(MutantKind)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change that makes tool definitions worse. `table` has the change as a variant of the suite.
+    """A change that makes tool definitions worse. `table` is the variant of the suite with this change.
 
     `tools` are the changed tools. The cases that expect a changed tool should notice the mutant. `decoys` is the number
     of added tools that no case needs."""

@@ -44,10 +44,11 @@ class StoredStatus:
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A case whose results with a model have varied since a batch, although request and expectations stayed the same.
+    """A case whose results with a model vary, although its request and expectations stayed the same.
 
-    `good` is the number of its `runs` that passed or were warned. `interval` is the 95% interval of their share.
-    `course` holds each batch with the number of good and of graded runs, the oldest batch first."""
+    `since_batch` is the first batch in which they varied. `good` is the number of its `runs` that passed or were
+    warned. `interval` is the 95% interval of their share. `course` holds each batch with the number of good and of
+    graded runs, the oldest batch first."""
 
     suite: str
     suite_name: str
@@ -63,11 +64,12 @@ class FlakyCase:
 
 
 def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
-    """Return the flaky cases among runs in the order of batches, cases with the lowest pass rate first.
+    """Return the flaky cases of stored runs. The cases with the lowest pass rate come first.
 
-    The runs of a case count if they have the same content as its latest run. A case is flaky if the runs of one batch
-    differ, or if its result changed more than once between batches. A single change is a regression or a repair. The
-    case counts as flaky since the first batch whose result differs from the batches before."""
+    `runs` are in the order of batches. The runs of a case count if they have the same content as its latest run. A case
+    is flaky if the runs of one batch differ, or if its result changed more than once between batches. A single change
+    is a regression or a repair. The case counts as flaky since the first batch that has differing runs or another
+    result than the first batch."""
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
     for run in runs:
         if run.status.graded:

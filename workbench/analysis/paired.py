@@ -87,8 +87,8 @@ class Differences(NamedTuple):
 class Statistics(NamedTuple):
     """A test of paired differences, its interval, and the smallest difference that it usually detects.
 
-    "Usually" means in four of five tries. `interval` and `detectable` take the test's level: 0.05 for a single
-    comparison."""
+    "Usually" means in four of five tries. `interval` and `detectable` are called with the differences and with the
+    level of the test, which is 0.05 for a single comparison."""
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]

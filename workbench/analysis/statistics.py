@@ -404,8 +404,9 @@ _COUNTED_BITS = 400_000_000
 
 
 def mcnemar(one: int, other: int) -> float:
-    """Return the exact two-sided p-value of McNemar's test (1947). The numbers count the pairs good on only one side.
+    """Return the exact two-sided p-value of McNemar's test (1947).
 
+    `one` counts the pairs that are good only on one side, and `other` the pairs that are good only on the other side.
     If the sides are equal, each side is the good one with probability 1/2 in each of these n pairs. So p is twice the
     probability that Binomial(n, 1/2) is at most the smaller count, and at most 1."""
     of = one + other
@@ -609,7 +610,9 @@ class GateEvidence:
 
 
 class _Bets:
-    """The bets of one player, one per stake. Positive stakes win above a rate, negative stakes below it."""
+    """The bets of one player against a rate, with several stakes.
+
+    A bet with a positive stake gains from shares above `rate`, and a bet with a negative stake from shares below it."""
 
     def __init__(self, rate: float, stakes: Sequence[float]) -> None:
         self._rate = rate

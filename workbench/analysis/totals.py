@@ -55,9 +55,9 @@ class _ScoredUnit:
 
 
 class AgreementFold:
-    """The comparison of each score of the source with the verdicts of the cases, updated run by run.
+    """The agreement of a source system's scores with the verdicts of the cases, updated run by run.
 
-    A unit of several runs passes here if all of its graded runs pass."""
+    If a score is about several runs, all of its graded runs must pass to count as passed."""
 
     def __init__(self) -> None:
         self._scored: dict[str, dict[tuple[str, str], _ScoredUnit]] = {}
@@ -296,7 +296,7 @@ def _cost(known: Sequence[float], unknown: int) -> Cost:
 def nearest_rank(ascending: Sequence[float], percent: float) -> float:
     """Return a percentile by nearest rank: the smallest value that is at least as large as `percent` % of the values.
 
-    For example, 95 of twenty values gives the 19th. Raises ValueError without values."""
+    For example, the 95th percentile of twenty values is the 19th value. Raises ValueError without values."""
     if not ascending:
         raise ValueError("no values")
     rank = math.ceil(percent / 100 * len(ascending))

@@ -67,7 +67,7 @@ class _Combined(CheckBase):
     def _found(self, value: JsonValue, context: CheckContext, decides: bool) -> list[tuple[CheckVerdict, CheckBase]]:
         """Return the verdicts of the nested checks. If one of them decides the result, judges are not asked.
 
-        A nested check decides by failing in `all_of` (`decides` is false), and by holding in `any_of` and `none_of`."""
+        `decides` is the verdict that decides: False for `all_of`, and True for `any_of` and `none_of`."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
         # Judges come last because they cost money and seconds.
         for part in sorted(self.parts, key=lambda part: has_kind(part, Judged)):

@@ -187,8 +187,8 @@ def canonical(value: JsonValue) -> JsonValue:
 def loose(value: JsonValue) -> JsonValue:
     """Return a value with its texts standardised as in BFCL (the Berkeley Function-Calling Leaderboard).
 
-    Texts become lower case and NFC, lose spaces and `, . / - _ * ^`, and get double quotes for single ones. The keys of
-    objects stay. May raise RecursionError."""
+    In texts, letters become lower case, spaces and `, . / - _ * ^` are removed, and single quotes become double quotes.
+    The texts are in NFC. The keys of objects are unchanged. May raise RecursionError."""
     if isinstance(value, str):
         return canonical_text(value.translate(_LEFT_OUT).lower())
     if isinstance(value, list):

@@ -573,7 +573,7 @@ class RunResult:
 
     @property
     def graders_disagree(self) -> bool:
-        """Whether a grader fails the run and another grader passes it or passes it with a warning."""
+        """Whether one grader fails the run and another grader passes or warns it."""
         return disagree(self.grades)
 
     @property

@@ -62,7 +62,7 @@ class SuiteLimitsTable(LimitsTable):
 
 
 class CriticsTable(Frozen):
-    """The options of the `critics` grader that the text sets, without defaults."""
+    """The options of the `critics` grader that a suite or a case sets, without defaults."""
 
     tool_selection_weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     fail_on_tool_selection: bool | None = None
@@ -72,7 +72,7 @@ class CriticsTable(Frozen):
 
 
 class AccuracyTable(Frozen):
-    """The options of the `accuracy` grader that the text sets, without defaults."""
+    """The options of the `accuracy` grader that a suite or a case sets, without defaults."""
 
     mode: Literal["exact", "flexible"] | None = None
     name_only: Finite | None = None
@@ -82,14 +82,14 @@ class AccuracyTable(Frozen):
 
 
 class DimensionsTable(Frozen):
-    """The options of the `dimensions` grader that the text sets, without defaults."""
+    """The options of the `dimensions` grader that a suite or a case sets, without defaults."""
 
     latency: Literal["wall", "model"] | None = None
     repeated_calls: Literal["as expected", "as published"] | None = None
 
 
 class GradingTable(Frozen):
-    """The grading options that the text sets, without defaults."""
+    """The grading options that a suite or a case sets, without defaults."""
 
     by: GraderName | None = None
     fail_threshold: Unit | None = None
