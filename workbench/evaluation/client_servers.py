@@ -366,7 +366,7 @@ class _Server:
             return [assigned[1]]
         if _REFERENCE.search(word):
             parts = self._references(word, place)
-            if not _holds_secret(parts, telling=asked):
+            if not _holds_secret(parts, suggests_secret=asked):
                 return parts
             return [self._variable(f"{self._name}_{_kind_of_secret(word)}".upper(), None)]
         if (header := _HEADER.fullmatch(word)) and before in ("--header", "-H"):
@@ -378,16 +378,16 @@ class _Server:
             inside = assigned or _OPTION.fullmatch(word)
         if inside:
             name, value = _words_of_name(inside[1]), inside[2]
-        telling = names_a_secret(name) and bool(value) and not value.startswith("-")
+        suggests_secret = names_a_secret(name) and bool(value) and not value.startswith("-")
         # A path or a package name such as `@scope/name` can look as random as a key.
         like_key = looks_like_key(value) and not value.startswith(("/", "~", ".", "@"))
-        if not at or not (telling or like_key or any(passwords_in(value))):
+        if not at or not (suggests_secret or like_key or any(passwords_in(value))):
             return [word]
-        if not inside and not telling:
+        if not inside and not suggests_secret:
             name = _kind_of_secret(value)
         return [word[: len(word) - len(value)], self._variable(f"{self._name}_{name}".upper(), value)]
 
-    def _value(self, name: str, value: str, place: str, *, telling: bool = False) -> str:
+    def _value(self, name: str, value: str, place: str, *, suggests_secret: bool = False) -> str:
         if not value:
             return value
         if self._reading.typed and not _may_be_secret(name, value):
@@ -396,7 +396,7 @@ class _Server:
             return value
         if _REFERENCE.search(value):
             parts = self._references(value, place)
-            if not _holds_secret(parts, telling=telling or names_a_secret(name.upper())):
+            if not _holds_secret(parts, suggests_secret=suggests_secret or names_a_secret(name.upper())):
                 return _with_references(parts)
             return _with_references([self._variable(name, None)])
         return _with_references([self._variable(name, value)])
@@ -405,7 +405,7 @@ class _Server:
         if name.lower() in _NO_SECRETS and not _REFERENCE.search(value):
             return value.replace("$", "$$")
         if _REFERENCE.search(value):
-            return self._value(self._header_variable(name), value, f"headers.{name}", telling=True)
+            return self._value(self._header_variable(name), value, f"headers.{name}", suggests_secret=True)
         return _with_references(self._header_parts(name, value))
 
     def _header_parts(self, name: str, value: str) -> list[str]:
@@ -531,16 +531,16 @@ def _kind_of_secret(text: str) -> str:
     return "key"
 
 
-def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
+def _holds_secret(parts: Sequence[str], *, suggests_secret: bool = False) -> bool:
     """Return whether the literal parts of a text may contain a secret.
 
-    `telling` means that the name of the setting suggests a secret. Then every literal part may be one, except the name
-    of an authorization scheme such as `Bearer`."""
+    If the name of the setting `suggests_secret`, every literal part may be a secret, except the name of an
+    authorization scheme such as `Bearer`."""
     for part in parts:
         if isinstance(part, _Variable):
             continue
         literal = part.strip()
-        if telling and literal and literal.lower() not in _SCHEMES:
+        if suggests_secret and literal and literal.lower() not in _SCHEMES:
             return True
         if looks_like_key(literal) or any(passwords_in(literal)):
             return True

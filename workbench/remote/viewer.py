@@ -171,7 +171,7 @@ class BatchView:
     def __init__(self, known: DetachedBatch) -> None:
         self.known = known
         self._connection = Connection(known, "watch")
-        self._told: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
         try:
             self._before = self._snapshot()
             # From now on, a thread receives the messages. Reading a large history takes long, and the batch disconnects
@@ -203,7 +203,7 @@ class BatchView:
 
     def __iter__(self) -> Iterator[ViewedEvent]:
         while True:
-            message = self._told.get()
+            message = self._messages.get()
             if isinstance(message, Exception):
                 raise message
             try:
@@ -230,11 +230,11 @@ class BatchView:
         try:
             while True:
                 message = self._connection.receive()
-                self._told.put(message)
+                self._messages.put(message)
                 if "end" in message:
                     return
         except Exception as error:  # noqa: BLE001
-            self._told.put(error)
+            self._messages.put(error)
 
     def _snapshot(self) -> int:
         over = self._connection.receive().get("over")

@@ -591,7 +591,7 @@ class AppServer(Server):
 
         `ready` is called with the server's address, without the token, once the server accepts connections. Raises
         OSError if the port is not available."""
-        _log.addFilter(_is_of_this_server)
+        _log.addFilter(_belongs_in_log)
         runner = web.AppRunner(
             await self._make_app(),
             access_log=None,
@@ -631,7 +631,7 @@ _NO_KEY = (
 )
 
 
-def _is_of_this_server(record: logging.LogRecord) -> bool:
+def _belongs_in_log(record: logging.LogRecord) -> bool:
     """Return whether the log should have a record. Errors about requests that are not HTTP are left out."""
     # Anyone can send such requests at any rate, and the record would quote their text, possibly with a token.
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)

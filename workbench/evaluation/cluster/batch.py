@@ -331,7 +331,7 @@ class ClusterBatch(Batch):
         self._tasks: set[asyncio.Task[None]] = set()
         self._portions = count(1)
         self._start_ups = count(1)
-        self._cluster_lanes, self._endpoints = endpoint_queues(plan, queue_of, group.samples, approval)
+        self._endpoint_queues, self._endpoints = endpoint_queues(plan, queue_of, group.samples, approval)
 
     async def run(self) -> None:
         """Execute all runs on the workers.
@@ -362,7 +362,7 @@ class ClusterBatch(Batch):
         """Stop one run, or all runs. Finished runs keep their results.
 
         Call this method on the engine's loop."""
-        for queue in self._cluster_lanes:
+        for queue in self._endpoint_queues:
             for planned in queue.drop(run_id):
                 self._over(planned, Status.STOPPED)
         for worker in self._workers.values():
@@ -381,7 +381,7 @@ class ClusterBatch(Batch):
     def _assign_portions(self) -> None:
         if self._stopping:
             return
-        for queue in self._cluster_lanes:
+        for queue in self._endpoint_queues:
             while queue.length:
                 free = [worker for worker in self._workers.values() if worker.may_have_more_of(queue)]
                 if not free or not self._assign_portion(queue, min(free, key=lambda worker: worker.load)):
@@ -394,13 +394,13 @@ class ClusterBatch(Batch):
         nothing was submitted, because a limit has no share to lend or the leases belong to other endpoints."""
         needed, workers, number = queue.needed(), len(self._workers), next(self._portions)
         if before is not None:
-            lent, known_as, asked = before.lent, before.portion.lease_id, None
+            lent, lease_id, asked = before.lent, before.portion.lease_id, None
             # The leases of the earlier portion are useless if the next runs use other endpoints.
             if tuple(limits for limits, _ in lent) != needed:
                 return False
         elif all(limits.can_lend() for limits in needed):
             leases = queue.lend(workers)
-            lent, known_as = tuple(zip(needed, leases, strict=True)), number
+            lent, lease_id = tuple(zip(needed, leases, strict=True)), number
             asked = tuple(lease for lease in leases if lease.endpoint)
         else:
             return False
@@ -410,7 +410,7 @@ class ClusterBatch(Batch):
             # A lease limits requests, not runs. Two portions share it, so each may have as many runs in progress as the
             # lease allows requests.
             at_once *= MAX_PORTIONS_PER_WORKER
-        portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
+        portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, lease_id, asked)
         out = worker.assigned[number] = _AssignedPortion(
             portion, queue, {run.run_id: run for run in runs}, lent, suspect
         )

@@ -457,17 +457,17 @@ def endpoint_queues(
         asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}
         judges.setdefault(sample.file.path, set()).update(asked)
     queues: dict[Endpoint, EndpointQueue] = {}
-    lane_of_group: dict[RunGroup, EndpointQueue] = {}
+    queue_of_group: dict[RunGroup, EndpointQueue] = {}
     asked_by: Counter[EndpointLimits] = Counter()
     for run in plan.runs:
         group = group_of(run)
-        queue = lane_of_group.get(group)
+        queue = queue_of_group.get(group)
         if queue is None:
             # Models without an endpoint, such as built-in models, are limited only by concurrency.
             endpoint = _endpoint_of(run, approval) or ("", queue_of(run).key)
             if endpoint not in endpoints:
                 endpoints[endpoint] = EndpointLimits(*endpoint, queue_of(run).concurrency, None)
-            queue = lane_of_group[group] = queues.setdefault(endpoint, EndpointQueue(endpoints[endpoint], asked_by))
+            queue = queue_of_group[group] = queues.setdefault(endpoint, EndpointQueue(endpoints[endpoint], asked_by))
             others = sorted(judges.get(run.file.path, set()) - {endpoint})
             queue.needs[group] = tuple(endpoints[each] for each in (endpoint, *others))
         queue.waiting.setdefault(group, deque()).append(run)
