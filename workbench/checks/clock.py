@@ -106,14 +106,14 @@ def _with_own_offset(at: datetime) -> datetime:
 @lru_cache(maxsize=1)
 def zone_names() -> tuple[str, ...]:
     """Return the names of all time zones known to this computer, in alphabetical order."""
-    from zoneinfo import available_timezones  # on use: few suites have a clock
+    from zoneinfo import available_timezones  # lazy import: few suites have a clock
 
     return tuple(sorted(available_timezones()))
 
 
 @lru_cache(maxsize=64)
 def _zone(name: str) -> tzinfo:
-    from zoneinfo import ZoneInfo  # on use: few suites have a clock
+    from zoneinfo import ZoneInfo  # lazy import: few suites have a clock
 
     try:
         return ZoneInfo(name)

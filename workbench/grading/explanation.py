@@ -206,7 +206,7 @@ def _counted_calls(grade: Grade) -> int:
     return len(made)
 
 
-# critics
+# The explanation of the `critics` grader.
 
 
 def _critics(grade: Grade, grading: Grading) -> GraderExplanation:
@@ -274,7 +274,7 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Contr
     return Contribution(formula, sum(earned) / possible, weight / possible)
 
 
-# decision
+# The explanation of the `decision` grader.
 
 
 def _decision(grade: Grade, grading: Grading) -> GraderExplanation:
@@ -338,7 +338,7 @@ def _mean_of_parts(line: CallPairing) -> Term:
     return Quotient(Sum(parts), Amount(len(parts)))
 
 
-# accuracy
+# The explanation of the `accuracy` grader.
 
 
 def _accuracy(grade: Grade, grading: Grading) -> GraderExplanation:
@@ -388,7 +388,7 @@ def _accuracy_account(line: CallPairing, expected: float) -> Contribution | None
     return Contribution(Amount(line.credit), line.credit / expected, most)
 
 
-# trajectory
+# The explanation of the `trajectory` grader.
 
 
 def _trajectory(grade: Grade, grading: Grading) -> GraderExplanation:
@@ -431,7 +431,7 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Contribution | Non
     return tuple(accounts)
 
 
-# dimensions
+# The explanation of the `dimensions` grader.
 
 
 def _dimensions(grade: Grade, grading: Grading) -> GraderExplanation:

@@ -344,7 +344,7 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
-    from rapidfuzz import fuzz, process  # on use: most runs call tools that exist
+    from rapidfuzz import fuzz, process  # lazy import: most runs call tools that exist
 
     found = process.extractOne(name, names, scorer=fuzz.WRatio, processor=str.lower, score_cutoff=60)
     if found is None:

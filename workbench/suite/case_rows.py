@@ -167,7 +167,7 @@ def is_one_row(case: object) -> bool:
 def _cases_of(
     case: Table, place: Place, folder: Path, of_suite: frozenset[str]
 ) -> tuple[list[tuple[Table, str]], list[Finding]]:
-    from workbench.suite.row_files import RowsError, rows_of  # on use: few suites have rows
+    from workbench.suite.row_files import RowsError, rows_of  # lazy import: few suites have rows
 
     at_each = (*place, "each")
     try:

@@ -189,7 +189,7 @@ def with_images(file: SuiteFile) -> SuiteFile:
     """Return a suite file to which the problems of its cases' images are added."""
     if file.suite is None or not any(case.images for case in file.suite.cases):
         return file
-    from workbench.suite.case_images import image_findings  # on use: few suites have images
+    from workbench.suite.case_images import image_findings  # lazy import: few suites have images
 
     found = with_findings(file, image_findings(file.suite, file.path.parent))
     if found is file:
