@@ -7,7 +7,8 @@ from pathlib import Path
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import Made, well, write_history
 from workbench.authoring.document import Document
-from workbench.tui.tree.suite_summary import LastRuns, last_runs
+from workbench.tui.tree.last_runs import LastRuns
+from workbench.tui.tree.suite_summary import last_runs
 
 
 def summary_of(app: Opened, at: int) -> LastRuns:

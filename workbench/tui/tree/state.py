@@ -23,7 +23,7 @@ from workbench.tui.tree.rows import Row, RowKey, RowKind, SuiteRows, has_cases, 
 from workbench.tui.tree.stored_results import StoredResults
 
 if TYPE_CHECKING:
-    from workbench.tui.tree.suite_summary import CachedRuns
+    from workbench.tui.tree.last_runs import CachedRuns
 
 __all__ = ["Row", "RowKey", "RowKind", "TreeState", "has_cases"]
 
