@@ -28,6 +28,11 @@ HEADS = (
     'format = 1\nname = "S"\n\n[grading]\nby = "critics"\nfail_threshold = 0.9\nwarn_threshold = 0.5\n',
     'format = 1\nname = "S"\n\n[[aggregates]]\nname = "Kind ones"\ntags = ["kind", "other"]\n',
     'format = 1\nname = "S"\n\n[[mocks]]\ntool = "say"\nresult = "{row.n}"\nwhen = { to = "{row.n}" }\n',
+    'format = 1\nname = """\nS"""\nsystem = "x"\nunknown = 3\n\n[gate]\nquarantine = ["kinds"]\n',
+    'format = 1\nname = "S"\nsystem = "x"\n\n[[aggregates]]\nname = "Named"\nof = "response.kind"\n',
+    'format = 1\nname = "S"\nsystem = ""\n\n[[servers]]\nname = "one"\ncommand = ["one"]\n\n[[mocks]]\ntool = "own"\n'
+    "result = 1\n",
+    'format = 1\nname = "S"\n\n[subject]\ncommand = ["agent"]\n',
 )
 BLOCKS = (
     '[[cases]]\nname = "One"\nuser = "x"\n',
@@ -40,6 +45,9 @@ BLOCKS = (
     '[[cases]]\nname = "Row {n}"\nuser = "x"\ntags = ["{n}"]\neach = [{ n = "a" }, { n = "b", m = 1 }]\n',
     '[[cases]]\nname = "Row {n}"\nuser = "x"\neach = [{ id = "c", n = "c" }]\n',
     '[[cases]]\nid = "one"\nname = "Row"\nuser = "x {k}"\neach = [{ n = "a" }]\n',
+    '[[cases]]\nname = "Seven"\nuser = "x"\nsetup = [{ tool = "say" }]\nresponse = { kind = { contains = "x" } }\n',
+    '[[cases]]\nname = "Eight"\nuser = "x"\ntags = ["kinds"]\ntools = [{ name = "own" }]\n',
+    '[[cases]]\nname = "Nine"\nuser = "x"\nsetup = [{ tool = "say" }]\nordered = [{ tool = "say" }]\n',
 )
 GAPS = ("\n", "\n\n", "\n\n# alone\n\n")
 NOT_BLOCKS = (
@@ -72,15 +80,17 @@ Edit = Callable[[Document], Document]
 
 
 OF_CASES = ("block", "case", "moved", "new block", "new case", "without")
+OF_HEAD = ("header", "system", "comment")
 
 
 @st.composite
-def edits(draw: st.DrawFn, kinds: tuple[str, ...] = (*OF_CASES, "head", "header", "no header", "text")) -> Edit:
+def edits(draw: st.DrawFn, kinds: tuple[str, ...] = (*OF_CASES, *OF_HEAD, "head", "no header", "text")) -> Edit:
     """One edit, at places that are found when it is made."""
     at, to = draw(st.integers(0, 5)), draw(st.integers(0, 5))
     name = draw(st.sampled_from(("One", "Two", "Other", "")))
     table: dict[str, Any] = {"name": name, "user": draw(st.sampled_from(("x", "a\n\nb\n")))}
     block = draw(st.sampled_from(BLOCKS + NOT_BLOCKS))
+    system = draw(st.sampled_from(("x", "a\n\nb\n", 3)))
     head = draw(st.sampled_from((*HEADS, *NOT_BLOCKS, "format = ")))
     made: dict[str, Edit] = {
         "case": lambda document: document.with_case(at % len(document.cases), table),
@@ -92,6 +102,8 @@ def edits(draw: st.DrawFn, kinds: tuple[str, ...] = (*OF_CASES, "head", "header"
         "moved": lambda document: document.with_case_moved(at % len(document.cases), to % len(document.cases)),
         "header": lambda document: document.with_header("name", name),
         "no header": lambda document: document.with_header("models", None),
+        "system": lambda document: document.with_header("system", system),
+        "comment": lambda document: document.with_block(HEAD, "# new\n" + document.block(HEAD)),
         "text": lambda document: document.with_text(document.text + block),
     }
     return made[draw(st.sampled_from(kinds))]
@@ -101,7 +113,7 @@ def after(document: Document, edit: Edit) -> Document:
     """The document after an edit, the same where there is nothing to edit."""
     try:
         return edit(document)
-    except (SpliceError, ZeroDivisionError):
+    except (SpliceError, ZeroDivisionError, IndexError):
         return document
 
 
@@ -123,7 +135,10 @@ def test_whatever_is_edited_the_suite_is_read_as_its_text_and_undo_leads_back(
         else:
             suite.change(after(suite.document, edit), "Edited", group="typed" if number == 2 else None)
         document = suite.document
+        renamed = after(document, lambda document: document.with_header("name", "Copy"))
+        copy = suite.copied(PATH.with_name("b.toml"), renamed)
         if not document.unparsed:
+            assert said(copy.file) == said(parse_suite(renamed.text, copy.path))
             assert said(suite.file) == said(parse_suite(document.text, PATH))
             again = Document.of(document.text)
             if document.in_blocks or document.parts is None or document.parts.cases:
@@ -148,7 +163,7 @@ def test_whatever_is_edited_the_suite_is_read_as_its_text_and_undo_leads_back(
     st.sampled_from(HEADS),
     st.lists(st.sampled_from(BLOCKS), min_size=1, unique=True),
     st.sampled_from(GAPS),
-    st.lists(edits(OF_CASES), min_size=1, max_size=3),
+    st.lists(edits((*OF_CASES, *OF_HEAD)), min_size=1, max_size=3),
 )
 def test_what_is_read_again_is_what_is_read_at_first(head: str, blocks: list[str], gap: str, steps: list[Edit]) -> None:
     text = head + gap + gap.join(blocks)
@@ -190,6 +205,17 @@ def test_a_text_that_is_not_toml_survives_what_is_done_to_other_cases(
     assert not document.is_sound
 
 
+@pytest.mark.parametrize(("key", "value"), [("name", "Other"), ("system", "a\n\nb"), ("description", "x")])
+def test_a_text_of_the_head_changes_and_no_case_is_read(key: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'format = 1\nname = "S"\nsystem = "x"\ndescription = "y"\n\n' + "\n".join((*BLOCKS[:2], BLOCKS[4]))
+    suite = OpenSuite(parse_suite(text, PATH))
+    suite.change(suite.document.with_header(key, value), "Typed")
+    expected = parse_suite(suite.text, PATH)
+    monkeypatch.setattr("workbench.suite.suite_file.parse_suite", None)
+    monkeypatch.setattr("workbench.authoring.open_suite.parse_suite", None)
+    assert said(suite.file) == said(expected)
+
+
 @each_row("block", NOT_BLOCKS)
 def test_the_problem_of_a_text_that_is_not_toml_stands_in_it_and_those_below_move_with_it(block: str) -> None:
     suite = OpenSuite(parse_suite(HEADS[0] + "\n" + BLOCKS[0] + "\n" + BLOCKS[3] + AFTER[2], PATH))
@@ -223,6 +249,69 @@ def test_reading_again_reads_only_the_case_that_changed(rows: str, monkeypatch: 
     assert said(again) == said(parse_suite(now.text, PATH))
     assert len(read) == 1
     assert read[0] < len(text) / 20
+
+
+def test_a_copy_of_a_suite_reads_no_case_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = HEADS[1] + "".join(f'\n[[cases]]\nname = "Case {number}"\nuser = "x"\n' for number in range(20))
+    suite = OpenSuite(parse_suite(text, PATH))
+    copy = suite.copied(PATH.with_name("b.toml"), suite.document.with_header("name", "Copy"))
+    expected = parse_suite(copy.text, copy.path)
+    read: list[str] = []
+    for module in ("suite.suite_file", "authoring.open_suite"):
+        monkeypatch.setattr(f"workbench.{module}.parse_suite", lambda text, path: read.append(text))
+    assert said(copy.file) == said(expected)
+    assert copy.file.suite is not None
+    assert copy.file.suite.name == "Copy"
+    assert not read
+    assert copy.is_new and copy.dirty and copy.undoable is None
+
+
+def test_a_copy_in_another_folder_reads_the_rows_of_its_own_folder(tmp_path: Path) -> None:
+    for folder, rows in (("a", "n\n1\n"), ("b", "n\n1\n2\n")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rows.csv").write_text(rows)
+    text = HEADS[0] + '\n[[cases]]\nname = "Row {n}"\nuser = "x"\neach = "rows.csv"\n'
+    suite = OpenSuite(parse_suite(text, tmp_path / "a" / "suite.toml"))
+    copy = suite.copied(tmp_path / "b" / "suite.toml", suite.document)
+    assert [len(each.file.suite.cases) for each in (suite, copy) if each.file.suite is not None] == [1, 2]
+
+
+def test_outlines_of_other_cases_are_reused_also_by_undo_and_redo() -> None:
+    names = [f"Case {number}" for number in range(4)]
+    suite = OpenSuite(
+        parse_suite(HEADS[1] + "".join(f'\n[[cases]]\nname = "{name}"\nuser = "x"\n' for name in names), PATH)
+    )
+    before = suite.cases
+    suite.change(suite.document.with_new_block(2, BLOCKS[0]), "Added")
+    after_it = suite.cases
+    assert [outline.name for outline in after_it] == [*names[:2], "One", *names[2:]]
+    assert [outline.index for outline in after_it] == list(range(5))
+    for move, outlines in ((suite.undo, before), (suite.redo, after_it)):
+        move()
+        assert suite.cases == outlines
+        assert all(now is then for now, then in zip(suite.cases[:2], before, strict=False))
+
+
+SUBJECT, SHARED, QUARANTINE, NAMED = HEADS[11], HEADS[10], HEADS[8], HEADS[9]
+
+
+@each_row(
+    ("head", "block"),
+    [(SUBJECT, BLOCKS[1]), (SHARED, BLOCKS[9]), (SHARED, BLOCKS[10]), (QUARANTINE, BLOCKS[10]), (NAMED, BLOCKS[9])],
+)
+def test_findings_elsewhere_follow_the_case_that_they_depend_on(head: str, block: str) -> None:
+    document = Document.of(f"{head}\n{block}\n{BLOCKS[0]}\n{BLOCKS[4]}\n{BLOCKS[11]}")
+    edits: tuple[Edit, ...] = (
+        lambda document: document.without_case(0),
+        lambda document: document.with_case_moved(0, 2),
+        lambda document: document.with_case(0, {"name": "Other", "user": "y"}),
+    )
+    for edit in edits:
+        suite = OpenSuite(parse_suite(document.text, PATH))
+        suite.change(edit(suite.document), "Edited")
+        assert said(suite.file) == said(parse_suite(suite.text, PATH))
+        suite.undo()
+        assert said(suite.file) == said(parse_suite(document.text, PATH))
 
 
 @pytest.mark.parametrize(("name", "is_reread"), [("Two", False), ("Three", True)])

@@ -189,11 +189,21 @@ class Document:
         """The outlines of the cases. Their keys may not be unique yet."""
         # An edit changes one case. For each case whose table is the same object as before, the outline is reused.
         tables, known = self._known
+        elsewhere: dict[int, CaseOutline] | None = None
         outlines: list[CaseOutline] = []
         for index, case in enumerate(self.parts.cases if self.parts is not None else ()):
-            is_known = index < len(known) and tables[index] is case
-            outlines.append(known[index] if is_known else _outline(index, case))
+            if index < len(known) and tables[index] is case:
+                outlines.append(known[index])
+                continue
+            if elsewhere is None:
+                elsewhere = dict(zip(map(id, tables), known, strict=False))
+            outlines.append(_outline(index, case, elsewhere.get(id(case))))
         return tuple(outlines)
+
+    def reuse(self, other: Document) -> None:
+        """Reuse the outlines of another version of this document for unchanged cases."""
+        if "_outlines" not in self.__dict__ and other.parts is not None:
+            object.__setattr__(self, "_known", (other.parts.cases, other._outlines))
 
     def forget(self) -> None:
         """Drop cached values, which can be computed again. The undo history then needs less memory."""
@@ -343,7 +353,7 @@ class Document:
 
     def _of(self, parts: SuiteText, unparsed: Mapping[int, str]) -> Document:
         known = self._known
-        if self.parts is not None:
+        if self.parts is not None and "_outlines" in self.__dict__:
             known = self.parts.cases, self._outlines
         return replace(self, parts=parts, unparsed=MappingProxyType(dict(unparsed)), _known=known)
 
@@ -385,9 +395,13 @@ def outline_of(index: int, case: Case) -> CaseOutline:
     return CaseOutline(index, case.id, case.id, case.name, case.tags, case.skip, steps, case.each is not None)
 
 
-def _outline(index: int, case: Table) -> CaseOutline:
+def _outline(index: int, case: Table, known: CaseOutline | None = None) -> CaseOutline:
+    """Return the outline of a case's table. `known` is its outline at another index, if it is known."""
+    name = _text(case.get("name"))
+    if known is not None and name:
+        return CaseOutline(index, known.id, known.id, name, known.tags, known.skip, known.steps, known.is_row)
     # The table need not be valid. A value of the wrong type counts as missing.
-    name = _text(case.get("name")) or f"case {index + 1}"
+    name = name or f"case {index + 1}"
     case_id = _text(case.get("id")) or derived_id(name)
     tags = tuple(tag for tag in _list(case.get("tags")) if isinstance(tag, str))
     steps = tuple(map(_tool, _list(case.get("steps"))))

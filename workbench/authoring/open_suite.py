@@ -87,6 +87,22 @@ class OpenSuite:
         suite._made_here = True
         return suite
 
+    def copied(self, path: Path, document: Document) -> OpenSuite:
+        """Create a suite with the content of this one, perhaps with a different head. It is not on disk yet.
+
+        Its cases are not read again unless they name files and the copy is in another folder."""
+        copy = OpenSuite.new(path, "")
+        copy._history = [Change(document, "")]
+        parts = self.document.parts
+        if parts is None:
+            return copy
+        file = self._parts_read(parts)
+        has_files = bool(file.row_files) or file.suite is None or any(case.images for case in file.suite.cases)
+        if path.parent == self.path.parent or not has_files:
+            problems = tuple(replace(problem, file=path) for problem in file.problems)
+            copy._keep(parts, replace(file, path=path, problems=problems))
+        return copy
+
     @property
     def why_not_editable(self) -> str | None:
         """Why this suite cannot be edited, `None` if it can."""
@@ -398,6 +414,7 @@ class OpenSuite:
             return None
         undone = self._history[self._at]
         self._at -= 1
+        self.document.reuse(undone.document)
         self.end_group()
         self._follow_cells(undone.document)
         return undone
@@ -408,6 +425,7 @@ class OpenSuite:
             return None
         before = self.document
         self._at += 1
+        self.document.reuse(before)
         self.end_group()
         self._follow_cells(before)
         return self._history[self._at]

@@ -253,7 +253,7 @@ def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
 def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
     yield from _gates_that_everything_meets(suite)
     known = _known_tags(suite)
-    for place, tag in unknown_tags(suite):
+    for place, tag in _unknown_tags(suite):
         hint = did_you_mean(tag, known) or "an aggregate without runs has no value and misses every gate"
         yield warning(place, f"no case has the tag {quoted(tag)}", hint)
     for number, tag in enumerate(suite.gate.quarantine):
@@ -283,7 +283,7 @@ def _always_met(of: str, key: str, limit: float) -> bool:
     return limit <= 0 if key == "at_least" else limit < 0
 
 
-def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
+def _unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
     """Yield the tags of aggregates that no case has, each with its place."""
     known = _known_tags(suite)
     for index, aggregate in enumerate(suite.aggregates):

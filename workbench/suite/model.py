@@ -6,7 +6,6 @@ a case from those of the case and its suite."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar
@@ -29,6 +28,7 @@ from workbench.checks.values import keyword_text
 from workbench.config.agents import AGENT, KNOWN_AGENTS, AgentName, BuiltIn, agent_named
 from workbench.dataclasses import CachedByIdentity
 from workbench.limits import MAX_REPEATS
+from workbench.startup import late_pattern
 from workbench.suite.expected_calls import (
     AnyOrder,
     DisallowedCall,
@@ -325,7 +325,6 @@ class Step(Frozen):
 
 TEMPLATE_SKIP: Final = "write the request"
 """The `skip` of a case that was generated for a tool and lacks only its request."""
-
 TEMPLATE_REQUEST: Final = "…"
 """The request of a generated case until the author writes one."""
 
@@ -335,10 +334,11 @@ def derived_id(name: str) -> str:
 
     >>> derived_id("Refund: Order 7")
     'refund-order-7'"""
-    return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
+    return _BETWEEN_WORDS.sub("-", name.lower()).strip("-") or "case"
 
 
 _Item = TypeVar("_Item")
+_BETWEEN_WORDS = late_pattern(r"[\W_]+")
 
 
 def _placed(items: Iterable[_Item], place: Place) -> Iterator[tuple[Place, _Item]]:

@@ -19,11 +19,28 @@ from pydantic import BaseModel, ValidationError
 from workbench.dataclasses import dataclass
 from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
 from workbench.startup import late_pattern
-from workbench.suite.advice import advice, unknown_tags
+from workbench.suite.advice import advice
+from workbench.suite.case_effects import (
+    affects_findings_elsewhere,
+    changed_texts,
+    depends_on_order,
+    have_same_lines,
+    tag_findings_may_differ,
+)
 from workbench.suite.case_rows import CaseRows, is_one_row, place_in_text, text_with_rows, with_rows
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
-from workbench.suite.problems import Finding, Place, Problem, did_you_mean, has_error, kind_of_value, place_text, tables
+from workbench.suite.problems import (
+    Finding,
+    Place,
+    Problem,
+    did_you_mean,
+    has_error,
+    kind_of_value,
+    place_text,
+    table,
+    tables,
+)
 from workbench.suite.render import Table, is_list_of_tables
 from workbench.suite.rules import NO_CASES, cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
@@ -271,19 +288,19 @@ def _by_line(problem: Problem) -> int:
 
 def _placed(findings: list[Finding], lines: Positions, path: Path, raw: Mapping[str, object]) -> tuple[Problem, ...]:
     names: dict[int, str] = {}
-    for index, table in tables(raw.get("cases")):
-        if isinstance(name := table.get("name"), str):
+    for index, case in tables(raw.get("cases")):
+        if isinstance(name := case.get("name"), str):
             names[index] = name
     problems = []
     for found in dict.fromkeys(findings):
         line = None
         if lines.are_known:
             line = lines.line(found.place)
-        case = ""
+        case_name = ""
         if len(found.place) > 1 and found.place[0] == "cases" and isinstance(found.place[1], int):
-            case = names.get(found.place[1], "")
+            case_name = names.get(found.place[1], "")
         where = place_text(found.place)
-        problems.append(Problem(path, line, where, found.message, found.hint, found.severity, case))
+        problems.append(Problem(path, line, where, found.message, found.hint, found.severity, case_name))
     if problems and not lines.are_known:
         problems.append(Problem(path, None, "", _UNKNOWN_LINES, "please report it with this file", "warning"))
     return tuple(sorted(problems, key=_by_line))
@@ -483,12 +500,21 @@ def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | N
     # faulty rows is missing from the parsed cases.
     if has_rows and (file.suite is None or not file.templates or all(map(is_one_row, now.cases))):
         return None
-    if file.templates and not has_rows:
+    if has_rows != any("each" in case for case in before.cases):
         return None
+    texts = changed_texts(before.header, now.header)
     reused = _reused(before, now)
-    if reused is None or any(map(_involves_several_cases, file.problems)):
+    if texts is None or reused is None or any(map(_involves_several_cases, file.problems)):
+        return None
+    # Problems of the head keep their lines only if the head does.
+    has_others = any(not problem.where.startswith("cases[") for problem in file.problems)
+    if has_others and not have_same_lines(before.between[0], now.between[0]):
         return None
     fresh = reused.fresh
+    dropped = set(range(len(before.cases))).difference(reused.cases)
+    changed = [now.cases[at] for at in fresh] + [before.cases[at] for at in dropped]
+    if affects_findings_elsewhere(now.header, changed):
+        return None
     if not (_ids_differ(file, now, reused) and _names_differ(now, reused)):
         return None
     alone, templates, found = _read_alone(file, now, fresh)
@@ -503,29 +529,35 @@ def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | N
     if not has_error(problems):
         if file.suite is None:
             return None
-        of_tables = _by_table(file.suite.cases, file.templates)
-        of_fresh_tables = _by_table(alone or (), templates)
         of_now: list[Case] = []
-        for at, old in enumerate(reused.cases):
-            made = of_fresh_tables[fresh.index(at)] if old is None else of_tables[old]
-            of_now += made
-            places += [at] * len(made)
-        of_rows = [{case.id for case in of_now}, {case.name for case in of_now}]
-        if has_rows and any(len(names) < len(of_now) for names in of_rows):
+        if has_rows:
+            of_tables = _by_table(file.suite.cases, file.templates)
+            of_fresh_tables = _by_table(alone or (), templates)
+            for at, old in enumerate(reused.cases):
+                made = of_fresh_tables[fresh.index(at)] if old is None else of_tables[old]
+                of_now += made
+                places += [at] * len(made)
+            of_rows = [{case.id for case in of_now}, {case.name for case in of_now}]
+            if any(len(names) < len(of_now) for names in of_rows):
+                return None
+        else:
+            read = iter(alone or ())
+            for old in reused.cases:
+                of_now.append(next(read) if old is None else file.suite.cases[old])
+        suite = file.suite.model_copy(update={**texts, "cases": tuple(of_now)})
+        if tag_findings_may_differ(file.suite, suite):
             return None
-        suite = file.suite.model_copy(update={"cases": tuple(of_now)})
-        if list(unknown_tags(suite)) != list(unknown_tags(file.suite)):
-            return None
-    elif has_rows or now.header.get("aggregates"):
+    elif has_rows or now.header.get("aggregates") or table(now.header.get("gate")).get("quarantine"):
         return None
     digest = sha256(now.text.encode("utf-8", errors="surrogatepass")).hexdigest()
+    again = SuiteFile(file.path, now.text, digest, suite, tuple(problems), header=now.header)
     if not has_rows:
-        return SuiteFile(file.path, now.text, digest, suite, tuple(problems))
-    row_files = _row_files(now.cases)
-    return SuiteFile(file.path, now.text, digest, suite, tuple(problems), templates=tuple(places), row_files=row_files)
+        return again
+    return replace(again, templates=tuple(places), row_files=_row_files(now.cases))
 
 
 def _by_table(cases: Iterable[Case], templates: Sequence[int]) -> Sequence[Sequence[Case]]:
+    """Return the cases of each table. Without `templates`, each table is one case."""
     if not templates:
         return [(case,) for case in cases]
     found: list[list[Case]] = [[] for _ in range(max(templates) + 1)]
@@ -538,17 +570,15 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     """Match the cases of two texts.
 
     Return `None` if something outside the cases changed, or if too many cases changed."""
-    if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
+    if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks):
         return None
     # If there are no keys outside the cases, a missing key is reported at the first case. This may now be another case.
     if not now.header:
         return None
-    if before.between != now.between:
-        # Text between cases may now belong to another case, unless it consists of blank lines.
-        if before.between[0].rstrip() != now.between[0].rstrip():
-            return None
-        if any(gap.strip() for gap in (*before.between[1:], *now.between[1:])):
-            return None
+    # Text between cases may now belong to another case, unless it consists of blank lines.
+    gaps, gaps_before = now.between[1:], before.between[1:]
+    if gaps != gaps_before and any(gap.strip() for gap in (*gaps_before, *gaps)):
+        return None
     # An edit keeps the text objects of unchanged cases, so cases with identical text objects are the same.
     places = {id(block): at for at, block in enumerate(before.blocks)}
     if len(places) < len(before.blocks):
@@ -582,8 +612,8 @@ def _names_differ(now: SuiteText, reused: _Reused) -> bool:
 
 
 def _involves_several_cases(problem: Problem) -> bool:
-    """Return whether a problem involves several cases. Its message then names a case by index."""
-    return _CASE.search(problem.message) is not None
+    """Return whether a problem involves several cases. Its message then names a case by index, or the subject."""
+    return _CASE.search(problem.message) is not None or depends_on_order(problem)
 
 
 def _id(case: Table) -> object:
@@ -632,7 +662,7 @@ def _read_alone(
         if which is not None:
             number = int(which[1])
             where = f"cases[{fresh[number]}]{problem.where[which.end() :]}"
-            problem = replace(_shifted(problem, shifts[number]), where=where)
+            problem = _shifted(problem, shifts[number], where)
         problems.append(problem)
     if read.suite is None:
         return None, (), tuple(problems)
@@ -654,7 +684,7 @@ def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reuse
             moved.append(_shifted(problem, _shift_outside(problem.line, starts_before, starts_now)))
         elif (now_there := now_at.get(int(which[1]))) is not None:
             shift = starts_now[2 * now_there + 1] - starts_before[2 * int(which[1]) + 1]
-            moved.append(replace(_shifted(problem, shift), where=f"cases[{now_there}]{problem.where[which.end() :]}"))
+            moved.append(_shifted(problem, shift, f"cases[{now_there}]{problem.where[which.end() :]}"))
     return moved
 
 
@@ -677,10 +707,15 @@ def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) 
     return now[gap] - before[gap]
 
 
-def _shifted(problem: Problem, lines: int) -> Problem:
-    if problem.line and lines:
-        return replace(problem, line=problem.line + lines)
-    return problem
+def _shifted(problem: Problem, lines: int, where: str | None = None) -> Problem:
+    """Return a problem moved by a number of lines, and to the place `where` if it is given."""
+    line = problem.line
+    if line:
+        line += lines
+    if where is None:
+        where = problem.where
+    # A large suite may have a problem in each case, and `replace` takes five times as long.
+    return Problem(problem.file, line, where, problem.message, problem.hint, problem.severity, problem.case)
 
 
 LineOf = Callable[[str, str], int | None]

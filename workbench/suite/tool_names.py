@@ -13,6 +13,8 @@ from workbench.suite.problems import Finding, Place, warning
 from workbench.suite.server_model import Answer
 
 _MAX_LISTED = 8
+ONLY_SUBJECT = "only the subject can have"
+"""The beginning of the warning about a tool that the suite does not define. The first case with it has the warning."""
 _ON_PURPOSE = "write unlisted = true if this is intended"
 
 
@@ -183,5 +185,5 @@ def _new_names(suite: Suite, case_indices: Iterable[int], known: KnownNames) -> 
             hint = "define it in [[tools]] to check its arguments"
             if known.names:
                 hint = f"{known.hint(name)}; {_ON_PURPOSE}"
-            message = f"only the subject can have {name!r}: the suite defines no such tool"
+            message = f"{ONLY_SUBJECT} {name!r}: the suite defines no such tool"
             yield warning(("cases", index, *at, "tool"), message, hint)

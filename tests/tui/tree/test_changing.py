@@ -104,6 +104,17 @@ async def test_a_case_is_moved_deleted_and_copied_and_its_suite_copied(tmp_path:
         assert "Deleted {save} it; Ctrl+Z brings it back" in app.screen, "no action is read into a name"
 
 
+async def test_the_copy_of_a_folded_suite_is_folded_and_keys_on_it_say_how_to_unfold_it(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("home", "down", "left", "d")
+        assert tree_of(app) == ["smart_home", "smart_home-2"]
+        assert selected(app) == "smart_home-2"
+        await app.press("down")
+        assert "Folded: → unfolds it" in app.screen
+        await app.press("right")
+        assert len(tree_of(app)) == 5
+
+
 async def test_a_case_goes_to_another_suite_and_says_what_that_lacks(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS)) as app:
         main = app.app.main

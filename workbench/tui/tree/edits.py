@@ -33,6 +33,7 @@ from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.questions import NameScreen
 from workbench.tui.tree.new_suites import DeleteScreen, NewSuites, WhichSuiteScreen
+from workbench.tui.tree.rows import RowKey
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -182,7 +183,8 @@ class SuiteChanger:
         if self._stage.services.is_bundled(suite.path):
             folder = Path()
         path = free_path(folder / suite.path.name, (other.path for other in self._open_suites.suites))
-        self._stage.part(NewSuites).add(OpenSuite.new(path, document.text))
+        folded = RowKey("suite", suite.path) in self._selection.tree.folded
+        self._stage.part(NewSuites).add(suite.copied(path, document), folded=folded)
         self._stage.announce(f"Duplicated as {path.name}; {key_for('save')} saves it")
 
     async def _delete_suite(self, suite: OpenSuite) -> None:

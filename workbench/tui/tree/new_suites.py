@@ -573,11 +573,16 @@ class NewSuites:
             f"New suite {name}: {key_for('tree.new')} makes its first case, {key_for('save')} saves it as {path_text}"
         )
 
-    def add(self, suite: OpenSuite) -> None:
-        """Open and select a suite that is not on disk. Fold the bundled samples in the tree."""
+    def add(self, suite: OpenSuite, *, folded: bool = False) -> None:
+        """Open and select a suite that is not on disk. Fold the bundled samples in the tree.
+
+        Also fold the suite if `folded`."""
         self._open_suites.add(suite)
         tree = self._selection.tree
-        tree.fold_only({*tree.folded, RowKey("folder", bundled("sample_suites"))})
+        keys = {*tree.folded, RowKey("folder", bundled("sample_suites"))}
+        if folded:
+            keys.add(RowKey("suite", suite.path))
+        tree.fold_only(keys)
         self._selection.select(suite.path)
         self._stage.main.go_to("suites")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -162,6 +163,13 @@ class SuiteRows:
         """Return the keys of the cases to run for a row: the case itself, or one case for each of its data rows."""
         assert row.case is not None
         return keys_of(self.suite, row.case)
+
+    def keys_of_all(self, rows: Collection[Row]) -> tuple[str, ...]:
+        """Return the keys of the cases to run for some rows of cases."""
+        # Few suites have cases with rows, and a suite may have thousands of cases.
+        if not self.suite.rows:
+            return tuple([row.key.part for row in rows])
+        return tuple(chain.from_iterable(map(self.keys, rows)))
 
     def _case(self, case: CaseOutline) -> Row:
         self.rows_made += 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -443,8 +442,7 @@ class TreeState:
 
     def _shown_of(self, path: Path, rows: list[Row]) -> _Shown:
         with_steps = self._of_suites[path].with_steps(rows, self._unfolded.get(path, ()))
-        keys = tuple(chain.from_iterable(map(self._of_suites[path].keys, rows)))
-        return _Shown(with_steps, keys)
+        return _Shown(with_steps, self._of_suites[path].keys_of_all(rows))
 
     def _index_of(self, key: RowKey) -> int | None:
         """Return the index of a row, `None` if the row is hidden. Searches only the rows of its suite."""
