@@ -227,6 +227,10 @@ def _named_variants_rules(raw: dict[str, object]) -> Iterator[Finding]:
                 yield warning(place, f"the suite has no variant {quoted(name)}", hint)
 
 
+_TOOL_KEYS = ("name", "parameters", "annotations")
+"""The keys of a tool that users write below `[tools.parameters]` by mistake."""
+
+
 def tools_rules(tools: object, place: Place) -> Iterator[Finding]:
     """Check the tools that a suite or a case defines."""
     yield from duplicate_findings(tools, "name", place, "tools")
@@ -245,13 +249,13 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
         except (ValueError, RecursionError):
             return
     elif isinstance(parameters, dict):
-        for key in ("name", "parameters", "annotations"):
+        for key in _TOOL_KEYS:
             if key in parameters:
                 hint = f"keys below a table header belong to that table: write `{key}` above `[tools.parameters]`"
                 yield Finding((*place, key), f"`{key}` is a key of the tool, not of its schema", hint)
         # These keys are already reported. The other keys are checked as a schema.
         parameters = parameters.copy()
-        for key in ("name", "parameters"):
+        for key in _TOOL_KEYS:
             parameters.pop(key, None)
     if isinstance(parameters, dict):
         for finding in _schema_findings(parameters):
