@@ -52,7 +52,7 @@ _ERRORS = 2
 
 
 def main(descriptor: int) -> None:
-    """Receive a job over the socket `descriptor` from the command that started this process, and do it."""
+    """Receive a job over the socket `descriptor` from the command that started this process, and execute the job."""
     # This process has its own session without a terminal, so the hang-up of a terminal must not stop it.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)

@@ -23,7 +23,7 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 
 @dataclass(frozen=True)
 class Export:
-    """The form of exported runs, and where they go: to files at `place`, or to the collector `otlp`.
+    """The file format of exported runs, and where they go: to files at `place`, or to the collector `otlp`.
 
     If `otlp` is empty, an environment variable names the collector. `hint` tells the user which option names a missing
     place."""
@@ -61,7 +61,8 @@ def export_runs(
 ) -> bool:
     """Write or send runs, and print `said` with the result. Return whether the export succeeded.
 
-    `stem` is the name of the file for forms of a single file. `report` returns the report, which tables need."""
+    If the format puts all runs into one file, `stem` is the name of this file without its extension. `report` is called
+    for formats that are tables, which are written from a report."""
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)
     except (ExportError, RecordingError) as error:

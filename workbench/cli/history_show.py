@@ -39,7 +39,7 @@ _MAX_RUNS_OF_CASE = 1_000
 
 @dataclass(frozen=True)
 class Options:
-    """The batch to show (by default the newest), or the cases or the run in it."""
+    """What to show: a batch (by default the newest), the stored runs of a case, or one run of a batch."""
 
     batch: str | None
     case: str | None

@@ -140,7 +140,7 @@ def _refused(what: str, file: Path, error: RefusedError, program: Program) -> in
 def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
     """Return the path of the file for the next suite.
 
-    The first suite gets the path `first`. Further suites add the name of their source to it."""
+    The first suite gets the path `first`. The path of a further suite also contains the name of its source."""
     from workbench.suite.model import derived_id
 
     if not taken:

@@ -77,7 +77,8 @@ class DraftsToWrite:
 def save_aside(text: str, path: Path, program: Program) -> None:
     """Write the text of a suite into the folder of drafts, and print the path.
 
-    This replaces writing to `path`, so that drafts that cost money are not lost. Raises SavingError."""
+    Called if drafting was interrupted or the user declines to write `path`, because the drafts may have cost money.
+    Raises SavingError."""
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
     # A number in the name protects earlier drafts.

@@ -413,7 +413,8 @@ _DISPLAY_EVENTS = (RunEvent, JudgeAsked, RequestDelayed)
 class _Inbox:
     """The queue of events for the main thread. Any thread and any signal handler may add events.
 
-    If the main thread prints no steps, events that it would only print are dropped, and results wake it in groups."""
+    If the main thread prints no steps, events that are only printed are dropped. Results then wake the main thread only
+    in groups."""
 
     def __init__(self, *, shows: bool) -> None:
         self._shows = shows

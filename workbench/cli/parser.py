@@ -282,9 +282,9 @@ class Parser(argparse.ArgumentParser):
         return at
 
     def _last_of_letters(self, word: str) -> argparse.Action | None:
-        """Find the short option in joined ones (`-fo`) that takes a value. Return it if its value is the next word.
+        """Return the short option in `word`, such as `-fo`, that takes the next word as its value.
 
-        Return `None` if the value is joined too, or if no option takes a value."""
+        Return `None` if no option takes a value, or if the value is part of `word`."""
         for index, letter in enumerate(word[1:], 2):
             action = self._option_string_actions.get(f"-{letter}")
             if action is not None and action.nargs != 0:
@@ -345,7 +345,7 @@ def add_format_option(
     beside: bool = False,
     default: str | None = None,
 ) -> None:
-    """Add `--format`. Its help is `form`, followed by the names of the forms."""
+    """Add `--format`. Its help text begins with `form` and lists the formats of the command."""
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import forms_of
 
@@ -365,8 +365,8 @@ def add_report_options(
 ) -> None:
     """Add the options for the report of a command.
 
-    `form` begins the help of `--format`, and the names of the forms follow. With `beside`, forms that are written
-    during the runs are left out. With `summary`, jobs of GitHub Actions get a summary."""
+    `form` begins the help of `--format`. With `beside`, formats that are written during the runs are left out. With
+    `summary`, jobs of GitHub Actions get a summary."""
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import endings_of
 

@@ -132,8 +132,8 @@ class Output:
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
         """Write the report and the further reports, except one that was written during the runs.
 
-        `pieces` returns the redacted text for an output. Returns whether all files could be written. If the file of the
-        main report could not, it goes to standard output."""
+        `pieces` returns the redacted text for an output. Returns whether all files could be written. If the main report
+        cannot be written to its file, it goes to standard output."""
         written = self.deliver_to_file(pieces, "; the report follows on standard output")
         if self.form != "jsonl" and (self.file is None or not written):
             _write_all(pieces(self), self.form)

@@ -254,9 +254,10 @@ def add_experiment_options(parser: argparse.ArgumentParser, *, variants: bool = 
 def add_choice_options(
     parser: argparse.ArgumentParser, option: str, names: Sequence[str], chosen: str, things: str
 ) -> None:
-    """Add `option`, which selects among the `names` of faults or changes, and `--tool`.
+    """Add `option`, which selects faults or changes by name, and `--tool`.
 
-    Their help texts are "only `chosen`, of …" and "only `things` of this tool"."""
+    The help text of `option` is "only `chosen`, of `names`". The help text of `--tool` is "only `things` of this
+    tool"."""
     listed = ", ".join(names)
     parser.add_argument(
         option,
@@ -365,7 +366,9 @@ def _problems_of_new_batch(
     *,
     compares: bool,
 ) -> list[str]:
-    """Return the first problem of options that contradict or need one another, in a list. Empty if there is none."""
+    """Return a list with the first contradiction between options or the first missing option.
+
+    Return [] if there is none."""
     if not paths and command is None:
         verb = "compare" if compares else "run"
         return [f"say what to {verb}: workbench {verb} PATH …, --samples, or --resume to complete a batch"]

@@ -55,7 +55,7 @@ def open_app(
 
     `models` are the initially selected models. `trust` trusts every suite. `theme` is the initial theme. Runs are
     recorded in the existing folder `record`, and batches are stored in the file `history`. `begin` selects runs to
-    start at once. If they are a comparison, `left` is called with the results when the app ends. `shown_batch` is the
+    start at once. If these runs are a comparison, `left` is called with the results at the end. `shown_batch` is the
     number of a batch to open at once. With `read_only`, the process changes nothing."""
     reason = why_unusable(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:

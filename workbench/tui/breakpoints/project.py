@@ -190,7 +190,9 @@ class Breakpoints:
 
 
 class ProjectBreakpoints:
-    """The breakpoints of the open project, or those from the command line. Calls the followers after each change."""
+    """The breakpoints of the open project, or those from the command line.
+
+    Calls registered functions after each change."""
 
     def __init__(
         self,
@@ -239,7 +241,7 @@ class ProjectBreakpoints:
         return found
 
     def warning(self, point: Breakpoint) -> str | None:
-        """Return why a breakpoint can never stop a run, such as an unknown tool. Return `None` if it can."""
+        """Return why a breakpoint can never stop a run, such as an unknown tool. Return `None` if it can stop runs."""
         return breakpoint_warning(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:

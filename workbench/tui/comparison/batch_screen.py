@@ -114,9 +114,9 @@ class ComparedBatchScreen(CompareScreen):
         return refused
 
     def _part_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Return texts on how much of a large batch was read. The title shows the longest text that fits.
+        """Return texts on how much of a large batch was read, longest first. The title shows the first one that fits.
 
-        `about` is added to the first text. The longest text comes first."""
+        The longest text also contains the first line of `about`."""
         planned = self._stored.batch.planned
         texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
         if not self._wants_words:
@@ -263,7 +263,7 @@ class ComparedBatchScreen(CompareScreen):
 def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
     """Return texts for the right end of the title, longest first. The title shows the first one that fits.
 
-    The longest is the first of `texts` followed by the first line of `about`. Then come the texts alone, and an empty
+    The longest text joins the first of `texts` and the first line of `about`. The `texts` alone follow, then an empty
     text."""
     lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
     return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]

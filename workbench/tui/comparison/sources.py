@@ -64,9 +64,9 @@ class ComparedCase:
 class CellState:
     """The state of one cell: the runs of a case with a model.
 
-    `planned` is the number of runs, and `cell` has those that have finished. If `before` is set, none has finished, and
-    `cell` has the runs of the previous batch instead. `waits` is set if a run waits for the user. `wait_reason` says
-    why a run delays its next request."""
+    `planned` is the number of runs, and `cell` has those that have finished. If `before` is set, no run has finished,
+    and `cell` has the runs of the previous batch instead. `waits` is set if a run waits for the user. `wait_reason`
+    says why a run delays its next request."""
 
     stage: Stage
     cell: Cell | None = None
@@ -135,7 +135,7 @@ class Source(Protocol):
         """Return why no case can run and what to do, `None` if cases can run."""
 
     def active(self, key: CellKey) -> Sequence[int]:
-        """Return the running repeats of a cell that can be displayed."""
+        """Return the repeats of a cell whose runs are active and can be displayed."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         """Return a run of a cell. Without `repeat`, return the run that decides the status.
@@ -144,7 +144,7 @@ class Source(Protocol):
 
 
 class LiveRuns:
-    """The source for the latest runs of this program and of opened recordings.
+    """A source of the latest runs of this program and of opened recordings.
 
     `suites` returns the suites to compare, `chosen` the selected models, `variants` the variants to run. `takes`
     returns whether a case becomes a row."""
@@ -280,10 +280,10 @@ class LiveRuns:
 
 
 class StoredRuns:
-    """The source for a batch that was read from the history.
+    """A source of the runs of one batch of the history.
 
     `read_run` reads a run of the batch and must be called in a thread. `under_way` returns the record of a run that
-    another process is making, `None` for any other run."""
+    another process executes, `None` for any other run."""
 
     live = False
 
@@ -446,7 +446,7 @@ def _cell_state(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> CellS
 
 
 def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
-    """Among runs that delay their next request, return the reason of the shortest delay. `None` if no run does."""
+    """Return the reason of the shortest delay among runs that delay their next request, `None` if no run does."""
     waits = [run.wait for run in runs if run.wait is not None]
     if not waits:
         return None
@@ -454,7 +454,7 @@ def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
 
 
 def deciding_repeat(runs: Sequence[RunSummary]) -> int:
-    """Return the repeat shown for a cell: the last one whose status is the status of the cell."""
+    """Return the repeat shown for a cell: the last repeat whose status is the status of the cell."""
     status = cell_of(runs).status
     deciding = [run for run in runs if run.status == status]
     return max(run.repeat for run in deciding or runs)

@@ -23,7 +23,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """How rows are sorted: by the column of which model, and whether the worst come first."""
+    """The order of sorted rows: the model whose column is compared, and whether the worst cells come first."""
 
     model: str
     worst_first: bool = True
@@ -291,7 +291,7 @@ class CompareState:
             self.move_to(0, self.column)
 
     def differs(self, case: ComparedCase) -> bool:
-        """Return whether models differ in the status of a case, or visibly in its score."""
+        """Return whether models differ in the status of a case, or in its score as displayed."""
         return cells_differ(self.at(case.on(model)).cell for model in self.models)
 
     def against_base(self, key: CellKey) -> int:
@@ -309,7 +309,9 @@ class CompareState:
         return better - worse
 
     def planned(self) -> list[CellKey]:
-        """Return the displayed cells to run. Their models are the selected ones, or else those of each case."""
+        """Return the displayed cells to run.
+
+        A case runs on the selected models, or else on the models that its suite names."""
         planned: list[CellKey] = []
         for case in self.cases_shown:
             for model in self.source.planned(case):
@@ -317,7 +319,7 @@ class CompareState:
         return planned
 
     def repeats(self, key: CellKey) -> int | None:
-        """Return the number of runs of a cell. If the cell has none, return the highest number among other models.
+        """Return the number of runs of a cell. If the cell has no runs, return the highest number among other models.
 
         Return `None` if the case has no runs."""
         suite, case_id, _ = key

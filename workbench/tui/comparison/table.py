@@ -92,7 +92,7 @@ class Head(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """The full width."""
+        """The width of the whole head, in cells."""
         return cell_len(self.before) + cell_len(self.name) + cell_len(self.after)
 
     def padded(self, width: int) -> str:

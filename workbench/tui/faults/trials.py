@@ -264,7 +264,7 @@ SHOW_LAST: Choice = ((), ())
 
 
 class FaultsDialog(Dialog[Choice]):
-    """A dialog that asks which faults to inject. `says` returns a text on what a choice costs."""
+    """A dialog that asks which faults to inject. `says` returns a text about the cost of a choice."""
 
     TITLE_LINE: ClassVar[str] = "Inject faults"
     DEFAULT_CSS = "FaultsDialog > Vertical { width: 84; }"

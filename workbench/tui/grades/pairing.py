@@ -499,7 +499,9 @@ def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]
 
 
 def silent_steps(state: GradesState) -> list[SilentStep]:
-    """Return the steps that expect no call and made none. They count in the score although they have no pairing."""
+    """Return the steps that expect no call and during which no call was made.
+
+    They count in the score although they have no pairing."""
     if not state.traits.counts_silent_steps or state.selected.score is None:
         return []
     paired = {state.step_of(pairing) for pairing in state.selected.pairings}

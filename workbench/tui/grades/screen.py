@@ -241,7 +241,9 @@ def open_grades(app: Workbench) -> None:
         return GradesState(case, result, runs=len(_graded_runs(selection.runs)), numbered=numbered)
 
     def other_run(state: GradesState, step: int) -> GradesState | None:
-        """Select the next (1) or previous (-1) graded run of the case. Return its grades, `None` without any run."""
+        """Select the next (1) or previous (-1) graded run of the case, and return its grades.
+
+        Return `None` if no run of the case is graded."""
         graded = _graded_runs(selection.runs)
         if not graded:
             return None

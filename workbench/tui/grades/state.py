@@ -18,7 +18,7 @@ _ORDER = tuple(TRAITS)
 
 
 class SilentStep(NamedTuple):
-    """A step of a chain (counted from 1) that expects no call and made none. It has no pairing."""
+    """A step of a chain that expects no call and during which no call was made. `number` counts from 1."""
 
     number: int
     reached: bool
@@ -80,7 +80,7 @@ class GradesState:
         return self._explained[grade.grader]
 
     def step_of(self, about: CallPairing | Issue | SilentStep) -> int | None:
-        """Return the step of a chain (from 1) to which a pairing or issue belongs. Return `None` if there is none."""
+        """Return the step (from 1) to which a pairing or issue belongs, `None` if it belongs to no step."""
         if isinstance(about, SilentStep):
             return about.number
         if about.expected_call is not None and about.expected_call < len(self._step_of_expected):

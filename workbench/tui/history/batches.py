@@ -253,7 +253,7 @@ class HistoryList(MarkedState[BatchRow]):
     def trend(self, batch: BatchRow, part: BatchPart) -> list[float]:
         """Return the last pass rates (0 to 1) of a suite with a model, oldest first.
 
-        They are the original grades of complete batches up to and including `batch`."""
+        The rates use the original grades of complete batches up to and including `batch`."""
         known: Sequence[tuple[int, float]]
         if self.older:
             known = self._trends_of.get(batch.number, {}).get((part.suite.key, part.model), ())

@@ -70,7 +70,7 @@ class DiffList(FoldingState[DiffRow]):
     def __init__(self, before: LoadedBatch, after: LoadedBatch, history: str, notes: Sequence[str] = ()) -> None:
         """Compare two batches.
 
-        `history` is the command-line option that names the history file, for printed commands. `notes` are more
+        `history` is the command-line option that names the history file, for printed commands. `notes` are further
         sentences about differences between the batches."""
         super().__init__()
         self.before = before
@@ -168,7 +168,9 @@ def _side(read: LoadedBatch, side: CaseSide | None, case_id: str) -> Side | None
 
 
 def change_title(state: DiffList, change: CaseChange) -> str:
-    """Return the name of the case that a change belongs to. If there are several suites, it includes the suite."""
+    """Return the name of the case that a change belongs to.
+
+    If there are several suites, the name begins with the suite."""
     name = one_line(change.case_name)
     if state.several_suites:
         return f"{one_line(state.suites[change.suite].name)} › {name}"

@@ -41,7 +41,7 @@ def _refusal(name: str) -> str | None:
 class ResumeScreen(QuestionScreen[Literal["resume", "no"]]):
     """Asks whether to resume a batch although something changed.
 
-    `today` is whether models or judges changed, so that the runs use the present ones."""
+    `today` is whether models or judges changed. The text then says that the runs use the present models and judges."""
 
     TITLE_LINE = "Something has changed: resume all the same?"
 

@@ -80,7 +80,8 @@ def key_of(written: str) -> str:
     A sequence of two characters, such as `gg`, is returned unchanged.
 
     Raises:
-        ValueError: The text names no key that a terminal sends. The message continues after the name of the key."""
+        ValueError: The text names no key that a terminal sends. The message completes a sentence that begins with the
+            text, such as `is not a key`."""
     # The look-around does not split at a plus that is itself the key, as in `ctrl++`.
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)

@@ -184,7 +184,7 @@ class EditedText:
         self._last = self._last[0], self.cursor
 
     def _update_undo_step(self, start: Place, end: Place, text: str) -> None:
-        """Begin a new undo step, unless the replacement of start to end by `text` continues the previous step."""
+        """Begin a new undo step, unless putting `text` in place of `start` to `end` continues the previous step."""
         # Typing a word letter by letter is one step, and so is a series of deletions at one place. A paste, a line
         # break and the replacement of a selection are steps of their own (kind "").
         kind = "deleted"

@@ -325,7 +325,8 @@ def _is_key(query: str, key: str) -> bool:
 def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
     """Return the lines of a section, in columns. Actions that are unavailable come last.
 
-    `now` decides which are unavailable. It is `None` for the section of another place, where all count as available."""
+    `now` decides which actions are unavailable. For the section of another place, `now` is `None`, and all actions
+    count as available."""
     if not found:
         return []
     reasons: dict[str, str | None] = {}

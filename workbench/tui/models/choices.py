@@ -47,9 +47,10 @@ class ModelChoices:
 def model_choices(
     program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str] = ()
 ) -> ModelChoices:
-    """Return the models of settings files and suites. Each names its endpoint and whether the API key is set.
+    """Return the models of settings files and suites. Descriptions name the endpoint and whether the API key is set.
 
-    All `checked` models and the models of `recorded` runs are included. Files are read, but no endpoint is asked."""
+    All `checked` models and the models of `recorded` runs are included. Files are read, but no endpoint is
+    contacted."""
     # If a model is named in several places, the first of these describes it: offline model, settings, suites,
     # recordings, earlier choices.
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]

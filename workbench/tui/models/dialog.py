@@ -108,7 +108,7 @@ class ModelsState:
 
     @property
     def absent(self) -> Iterator[tuple[Role, str]]:
-        """Sentences on endpoints that list no models, and on agents that are not installed. There is one per reason."""
+        """Sentences on endpoints that list no models, and on agents that are not installed: one sentence per reason."""
         for each in self.endpoints:
             if each.problem:
                 yield "error", f"{each.preset.title}: {each.problem}"
@@ -281,8 +281,8 @@ class ModelFunctions:
     """The functions of the app that the dialog calls.
 
     `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint, and
-    `change` the form of a known model. Both call their last argument with the result. `change` returns why it is
-    impossible, or "". `probe` tests how a model calls tools. `choices` reads the list of models again."""
+    `change` the form of a known model. Both call their last argument with the result. `change` returns why the change
+    is impossible, or "". `probe` tests how a model calls tools. `choices` reads the list of models again."""
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
     add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[Added | None], None]], None]
@@ -402,7 +402,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     def action_check(self) -> None:
         """Check or uncheck the model or variant of the selected row.
 
-        For an endpoint, request its list of models. If it is there already, show or hide the models."""
+        On an endpoint, request its list of models. If the list was already received, show or hide the models."""
         # If a Space is typed right after a letter, the field's message about the letter has not arrived yet.
         self._filter_by(self.query_one("#filter", Input).value)
         row = self._list.row

@@ -52,7 +52,7 @@ from workbench.tui.terminal.theme import Ground
 
 @dataclass(frozen=True)
 class Added:
-    """An added or changed model. `answered` is a notice on what the endpoint answered, "" if it was not asked."""
+    """An added or changed model. `answered` is a notice on the answer of the endpoint, "" if no request was made."""
 
     name: str
     answered: str = ""
@@ -565,7 +565,7 @@ class AddModelScreen(Dialog[Added]):
     def action_submit(self) -> None:
         """Ask the endpoint, and save the model if the endpoint confirms it.
 
-        If it does not, pressing Enter again saves the unchanged model nevertheless."""
+        If the endpoint does not confirm the model, pressing Enter again saves the unchanged model nevertheless."""
         typed, owner = self._typed, self._owner
         try:
             spec = typed.spec(owner)

@@ -29,7 +29,7 @@ _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "fa
 
 
 class Prober:
-    """Tests how one model calls tools. The first of the folders that defines the model is used."""
+    """Tests how one model calls tools. If several folders define the model, the first definition is used."""
 
     def __init__(
         self, program: Program, trust: Trust, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]

@@ -53,7 +53,9 @@ class TypedRecording(NamedTuple):
 
 
 class ObserveScreen(TextPromptScreen[TypedRecording]):
-    """Asks for the endpoint and the proxy's address. `problem` is why the last attempt failed, "" at the first."""
+    """Asks for the endpoint and the proxy's address.
+
+    `problem` is why the last attempt failed, "" before any attempt."""
 
     def __init__(self, before: TypedRecording, problem: str = "") -> None:
         super().__init__(

@@ -41,8 +41,8 @@ answer came."""
 class SeenConversation:
     """What has been observed of a conversation so far. The value is immutable, so any thread may read it.
 
-    `problem` is why the conversation broke off, `why_no_case` why it cannot become a case. Both are "" if there is
-    none."""
+    `problem` is why the conversation broke off, "" if it did not. `why_no_case` is why it cannot become a case, "" if
+    it can."""
 
     number: int
     wire: Provider

@@ -31,7 +31,9 @@ class Observer:
         self._typed: TypedRecording | None = None
 
     def ask(self, problem: str = "") -> None:
-        """Ask for the endpoint, and start the recording. `problem` is why the last attempt failed, "" at the first."""
+        """Ask for the endpoint, and start the recording.
+
+        `problem` is why the last attempt failed, "" before any attempt."""
         from workbench.tui.observed.dialogs import ObserveScreen, TypedRecording
 
         def on_answer(wanted: TypedRecording | None) -> None:

@@ -54,7 +54,9 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def kind(self) -> None:
-        """Switch to the next kind of request. If the line is empty, switch letter keys between text and commands."""
+        """Switch to the next kind of request.
+
+        If a result is shown and the line is empty, switch letter keys between text and commands."""
         self._adder.tab()
 
     @action("shift+tab", "Go to the run; Tab returns", name="quick.panes", scope="line", listed=False)

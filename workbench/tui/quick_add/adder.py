@@ -207,7 +207,7 @@ class QuickAdder:
     def tab(self) -> None:
         """Switch to the next kind of request.
 
-        If a result is shown and the line is empty, switch letters to commands or back."""
+        If a result is shown and the line is empty, switch letter keys between text and commands."""
         state = self.state
         if state.changing is not None:
             return
@@ -344,9 +344,9 @@ class QuickAdder:
         run_list.move_cursor((run_list.top if step < 0 else run_list.top + page) + step * page)
 
     def escape(self) -> None:
-        """Leave the innermost mode.
+        """Stop editing an expected value, or skip the displayed result, or end the letter commands, or close the line.
 
-        From inside out: editing an expected value, commands by letter keys, a result, the line."""
+        Only the first of these that applies is done."""
         state = self.state
         if state.changing is not None:
             self._end_change()
@@ -537,8 +537,8 @@ class QuickAdder:
     def _add(self, request: Request, case: dict[str, object], why_not: str | None = None) -> bool:
         """Add the case of a request after the selected case, as one undo step, and save the suite.
 
-        `why_not` is set if the request's run fails the case. A suite with other unsaved changes is not saved. Returns
-        whether the case was added."""
+        `why_not` is the reason why the request's run fails the case, `None` if it passes. A suite with other unsaved
+        changes is not saved. Returns whether the case was added."""
         try:
             suite = self._editable(request.suite)
             row = self._selection.row

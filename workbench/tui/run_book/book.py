@@ -322,7 +322,7 @@ class RunBook:
         return [*others, *chain.from_iterable(earlier.values())]
 
     def needs_rerun(self, case: CaseKey) -> bool:
-        """Return whether a case failed or broke off, or any of its latest runs was stopped."""
+        """Return whether the result of a case is a failure or an error, or any of its latest runs was stopped."""
         # If runs were stopped, the summary is about earlier runs, and may hide that the latest runs were stopped.
         stopped = any(run.status == Status.STOPPED for run in counting(self._latest.get(case, {})))
         return stopped or self.summary(case).status in RERUN_STATUSES
@@ -374,7 +374,7 @@ class RunBook:
         return None
 
     def tally(self, suite: Path, cases: tuple[str, ...]) -> CaseTally:
-        """Return the number of these cases by outcome.
+        """Count these cases by outcome.
 
         The result is cached until a case of the suite changes."""
         revision = self._revisions.get(suite)

@@ -100,7 +100,9 @@ def place_text(fork: Fork) -> str:
 
 
 def branch_text(run: RunRecord) -> str:
-    """Describe a fork: its model, its first difference from the origin (once ended), and where it begins."""
+    """Describe a fork: its model, its first difference from the origin, and where it begins.
+
+    The difference is known once the fork has ended."""
     fork = run.planned.fork
     if fork is None:
         return ""

@@ -424,7 +424,7 @@ class RunRecord:
 
     @property
     def displayed_stage(self) -> Stage:
-        """The stage to display. If the endpoint's limit holds the run back, it is "waiting"."""
+        """The stage to display. While an endpoint's limit holds the run back, the stage is "waiting"."""
         if self.delayed_until is not None:
             return "waiting"
         return self.stage
@@ -530,8 +530,8 @@ class RunRecord:
     def plan_to_save(self) -> tuple[PlannedRun, RunResult | None]:
         """The plan and the result to save.
 
-        These are the current ones. If the case was edited so that the model would get other requests, they are the
-        original ones."""
+        If an edit of the case would change the requests to the model, these are the original plan and result.
+        Otherwise, they are the current ones."""
         if self.original is None or sends_same_requests(self.original_plan, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original

@@ -127,7 +127,7 @@ def read_cases(
 
 
 def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
-    """Return the text of a case that a search in the batch looks through, in lower case.
+    """Return the case-folded text in which a search of the batch looks for its words.
 
     `ended` has the status of the case on each model."""
     statuses = (f"{model}:{status}" for model, status in ended)
@@ -162,8 +162,8 @@ def read_case(
 ) -> tuple[Sequence[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
     """Return the latest runs of a case, newest first, and data about their batches.
 
-    The second value has the names of batches and the third the numbers of regrades, both by batch number. The last has
-    a message for each damaged run. `suite` is the suite's key in the history."""
+    The second value has the names of batches and the third the numbers of regrades, both by batch number. The last
+    value has a message for each damaged run. `suite` is the suite's key in the history."""
     damaged: list[str] = []
     with opened(file) as history:
         runs = history.runs_of_case(suite, case_id, MAX_RUNS_OF_CASE, damaged.append)

@@ -47,7 +47,8 @@ def _latest_grading(history: History, batch: int) -> Regrade | None:
 def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict[str, Cause]:
     """Return the main cause of each failed run. Unreadable runs are left out.
 
-    A run of this session has its run id as key. A row of the history in `file` has `#` and the row's id."""
+    The key of a run of this session is its run id. The key of a row of the history in `file` is `#` and the row's
+    id."""
     from workbench.analysis.failures import failures_of
 
     found: dict[str, Cause] = {}

@@ -152,7 +152,7 @@ StepStage = Literal["waiting", "running", "made", "over"]
 class SpoiltRuns(NamedTuple):
     """Counts the runs of a case if a simulated user invalidated some of them.
 
-    `good` is the number of passed and warned runs, `graded` of graded runs, `errors` of invalid runs."""
+    `good` counts the passed and warned runs, `graded` the graded runs, and `errors` the invalid runs."""
 
     good: int
     graded: int
@@ -184,7 +184,10 @@ NEVER_RUN = CaseSummary()
 
 
 class CaseTally(NamedTuple):
-    """The numbers of cases that passed or warned (`good`), were graded, or ended in an error on a model."""
+    """Counts cases by outcome.
+
+    `good` counts the cases with the status passed or warned, `graded` the graded cases, and `errors` the cases that
+    ended in an error on some model."""
 
     good: int = 0
     graded: int = 0
@@ -239,9 +242,10 @@ class Counts:
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
-    """Return the index of the run to show first, a run on the first model.
+    """Return the index of the run to show first. It is a run on the first model.
 
-    It is the last run whose status equals the combined status of the repeats, or else the last run."""
+    Among the repeats on this model, it is the last run with their combined status. If a repeat has not ended, it is the
+    last run."""
     return next(_deciding_runs(runs), 0)
 
 

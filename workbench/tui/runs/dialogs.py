@@ -194,7 +194,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(QuestionScreen[TrustAnswer]):
-    """Asks whether to trust a suite: once, always, or not. With `mocks`, the user may also choose mocked tools.
+    """Asks whether to trust a suite: once, always, or not. With `mocks`, the user may also let mocks answer the tools.
 
     `allowed` lists what a trusted suite may do, one item per line. `refusing` is the text of the option "no"."""
 

@@ -422,7 +422,7 @@ class Starter:
     async def resume(self, resumption: Resumption) -> str | None:
         """Execute the missing runs of a batch. Return why they are not executed, or `None`.
 
-        The history has reserved the batch for this process."""
+        The caller must have reserved the batch in the history for this process."""
         from workbench.evaluation.cost_limit import CostLimitError
         from workbench.evaluation.resume import plan_of
 

@@ -189,7 +189,7 @@ def _read(codes: str) -> CellStyle:
 
 
 def _whole(codes: str) -> Iterator[str]:
-    """Split SGR codes into complete ones: each is an attribute, or a colour with all its numbers."""
+    """Split SGR codes into complete codes: each is an attribute, or a colour with all its numbers."""
     if not codes:
         return
     numbers = iter(codes.split(";"))

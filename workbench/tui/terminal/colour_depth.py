@@ -89,7 +89,7 @@ def _level(value: str, grounds: Collection[str]) -> float:
 def _readable(grounds: Mapping[str, str], level: float) -> list[str]:
     """Return the fixed colours whose contrast to every background is at least `level`.
 
-    If there is none, return the one with the highest contrast."""
+    If no colour reaches `level`, return the one with the highest contrast."""
     wanted = []
     for name, ground in grounds.items():
         # On the coloured row of the cursor, a contrast of 4.5 is enough. Nearly all colours that reach 7 there are

@@ -191,7 +191,7 @@ class TerminalInput:
         """The lone Escape or key with Alt that was passed on at the last pause."""
 
     def feed(self, text: str, now_s: float) -> list[InputPart]:
-        """Parse text that was read at `now_s`. Return the complete input in it."""
+        """Parse text that was read at `now_s`. Return the complete parts, and hold back an incomplete sequence."""
         rest, self._held = self._held + text, ""
         # A slow connection may delay the rest of a sequence after its Escape was passed on. No key sends such a rest,
         # so it is recognised and completed.

@@ -26,7 +26,7 @@ _CONTROLS = late_pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):
-    """Posted when a paste lost `removed_controls` control characters, or its end because it was too long.
+    """Posted when control characters were removed from a paste (`removed_controls`), or its end was cut off.
 
     The driver posts the message without `behind`. The app posts it again with `behind`, once all earlier keys are
     handled."""
@@ -84,9 +84,9 @@ MESSAGE_ROUNDS = 2
 class KeyHandled(Message, verbose=True):
     """A marker that travels through the message queues behind a key, to find out when the key is handled.
 
-    `number` is the number of the key, and `rounds` how many more times to send the marker. In the second round, it is
-    behind the messages that the key caused, such as the submission of a field. With `of_screen`, it follows a change of
-    the screen."""
+    `number` is the number of the key. `rounds` is how many times the marker must still pass the queues: in a second
+    round, it follows the messages that the key caused, such as the submission of a field. `of_screen` is set if the
+    marker follows a change of the screen instead of a key."""
 
     def __init__(self, number: int, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()

@@ -473,7 +473,7 @@ class FrameWriter:
         return x
 
     def _erase_sequence(self, row: Row, x: int, end: int, ground: str) -> tuple[str, int] | None:
-        """Return a sequence that erases blanks, and the column after them.
+        """Return a sequence that erases the cells from `x` on, and the column after the erased cells.
 
         Return `None` if writing blanks is shorter."""
         if end - x < MIN_ERASED_BLANKS or not (self._erasing.keeps_colour or ground == PLAIN.bg):

@@ -1,4 +1,4 @@
-"""The last runs below a row of the tree, with what they are cached by."""
+"""The last runs below a row of the tree, and the state for which they are cached."""
 
 from __future__ import annotations
 

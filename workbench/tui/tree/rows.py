@@ -33,7 +33,8 @@ class RowKey(NamedTuple):
 class Row(NamedTuple):
     """A row of the tree.
 
-    `open` is the suite of the row, and `depth` its level from 0. For a step, `case` is the chain of the step."""
+    `open` is the suite of the row, and `depth` its level from 0. For a step, `case` is the case to which the step
+    belongs."""
 
     key: RowKey
     depth: int

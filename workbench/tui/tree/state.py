@@ -196,7 +196,7 @@ class TreeState:
     # Filtering
 
     def set_filter(self, text: str, book: RunBook | None = None) -> None:
-        """Show only cases with every word of `text`, or a similar word, in name, id, tags or suite.
+        """Show only the cases that match a filter, as described in `workbench.tui.tree.filter`.
 
         With a `book`, words such as `status:failed` filter by the current status."""
         if text == self.filter:

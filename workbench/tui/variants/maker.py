@@ -192,7 +192,7 @@ _OTHER_ROWS = 11
 
 
 class VariantTextScreen(Dialog[str]):
-    """Asks for a replacement of the `present` text. The field first contains `text`."""
+    """Asks for a text to replace the text `present`. The field first contains `text`."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = """

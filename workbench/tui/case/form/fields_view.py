@@ -316,7 +316,7 @@ class FormFields(FormRows):
 
     @property
     def field(self) -> LineField | TextField:
-        """The open field. If no field is open, the last one."""
+        """The open field, or the last field that was open."""
         if not self.several:
             return self.query_one(LineField)
         if self._text_field is None:
@@ -455,7 +455,7 @@ class FormFields(FormRows):
         return isinstance(self.field, LineField) and self.field.is_by_keys
 
     def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
-        """Report an edit to `on_change` if it changes the form. Return why it was refused, "" if it was not."""
+        """Report an edit to `on_change` if it changes the form. Return why the edit was refused, or ""."""
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)

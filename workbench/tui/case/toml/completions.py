@@ -129,7 +129,9 @@ def _field_completions(piece: str, start: int, schema: Schema | None, used: Sequ
 
 
 def _check_completions(piece: str, start: int, schema: Schema | None, written: Sequence[str]) -> Offer | None:
-    """Return completions of `piece`, the unfinished entry of a check: names of checks, or options of a check."""
+    """Return completions of `piece`, the unfinished entry of a check.
+
+    If no check is `written`, complete the name of a check. Otherwise, complete the options of the written check."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is None:
         return None
     if written:
