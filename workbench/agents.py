@@ -235,8 +235,9 @@ def langgraph(graph: Any, **options: Any) -> Agent:
 def langgraph_run(state: Mapping[str, Any], given: Collection[str] = ()) -> AgentRun:
     """Convert the final state of a graph to a run: the calls in its `messages`, and its last answer.
 
-    Messages whose id is in `given` were there before the run. If the state has a `structured_response`, it is the
-    answer, and the call by which the model submitted it does not count as a tool call."""
+    Messages whose id is in `given` are left out, because they precede the run. If the state has a
+    `structured_response`, it is the answer, and the call by which the model submitted it does not count as a tool
+    call."""
     messages = [message for message in state["messages"] if message.id not in given]
     structured = state.get("structured_response")
     results = {}
@@ -285,7 +286,7 @@ def ai_sdk(function: Callable[[AgentRequest], Any]) -> Agent:
     """Return a function as an agent of Workbench, for an agent in a program with Vercel's AI SDK.
 
     The function sends a request to the program, and returns the parsed JSON of its answer. It may be async. The answer
-    is `{ steps: result.steps }`, in which `result` is that of `generateText` or of an agent's `generate`.
+    is `{ steps: result.steps }`, in which `result` is the result of `generateText` or of an agent's `generate`.
 
     >>> import json, urllib.request, workbench
     >>> @workbench.agents.ai_sdk
@@ -382,9 +383,9 @@ def _usage(given: int | None, made: int | None, cached: int | None, thought: int
 
 
 def _with_output(answers: Sequence[AgentAnswer], output: object) -> list[AgentAnswer]:
-    """Return the answers so that the agent's output is the text of the last one.
+    """Return the answers with the agent's output as the text of the last answer.
 
-    If the output is `None`, the last answer already has it."""
+    An output of `None` leaves the answers unchanged, because the text of the last answer is then the output."""
     if output is None:
         return list(answers)
     if answers and not answers[-1].calls:

@@ -399,7 +399,7 @@ def _record(cls: Any) -> Reader:
 def _fields_of(cls: Any) -> Iterator[tuple[str, str, Callable[[], object] | None]]:
     """Yield the name, the JSON key and a function for the default of each field.
 
-    A required field has `None` instead."""
+    For a required field, the third value is `None`."""
     if is_dataclass(cls):
         for field in fields(cls):
             default: Any = field.default_factory

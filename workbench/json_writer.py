@@ -1,7 +1,7 @@
 """Compiles functions that write records as JSON text, from the types of the records' fields.
 
-They are the inverse of `dataclasses.reader_of`. Turning a run into dictionaries for a general encoder takes three times
-as long as writing its text directly."""
+The functions are the inverse of `dataclasses.reader_of`. Turning a run into dictionaries for a general encoder takes
+three times as long as writing its text directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's side of one conversation: its messages, its departure, and the rules that end the run."""
+"""The user of one conversation: the user's messages, the user's departure, and the rules that end the run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ asked again."""
 class Conversation:
     """The user of one conversation.
 
-    `user` is a model that plays the user, or a recorded user; `None` for a script."""
+    `user` is a model that plays the user, or a recorded user. If it is `None`, a script plays the user."""
 
     def __init__(
         self,

@@ -65,7 +65,7 @@ class EngineThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait_until_idle(self, timeout_s: float) -> bool:
-        """Wait at most `timeout_s` seconds until the engine has nothing to compute. Return whether it has not.
+        """Wait until the engine is idle, for at most `timeout_s` seconds. Return whether the engine is idle.
 
         Threads that compute much call this method between short steps, because Python runs one thread at a time. The
         engine then reads the next answer at once, and requests follow without a delay."""

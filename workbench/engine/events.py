@@ -56,8 +56,8 @@ class StartUp:
     """The start-up of a server or a model begins or ends.
 
     Runs that need the server or the model wait for it, and the wait does not count as time of any run. An event with
-    `took_ms` and the same `number` reports the end, after success or failure. If `downloads` is set, another event
-    reports the end of the download before that."""
+    `took_ms` and the same `number` reports the end, after success or failure. If `downloads` is set, the
+    start-up begins with a download. Another event with this `number`, without `downloads`, reports its end."""
 
     number: int
     what: str
@@ -108,7 +108,7 @@ class CostLimitReached:
 class JudgeAsked:
     """A judge is asked about several values of a run.
 
-    `values` is their number. With `retry`, the request about one value failed and is retried."""
+    `values` is the number of these values. If `retry` is set, the request about one of them failed and is retried."""
 
     run_id: str
     judge: str

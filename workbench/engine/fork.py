@@ -177,10 +177,10 @@ class PastHold:
 
 
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
-    """Return the places where a run was held, including the current hold.
+    """Return the holds to which a person can return with a fork, including the current hold.
 
     Waits for a permission are left out, because a person cannot change the run there. Holds at a server's request are
-    left out, because the server cannot return to its earlier state."""
+    left out, because a fork cannot bring the server back to its state during the call."""
     holds = []
     for index, each in enumerate(events):
         if isinstance(each.payload, Paused) and each.payload.at not in ("permission", "question"):

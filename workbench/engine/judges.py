@@ -750,7 +750,7 @@ async def grade_with_judge(attempt: Callable[[Judge], Awaitable[_Graded]], judge
 class _PendingJudge:
     """A judge for one attempt of grading.
 
-    It accepts each value that has no judgement yet, and adds the value to `needed`."""
+    A value that has no judgement yet passes for now, and is added to `needed`."""
 
     def __init__(self, known: Judge) -> None:
         self.needed: list[JudgementNeededError] = []

@@ -67,7 +67,8 @@ class _SettingsCache(Generic[_Key, _Value]):
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
         """Return the cached setting of a key, or find the setting with `find`.
 
-        Raises ConfigError if `find` raised it, now or in an earlier call, and for a new key if `find` is `None`."""
+        Raises ConfigError if `find` raised ConfigError for this key, now or in an earlier call. If `find` is `None`, a
+        new key also raises ConfigError."""
         if key not in self.answers:
             if find is None:
                 raise ConfigError("this setting was not approved: start the run again")

@@ -20,7 +20,7 @@ from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage
 
 
 def unseen_change_notices(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
-    """Return a notice if a fork replays calls that changed something, because its own tools lack these changes."""
+    """Return a notice if a fork replays calls that changed something, because the fork's tools lack these changes."""
     if fork is None or not tools.owns_state:
         return ()
     readers = ReadOnlyTools((), tools.definitions)
@@ -68,9 +68,9 @@ class OwnCalls:
     async def run_final(self) -> None:
         """Make the calls of `final.state` after the run.
 
-        No call is made if a fork replays calls that changed something, because its own tools lack these changes. A tool
-        error is a valid answer. Raises ToolsError, naming the call, if a call fails in another way, or if neither a
-        mock nor a server answers it."""
+        No call is made if a fork replays calls that changed something, because the fork's tools lack these changes. A
+        tool error is a valid answer. Raises ToolsError, naming the call, if a call fails in another way, or if neither
+        a mock nor a server answers the call."""
         if not replays_changes(self._case, self._recorder.trajectory):
             await self._make_all("final", "final.state", self._case.final_states)
 

@@ -236,8 +236,8 @@ def plan_runs(
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case with its repeats on every model, in the order of the files.
 
-    `models` replaces the models of suites and cases, and `repeats` the number of runs of each case. `by` is the
-    deciding grader, and `repeat_rule` the rule that combines repeats. `variants` are run beside each model. With
+    `models` replaces the models of suites and cases. `repeats` replaces the number of runs of each case. `by` is the
+    deciding grader, and `repeat_rule` is the rule that combines repeats. Each model also runs with the `variants`. With
     `cells`, only these combinations of case and model are planned. `own_models` holds the caller's models among
     `models`. Files with errors are left out."""
     selection = Selection(frozenset(case_ids), frozenset(tags))

@@ -18,7 +18,7 @@ async def open_python_subject(planned: PlannedRun, subject: Subject, functions: 
     """Return a model that calls the Python function of a subject, for one run.
 
     The function's module is imported on first use. Raises ToolsError if the suite is not trusted, or if the module
-    lacks such an agent."""
+    lacks the function."""
     assert subject.python is not None
     module, _, name = subject.python.partition(":")
     value = await in_thread(lambda: functions.value(module, name))

@@ -426,8 +426,8 @@ class _HeldEvent:
 class _TextTail:
     """The end of one streamed text, which may be the beginning of a secret.
 
-    `undecided` is this end, and `pieces` are its events with the lengths of their texts. `before` is the text just
-    before `undecided`, because patterns of secrets look back at it."""
+    `undecided` is this end. `pieces` holds the events of which it consists, each with the length of its text. `before`
+    is the text just before `undecided`. The patterns that find secrets look back at it."""
 
     secrets: Secrets
     before: str = ""

@@ -48,10 +48,10 @@ _NOTHING_TYPED: TypedServers = {}
 
 @dataclass(frozen=True)
 class TypedPart:
-    """The needs of an approval request that do not come from servers typed by the user.
+    """The needs of an approval request, without the servers that the user typed.
 
-    `before` are the needs of the request before the user typed the first server, and `all_before` those of the whole
-    suite. `others` are the present needs without the typed servers."""
+    `before` and `all_before` are the needs of the request and of the whole suite before the user typed the first
+    server. `others` are the present needs of the request without the typed servers."""
 
     before: SuiteNeeds
     all_before: SuiteNeeds
@@ -112,7 +112,9 @@ class Approval:
 
 @dataclass(frozen=True)
 class Needs:
-    """Programs, code, models and variables that runs, servers or gradings need, as one request for each suite."""
+    """The programs, code, models and variables that runs, servers or gradings need.
+
+    `requests` has one approval request for each suite."""
 
     requests: tuple[ApprovalRequest, ...]
     specs: ModelSpecs = field(repr=False)
@@ -233,7 +235,7 @@ class ApprovalQuestion:
 
 
 class PendingApproval:
-    """Questions whether the user grants what suites need, and the answers so far.
+    """The questions to the user about the needs of suites, and the user's answers so far.
 
     A prompt, a dialog or an option answers the `questions`."""
 
@@ -286,7 +288,9 @@ def needs(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
 
 
 def all_typed(file: SuiteFile) -> TypedServers:
-    """Return all servers of a valid suite as servers that the user typed, for a suite made of such servers."""
+    """Return all servers of a valid suite, marked as typed by the user.
+
+    Use this function only for a suite that was made from servers that the user typed."""
     assert file.suite is not None
     return {file.path: tuple(map(TypedServer, file.suite.servers))}
 
@@ -325,9 +329,9 @@ class Trust:
         return True
 
     def grant_typed(self, needs: Needs) -> tuple[str, ...]:
-        """Grant each request permanently if only its typed servers are not yet granted.
+        """Permanently grant each request of which everything but the typed servers is already granted.
 
-        Typing a server counts as approving it. The grant covers exactly the typed servers, and ends when a command, its
+        A user who types a server approves it. The grant covers exactly the typed servers, and ends when a command, its
         folder, a variable or the imported code changes. Returns a message for each grant that cannot be stored."""
         problems = []
         for request in needs.requests:
@@ -513,7 +517,7 @@ def judges_asked(
 
 
 def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> frozenset[ModelNeed]:
-    """Return the models that would play the cases' users and that the user must approve."""
+    """Return the models that would simulate the users in the cases and that need approval."""
     found = set()
     for case in cases:
         try:

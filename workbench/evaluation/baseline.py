@@ -1,4 +1,4 @@
-"""A baseline: an earlier batch with which a batch is compared."""
+"""A baseline: an earlier batch with which a later batch is compared."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def notes_on_tools(diff: BatchDiff, before: OfferedTools, after: OfferedTools) -
 
 
 def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
-    """Return the cases that broke and whose tools are compared. A dictionary keeps them in order."""
+    """Return the first cases that broke, whose tools are compared, as the keys of an ordered dictionary."""
     compared: dict[CellKey, None] = {}
     for change in diff.of("broke")[:_MAX_COMPARED_CASES]:
         compared[change.suite, change.case_id, change.model] = None
@@ -151,7 +151,8 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
     """Return a function that finds the tools offered to the cases of a batch.
 
-    If this is the earlier batch of a comparison, `earlier` maps the keys of its suites to those of the later batch."""
+    For the earlier batch of a comparison, `earlier` maps the keys of its suites to the suite keys of the later
+    batch."""
     # All runs of a case were offered the same tools, so the first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
     # If the batches have different models, the earlier batch stores the case under its own model.

@@ -152,7 +152,7 @@ class RecordDocument(GivenRunDocument):
 class GivenCalls:
     """The runs in a file of calls, keyed by case id. A case that was not run has no runs.
 
-    `places` are the places of the cases in the file, for messages."""
+    `places` says where each case is in the file. Messages quote these texts."""
 
     agent: str
     runs: Mapping[str, tuple[ExternalRun, ...]]
@@ -248,7 +248,7 @@ def _native(value: object) -> object:
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
     """Group records by case.
 
-    Each record has three parts: its place for messages, the root of the paths in messages, and its value."""
+    A record is a tuple of its place in the file, the text that replaces `$` in error messages, and its value."""
     runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
     for place, root, value in records:
@@ -281,7 +281,7 @@ def _runs_in(value: Any) -> Iterator[ExternalRun]:
 
 @dataclass(frozen=True)
 class GivenRun:
-    """A run in a file of calls, as a recording, an ungraded result, and the case that grades it."""
+    """The recording and the ungraded result of a run in a file of calls, and the case that grades the run."""
 
     recording: Recording
     recorded: RunResult
@@ -297,8 +297,8 @@ def runs_given(
 ) -> tuple[list[GivenRun], list[str]]:
     """Return the runs in a file of calls at `path`, and messages about problems.
 
-    `file` is the valid suite. Problems are case ids that the suite lacks, and cases of the suite without calls or
-    without the results that they check."""
+    `file` is the valid suite. A message reports each of these problems: the suite lacks a case id of the file, the file
+    has no calls for a case, or the file has no results for a case that checks results."""
     assert file.suite is not None
     cases = cases_by_id(file.suite)
     problems = []
@@ -342,7 +342,7 @@ def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) 
 def run_given(
     run: ExternalRun, file: SuiteFile, case: Case, path: Path, agent: str = AGENT, repeat: int = 0
 ) -> GivenRun:
-    """Convert an agent's run outside this program to a recording without grades."""
+    """Convert a run that an agent made outside this program to a recording without grades."""
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
     for payload in payloads_given(run, planned):
@@ -368,7 +368,7 @@ def run_given(
 
 
 def payloads_given(run: ExternalRun, planned: PlannedRun) -> Iterator[EventPayload]:
-    """Yield the events of an agent's run outside this program."""
+    """Yield the events of a run that an agent made outside this program."""
     suite, case = planned.suite, planned.case
     yield external_run_started(suite, case, planned.model, planned.file.hash, definitions_for(suite, case))
     yield from external_payloads(run.rounds)

@@ -2,7 +2,7 @@
 
 Requests and checks are runs of suites that this module builds, so they are planned, approved and run like other runs.
 The asking suite has one case for each tool, and offers a single tool, by which the model submits its drafts. The
-checking suite has one case for each draft. In it, the model chooses calls once, and no call is executed."""
+checking suite has one case for each draft. In each of its runs, the model answers once, and no call is executed."""
 
 from __future__ import annotations
 
@@ -276,9 +276,9 @@ def asking_suite(
 def checking_suite(
     drafts: Sequence[Draft], tools: Mapping[str, ToolDefinition], path: Path, like: Suite | None, by: GraderName | None
 ) -> SuiteFile:
-    """Return a suite that checks drafts, with one case for each. In a run, the model chooses calls only once.
+    """Return a suite that checks drafts, with one case for each draft. In each run, the model answers only once.
 
-    `like` is the suite that will receive the drafts, `by` the deciding grader."""
+    `like` is the suite that will receive the drafts. `by` is the deciding grader."""
     cases = []
     for number, draft in enumerate(drafts, 1):
         cases.append({**draft.table(), "id": f"draft-{number}"})
@@ -528,7 +528,7 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
 
 
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
-    """Describe how a draft contradicts the `kind` that the model gave it; `None` if it does not."""
+    """Describe how a draft contradicts the `kind` that the model assigned to it; `None` if it fits the kind."""
     if kind == "needs" and tool != about:
         return f"it was drafted to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):

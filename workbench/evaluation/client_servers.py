@@ -292,7 +292,8 @@ class _Server:
     def _login(self, login: Mapping[str, object]) -> Table:
         """Convert a client's OAuth settings.
 
-        The client secret is left out, because a suite with a secret must also name the issuer."""
+        A client secret is left out with a note, because a suite with `client_secret` must also name the issuer, and
+        the client's configuration does not name it."""
         keys: Table = {"auth": "oauth"}
         client = login.get("clientId", login.get("CLIENT_ID"))
         if client is not None:

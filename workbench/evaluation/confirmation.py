@@ -43,7 +43,9 @@ MAX_EARLIER_RUNS = 200
 
 @dataclass(frozen=True)
 class CaseConfirmation:
-    """The cases that broke: those decided without reruns, and those to rerun with `plan`."""
+    """The cases that broke since the baseline.
+
+    `decided` are the cases that need no rerun. `plan` is the plan of the reruns of all other cases."""
 
     against: AgainstBaseline
     decided: tuple[ConfirmedCase, ...]
@@ -117,8 +119,8 @@ def confirmation_of(
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
     No confirmation is needed if none was requested, or if the test over all cases has already found the batch worse.
-    `results` are the results of `plan`, and `batch` is their number in the history. Without a plan, nothing can be
-    rerun."""
+    `results` are the results of `plan`, and `batch` is the number of their batch in the history. Without a plan,
+    nothing can be rerun."""
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
         return None

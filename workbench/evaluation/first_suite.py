@@ -346,9 +346,9 @@ def _comment(text: str) -> list[str]:
 class ServersToList:
     """Servers that will be started to list their tools.
 
-    `file` is a suite with only the servers, which the user is asked to approve. A suite only names variables, so
-    `program` has the values that a client's configuration gave them. `missing` holds the variables that the user must
-    set before the suite can run."""
+    `file` is a suite with only the servers, which the user is asked to approve. A suite contains the names of
+    variables but not their values. `program` therefore has the values from the client's configuration. `missing` holds
+    the variables that the user must set before the suite can run."""
 
     found: FoundServers
     file: SuiteFile

@@ -318,7 +318,9 @@ class FoundModels:
 
 
 def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """Find the models that `--model` names. Models with other settings in another folder are listed separately."""
+    """Find the models that `--model` names.
+
+    If a name has different settings in several folders of suites, each of these models is listed."""
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders(paths):
         for name in names:

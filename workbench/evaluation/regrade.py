@@ -203,9 +203,9 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 class GradeOptions:
     """The recordings to regrade, and the rules of regrading.
 
-    `suite` replaces the suites of the recordings, and also grades the files in `calls`. `by` is the deciding grader,
-    and `repeat_rule` joins repeats. `judge` is the model that is asked for judgements that are not stored; if it is
-    `None`, no model is asked."""
+    `suite` replaces the suites of the recordings, and also grades the files in `calls`. `by` is the deciding grader.
+    `repeat_rule` decides whether a case with repeats passes. `judge` is the model that is asked for judgements that are
+    not stored; if it is `None`, no model is asked."""
 
     paths: tuple[Path, ...] = ()
     calls: tuple[Path, ...] = ()
@@ -462,8 +462,8 @@ def plan_regrading(
     else the only suite, or else the suite with the same file name. `by` is the deciding grader, instead of the cases'
     own graders. The secrets of the suites are registered.
 
-    Raises HistoryError, also while the batch is still running, because its later runs would be graded by other
-    rules."""
+    Raises HistoryError. A batch that is still running is refused, because its remaining runs would be graded by the
+    old suites."""
     if batch.ended_at is None and is_claimed(history.file, batch.number):
         raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
     today: dict[int, tuple[SuiteFile, dict[str, Case]]] = {}

@@ -218,7 +218,7 @@ class Report:
     def quality(self) -> Quality:
         """The verdict on the runs, and the reasons for it.
 
-        A fork continues a run from an earlier step, so forks count only if all runs are forks."""
+        Forks count only if all runs are forks, because a fork repeats the beginning of another run."""
         results, of = self._counting, self.suite_of
         aggregates = aggregates_of(results, self.suites)
         if self.shard is not None:
@@ -431,7 +431,7 @@ class Report:
         return records
 
     def shown_runs(self) -> Iterator[ShownRun]:
-        """Yield the runs one by one, without secrets, with what a written report shows of each."""
+        """Yield each run without secrets, together with its case and the line of the case in the suite."""
         from workbench.show.views.runs_report import ShownRun
 
         for run in self.runs:

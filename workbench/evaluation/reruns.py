@@ -21,7 +21,7 @@ from workbench.numerals import count_text
 class Rerun:
     """A case to rerun, with the model and the settings of the planned `run`.
 
-    `typical` is a low estimate of the case's pass rate as long as it is not broken. With `may_write`, the case may
+    `typical` is a low estimate of the pass rate that the case had before it broke. With `may_write`, the case may
     execute tools again that are not read-only."""
 
     run: PlannedRun

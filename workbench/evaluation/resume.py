@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompleteBatch:
-    """A batch of the history without missing runs, with summaries of its runs and its gates by suite path."""
+    """A batch of the history without missing runs.
+
+    `figures` are summaries of its runs. `gates` are the gates of its suites by path."""
 
     batch: BatchRow
     figures: tuple[RunSummary, ...]
@@ -63,8 +65,8 @@ class CompleteBatch:
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
     """Return the plan of the missing runs of the batch that `options.resume` names.
 
-    The batch is claimed, so that no other program resumes it. Unless the plan `compares` models, its report includes
-    the finished runs too, which are read only when the report is made. Raises PlanError."""
+    The batch is claimed, so that no other program resumes it. Unless the options ask for a comparison of models, the
+    plan's report also includes the finished runs, which are read only for the report. Raises PlanError."""
     resume, file = options.resume, options.history
     assert resume is not None
     if file is None:
@@ -266,8 +268,8 @@ def _named(history: History, which: str) -> BatchRow:
 def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
     """Return the latest batch that has all of these suites and missing runs.
 
-    Without suites, the user's own history is searched only for batches of the current project, because it also has
-    other projects. Raises HistoryError if there is no such batch."""
+    The user's own history has the batches of all projects. If no suites are given, only batches of the current project
+    are searched there. Raises HistoryError if there is no such batch."""
     batches = history.each_batch(forks=False, lacking=True)
     lacking = [batch for batch in batches if batch.damage is None]
     found, place = lacking, str(history.file)
@@ -334,8 +336,8 @@ def _complete_suites(
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
     """Yield the suites without missing runs, as they were when the batch ran.
 
-    `left_out` is called with the reason for each suite that can no longer be read. These suites are not run again, so
-    their text may lack secrets that were redacted."""
+    `left_out` is called with the reason for each suite that can no longer be read. A suite from which the history
+    redacted secrets is yielded too, because its runs are only reported and not executed."""
     specs, used = ModelSpecs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
         if suite.file in lacking:

@@ -80,7 +80,7 @@ class RunsBefore:
         return self._figures
 
     def read(self, left_out: ReportProblem) -> Iterator[tuple[int, Case, RunResult]]:
-        """Yield each run's place in the plan, case and packed result.
+        """Yield tuples of a run's place in the plan, the run's case, and its packed result.
 
         Runs get the present ids of their cases, so that a report joins them with new runs. `left_out` is called with a
         message about each damaged run. Raises HistoryError."""

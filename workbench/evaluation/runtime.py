@@ -277,8 +277,8 @@ class Runtime:
     speed. `own_pace` plays recordings at the original pace. With `asks`, an execution without permission is announced
     by the event `PermissionRequested` and waits for `allow`; otherwise, it is refused. With `judge_anew`, judges are
     asked again about values that they have already judged. `history` is the file that records all batches. Without
-    `receives_events`, runs in other processes send only their results. `person` is a person who plays the user of every
-    conversation.
+    `receives_events`, runs in other processes send only their results. If `person` is set, a human answers as the user
+    in every conversation.
 
     In a worker of a cluster, `leases` holds the worker's share of each limit. `on_endpoint_pause` is called with base
     URL, model and seconds when an endpoint asks for a pause."""
@@ -356,7 +356,7 @@ class Runtime:
 
         Each run ends with one `RunDone` event, the batch with one `BatchDone`. Runs use what the approval contains, and
         read no suite or settings again. `listener` receives only the events of this batch, and `record` stores its runs
-        as recordings. `until` is the point at which runs pause for the user, for which the runtime needs `asks`.
+        as recordings. `until` is the point at which runs pause for the user. It requires a runtime with `asks`.
 
         Blocks until the history and the cluster are ready. Raises WaitCancelledError if `is_cancelled` ends the wait
         for a cluster. Raises HistoryError if a resumed batch is already running in another program or the history

@@ -309,8 +309,8 @@ def _rows_with_facts(
 ) -> Iterator[tuple[RunRow, str, RunFacts | None]]:
     """Yield each run's row, its id, and the facts that the history stores for a row of a table.
 
-    The facts are `None` if they must be read from the whole run. They belong to the first grading, so a regraded run
-    has none."""
+    The facts are `None` if they must be read from the whole run. If `grading` is given, the facts of all runs are
+    `None`, because the stored facts belong to the first grading."""
     facts: Iterable[tuple[str, RunFacts | None]] = repeat(("", None))
     if grading is None:
         facts = history.facts(rows, checks_runs=checks_runs)
@@ -389,9 +389,7 @@ class LiveColumns(Columns):
         """The indices of runs that may not be written yet."""
 
     def add_finished(self, result: RunResult) -> None:
-        """Add a finished run.
-
-        Up to two runs that the history has stored by now are dropped from memory."""
+        """Add a finished run, and drop up to two runs from memory that the history has stored by now."""
         index = len(self)
         self.add(result)
         self._here[index] = result

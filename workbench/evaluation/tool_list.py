@@ -67,7 +67,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    """Return the tools of a valid suite with findings about those that a model finds hard or impossible to use."""
+    """Add findings to the tools of a valid suite, about tools that a model finds hard or impossible to use."""
     tools: list[ToolDefinition] = []
     of_servers: list[LintFinding] = []
     for source in suite.sources:

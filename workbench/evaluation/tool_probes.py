@@ -111,8 +111,8 @@ async def probe_models(
 ) -> None:
     """Probe the models whose endpoint answered a check.
 
-    Each result is stored with its model and passed to `on_result`. Models of one endpoint are probed one after another,
-    different endpoints at the same time."""
+    Each result is stored with its model and passed to `on_result`. Models of one endpoint are probed one after another.
+    Different endpoints are probed at the same time."""
     endpoints = Endpoints(program.secrets)
     probes = ToolProbes(program, endpoints)
     by_endpoint: dict[str, list[ListedModel]] = {}

@@ -50,9 +50,9 @@ class SecretsMessage:
 class ResultMessage:
     """A message from a worker: a run has ended.
 
-    Runs are sent only as a whole, so a worker that dies leaves no partial run. `result` is compressed if possible;
-    `shared_parts` has values that several results share, without which it cannot be read. `row` is the run as the
-    history stores it. It is redacted with the first `known` secrets that the worker learned. `events` are sent if the
+    Runs are sent only as a whole, so a worker that dies leaves no partial run. `result` is compressed if possible.
+    Values that several results share are then in `shared_parts`, which the reader of the result needs. `row` is the run
+    as the history stores it, redacted with the first `known` secrets that the worker learned. `events` are sent if the
     program wants them, or if there is no row."""
 
     run_id: str

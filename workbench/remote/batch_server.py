@@ -58,8 +58,8 @@ _POLL_INTERVAL_S = 1.0
 class Viewer:
     """The connection of one viewer.
 
-    `unsent_lines` waits to be sent. `backlog_bytes` is its size, and `max_backlog_bytes` the size above which the
-    viewer is too slow."""
+    `backlog_bytes` is the size of `unsent_lines`. If it exceeds `max_backlog_bytes`, the viewer is too slow and is
+    disconnected."""
 
     connection: socket.socket
     heard_at: float

@@ -129,7 +129,10 @@ def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> st
 
 
 def entry_page(path: str) -> str:
-    """Return a page that leads to the app's address, which has no token."""
+    """Return a page that opens the app at `path`.
+
+    The browser asked for the printed address, which contains the access token. The page replaces it by an address
+    without the token."""
     # This is a page and not a redirect. After a redirect from a link on another page, the browser would not send the
     # new cookie, which is restricted to requests of this site.
     return _page(
@@ -390,8 +393,8 @@ HEARTBEAT_S = 15.0
 class Settings:
     """The settings of the server.
 
-    `visitors` is the highest number of visitors at a time. If `idle_s` is set, a visitor who types nothing for so many
-    seconds is disconnected. `gate` decides which requests are answered."""
+    `visitors` is the highest number of visitors at a time. If `idle_s` is set, a visitor who types nothing for
+    `idle_s` seconds is disconnected. `gate` decides which requests are answered."""
 
     host: str
     port: int

@@ -143,8 +143,8 @@ class ReportedCalls:
     def own_calls(self, *, at_end: bool) -> Iterator[ReportedCall]:
         """Yield the ended calls of the agent's built-in tools that were not yielded before.
 
-        `at_end`, at the end of a prompt, includes calls that have not ended. Calls that were refused permission are
-        left out, because the run has a note for each of them."""
+        With `at_end`, which is set at the end of a prompt, calls that have not ended are yielded too. Calls that were
+        refused permission are left out, because the run has a note for each of them."""
         for call in self._calls.values():
             if call.is_refused or call.id in self._shown:
                 continue

@@ -173,10 +173,10 @@ class WorkerGroup:
         return frozenset(enlisted)
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
-        """Prepare each worker for the runs, and return the reasons why it cannot execute them, by address.
+        """Prepare each worker for the runs, and return its answer, by the worker's address.
 
-        The reasons are empty for a worker that can. If all workers ended before they answered, new workers are
-        asked."""
+        An answer is a tuple of reasons why the worker cannot execute the runs, and is empty if it can. If all workers
+        end before they answer, the workers that replace them are asked."""
         until_s = asyncio.get_running_loop().time() + FIRST_ANSWER_TIMEOUT_S
         while True:
             workers = await self.cluster.workers()

@@ -82,9 +82,9 @@ class WorkerSetup:
 
     The message also says what the user has approved. `granted` are indices of approved suites, and `approved` are the
     hashes of everything approved (`endpoint_limits.approval_hashes`). `samples` are a few runs that together need
-    everything that the batch needs. `history` means that runs are stored, `events` that the program wants their events.
-    `is_own_process` means that the worker process was started for this batch. `instructions` holds `Plan.instructions`
-    by the index of the suite."""
+    everything that the batch needs. `history` means that runs are stored. `events` means that the program wants the
+    events of runs. `is_own_process` means that the worker process was started for this batch. `instructions` holds
+    `Plan.instructions` by the index of the suite."""
 
     token: str
     suites: tuple[SuiteText, ...]

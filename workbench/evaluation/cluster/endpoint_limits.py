@@ -141,9 +141,9 @@ def unreachable_models(approval: Approval, samples: Iterable[PlannedRun]) -> Ite
 
 
 def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[Path, ModelSpec]]:
-    """Yield the settings of the runs' models and judges, each after the path of its suite.
+    """Yield pairs of a suite's path and the settings of a model that a run of this suite calls.
 
-    Models that cannot be resolved are left out."""
+    Judges and models of simulated users are included. Models that cannot be resolved are left out."""
     for run in samples:
         path = run.file.path
         ways: list[Callable[[], ModelSpec | None]] = []
@@ -368,7 +368,7 @@ class EndpointQueue:
     def only_suspects(self) -> bool:
         """Whether all waiting runs are suspects.
 
-        A suspect has lost two workers. If it loses a third, it ends as an error."""
+        A suspect is a run whose worker was lost twice. If a third worker is lost, the run ends as an error."""
         return bool(self.suspects) and self._next() is self.suspects
 
     def needed(self) -> tuple[EndpointLimits, ...]:

@@ -39,7 +39,9 @@ def target_file(place: Path, stem: str, ending: str) -> Path:
 
 
 def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -> list[Path]:
-    """Write runs in one of the `FORMS` that are not forms of reports, and return the new files. Raises ExportError."""
+    """Write runs in one of the `FORMS` that have a writer, and return the new files.
+
+    Raises ExportError."""
     if ending := FORMS[form].ending:
         return [_written(target_file(place, stem, ending), lines_of(form, runs))]
     if place.suffix and not place.is_dir():

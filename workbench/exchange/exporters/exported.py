@@ -56,8 +56,8 @@ class Span(NamedTuple):
 class ExportedRun:
     """A recorded run without secrets.
 
-    `expected` describes the calls that its case expects, one line for each. `requests` are the times of requests by
-    round number, `answers` the times of tool calls by call id. `ended_ms` is the end of the run."""
+    `expected` describes the calls that its case expects, one line for each call. `requests` holds the times of requests
+    by round number. `answers` holds the times of tool calls by call id. `ended_ms` is the end of the run."""
 
     header: Header
     result: RunResult

@@ -268,7 +268,9 @@ def of_type(kinds: Any) -> Check:
 
 
 def validator_of(function: Any) -> dict[str, Any]:
-    """Describe a validator as a table: its code, and its check or import path, if it has one."""
+    """Describe a validator as a table with its code.
+
+    The table also has an equivalent check, or else the import path of the function, if either exists."""
     name = getattr(function, "__qualname__", repr(function))
     found: dict[str, Any] = {"validator": name}
     try:

@@ -152,8 +152,9 @@ def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
 def _expected_calls(expected: Node, metadata: Node) -> list[Node] | None:
     """Return the expected calls of an eval; `None` if the file does not say which calls are expected.
 
-    If the eval itself lists no calls, the metadata of its scorer may help. A scorer in flexible mode lists all expected
-    calls. In every mode, a scorer shows that no call is expected, and the result is then an empty list."""
+    If the eval itself lists no calls, the metadata of its scorer may list them. A scorer in flexible mode lists all
+    expected calls. In every other mode, the metadata only shows whether no call is expected. If so, the result is an
+    empty list."""
     listed = expected.get("toolCalls") or expected
     if isinstance(listed.value, list) and all(each.has("toolName") for each in listed.items()):
         return listed.items()

@@ -48,7 +48,7 @@ def is_trajectory(record: Node) -> bool:
 def is_example(record: Node) -> bool:
     """Return whether a record is an example of a LangSmith dataset.
 
-    The outputs of an example are the reference. In other records, they are a run."""
+    The outputs of an example are the reference. The outputs of any other record are a run."""
     # LangSmith adds these keys to an exported dataset. The other keys are the same in agentevals.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")

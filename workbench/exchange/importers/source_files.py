@@ -153,14 +153,14 @@ class Node:
         return f"{self.place}.{key}".lstrip(".")
 
     def first(self, *keys: str) -> Node | None:
-        """Return a table's value under the first of `keys` that has one; `None` if there is none."""
+        """Return the value under the first of `keys` for which the table has a value; `None` without such a key."""
         for key in keys:
             if (found := self.get(key)) is not None:
                 return found
         return None
 
     def value_of(self, *keys: str) -> JsonValue:
-        """Return the bare value, without a node, under the first of `keys` that has one; `None` if there is none."""
+        """Return the result of `first` as a bare value, without its node."""
         found = self.first(*keys)
         return None if found is None else found.value
 
@@ -187,7 +187,7 @@ class Node:
         return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
 
     def items_of(self, *keys: str) -> list[Node]:
-        """Return the elements of the list under the first of `keys` that has a value; empty if there is none."""
+        """Return the elements of the list that `first` finds under `keys`; empty if it finds no value."""
         found = self.first(*keys)
         return [] if found is None else found.items()
 
@@ -198,7 +198,9 @@ class Node:
         return [self]
 
     def listed_of(self, *keys: str) -> list[Node]:
-        """Return `listed` of the value under the first of `keys` that has one; empty if there is none."""
+        """Return the elements of the list that `first` finds under `keys`; empty if it finds no value.
+
+        A value that is not a list is returned as the only element."""
         found = self.first(*keys)
         return [] if found is None else found.listed()
 

@@ -80,10 +80,11 @@ class _Action(NamedTuple):
 
     @property
     def compared_call(self) -> Table:
-        """The expected call as tau2 compares a single call.
+        """The expected call of a case, which compares arguments in the same way as tau2.
 
-        If `compared` is set, only these arguments are compared, and the run must lack those that the expected call
-        lacks. Otherwise, all arguments are compared, and each may be missing in the run."""
+        If `compared` is set, only these arguments are compared. An argument in `compared` that the expected call lacks
+        must be missing in the run too. Without `compared`, each argument of the run must equal the expected one, but
+        may be missing."""
         if self.compared is None:
             return Match("any_order", "subset").expected(expected_call(self.call))
         call = expected_call(self.call)

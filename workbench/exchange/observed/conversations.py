@@ -337,7 +337,7 @@ class Observer:
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
         """Return the conversation that a request continues; `None` if it begins a new one.
 
-        If several conversations fit, it is the one from which the request repeats the most messages."""
+        If several conversations fit, return the conversation from which the request repeats the most messages."""
         fitting = []
         for each in self.conversations:
             if each.wire == wire and _continues(keys, each.steps[-1]):
@@ -362,8 +362,8 @@ def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
 def _continues(keys: list[Key], last: Step) -> bool:
     """Return whether a request repeats the request `last` and its answer, so that it continues the conversation.
 
-    If `last` failed, the request may repeat it without an answer. If `last` has no answer yet, the request must add a
-    message, because it could otherwise be a parallel conversation with the same beginning."""
+    If `last` failed, the request need not repeat an answer. If `last` has no answer yet, the request must add a
+    message. Without a new message, it could begin a parallel conversation with the same text."""
     if last.answer is None:
         return len(keys) > len(last.keys) and keys[: len(last.keys)] == last.keys
     before = last.keys if last.answer.problem else last.keys_after
@@ -398,8 +398,8 @@ class _StoredStep:
     """A request with its answer, as a line of the journal.
 
     Requests repeat the whole conversation, so storing all repetitions would make the file grow quadratically.
-    Therefore, the first `same` messages are taken from the conversation's previous request. `head` is `None` if it is
-    the same as in that request. Times are in seconds since 1970."""
+    Therefore, the first `same` messages are taken from the conversation's previous request. `head` has the other fields
+    of the request, or is `None` if they equal those of the previous request. Times are in seconds since 1970."""
 
     conversation: int
     wire: Provider

@@ -166,7 +166,7 @@ def _register_command_secrets(command: Sequence[str], secrets: Secrets) -> None:
 
 
 def _forward(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
-    """Forward bytes from one stream to another until the first ends.
+    """Forward bytes from `source` to `target` until `source` ends.
 
     Each complete line is logged after it was forwarded."""
     lines = _Lines()
