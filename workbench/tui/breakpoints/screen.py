@@ -308,8 +308,8 @@ class BreakpointsScreen(SearchedScreen[None]):
     def _message_lines(self, width: int) -> list[Line]:
         if self._typing:
             return typing_lines(self._field.value, self._mistake, width)
-        # A note on the last change is more urgent than a warning about the selected breakpoint, which will be shown
-        # again.
+        # A note on the last change is more urgent than a warning about the selected breakpoint, because only the
+        # warning is shown again.
         points = self.breakpoints.points
         doubt = self._project.warning(points[self._list.cursor]) if points else None
         return [*warned_lines(self._note or doubt, width), *storage_lines(self.breakpoints, width)]

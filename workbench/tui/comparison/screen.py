@@ -227,8 +227,8 @@ class CompareScreen(CellsScreen):
         """Show the current columns and cells."""
         before = self.state.models
         self.state.follow()
-        # If the columns have changed, the totals are updated at once, not by the timer. Otherwise they would be below
-        # other models.
+        # If the columns have changed, the totals are updated at once, not by the timer. Otherwise, the previous totals
+        # would be displayed below other models.
         if self._catching_up is not None and before != self.state.models:
             self._catching_up.stop()
             self._catching_up = None

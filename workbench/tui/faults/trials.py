@@ -301,8 +301,8 @@ class FaultsDialog(Dialog[Choice]):
 
     @on(ChoiceList.Chosen)
     def _chosen(self, event: ChoiceList.Chosen) -> None:
-        # Row 0 runs the trials. In the other rows, `at` is 0 for the last matrix, 1 for the duration of faults, and 2
-        # or more for the faults. Without a last matrix, `at` begins at 1.
+        # Row 0 runs the trials. The optional next row shows the last matrix, and is not counted in `at`. Then come the
+        # row of the duration, with `at` 1, and the rows of the faults.
         at = event.index - self._has_last
         if event.index == 0:
             if self._faults:

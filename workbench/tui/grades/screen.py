@@ -236,7 +236,7 @@ def open_grades(app: Workbench) -> None:
     selection = app.selection
 
     def state_of(case: Case, result: RunResult) -> GradesState:
-        # The number of the repeat is shown only if the case has several.
+        # The title shows the number of the repeat only if the case was repeated.
         numbered = any(run.repeat for run in selection.runs)
         return GradesState(case, result, runs=len(_graded_runs(selection.runs)), numbered=numbered)
 

@@ -162,8 +162,8 @@ class StepActions(MainActions):
         if run is not None and run.result is None:
             self._go_on("stop")
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
-            # Stepping starts a new run, which replaces the displayed one and the user's edits. So the key must be
-            # pressed twice.
+            # Stepping starts a new run, which replaces the displayed run and the user's edits. Therefore the key must
+            # be pressed twice.
             self._over = run
             self.app.announce(
                 f"This run is finished: press {key_for('step')} again to step through the case from its start",

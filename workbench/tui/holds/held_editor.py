@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # not.
 _SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
-# A string (with a colon if it is a key), a bracket, or a number or literal.
+# A token is a string (with a colon if it is a key), a bracket, a number or a literal.
 _TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}\[\]]|[^\s{}\[\]:,"]+')
 
 
@@ -74,7 +74,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 def _check(text: str) -> None:
     """Raise JSONDecodeError at the first duplicate key or invalid number. The text must be valid JSON."""
-    # For each open bracket, the keys found so far. For an array, there are none.
+    # `keys` has a set for each open bracket: the keys of the object so far. The set of an array stays empty.
     keys: list[set[str]] = []
     for found in _TOKEN.finditer(text):
         token, string, is_key = found[0], found[1], found[2]
@@ -425,7 +425,7 @@ class HeldEditor(Vertical):
             source, target = target, source
         if source:
             target.append(self._known[0])
-            # The editor never numbers a step -1, so the next change begins a new step.
+            # The editor gives no undo step the number -1, so the next change begins a new step.
             self._known = (source.pop(), -1)
             self.editor.set_text(self._known[0])
             self._say()
@@ -433,7 +433,7 @@ class HeldEditor(Vertical):
     def set_text(self, text: str) -> None:
         """Replace the text, for example by the text of the user's own editor."""
         self.editor.set_text(text)
-        # The editor never numbers a step -1, so this change is an undo step of its own.
+        # The editor gives no undo step the number -1, so this change is a step of its own.
         self._text_changed(text, -1)
 
     def switch_error(self) -> None:

@@ -146,7 +146,7 @@ class KeyBar(Bar):
         if len(self._rows) != before:
             self.styles.height = len(self._rows)
         if max(before, len(self._rows)) > 1:
-            self.refresh()  # `say` compares only the first row
+            self.refresh()  # `set_line` compares only the first row
 
 
 def notice_rows(notice: Line, width: int, most: int) -> list[Line]:

@@ -245,7 +245,7 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
     @property
     def subject(self) -> Region:
         """The region of the screen below that the dialog leaves visible: the selected lines, or the focused field."""
-        # A dialog that is closing may not be in the stack any more, and so have no screen below.
+        # A closing dialog may have left the stack. There is then no screen below it.
         screens = self.app.screen_stack
         at = screens.index(self) if self in screens else 0
         if not at:

@@ -140,7 +140,7 @@ class ExternalEditor:
         failure = None
         try:
             with self._stage.suspend():
-                try:  # an exception that leaves `suspend` would leave the terminal unrestored
+                try:  # Textual's `suspend` does not restore the terminal after an exception
                     after = edit_in_editor(self.command, text, name, line)
                 except EditorError as error:
                     failure = str(error)

@@ -82,8 +82,8 @@ class SafeInput(Input):
 class FilterField(SafeInput):
     """The input field of a filter. It is hidden while no filter is set."""
 
-    # For default CSS, Textual follows only the first base class, and some screens have two. Therefore the style of the
-    # field is complete here.
+    # Textual takes default CSS only from a class and its first bases. `FilterScreen` is the second base of
+    # `ListScreen`, so the style of the field is defined here.
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 
 
@@ -128,7 +128,8 @@ class LineField(SafeInput):
     LineField:focus { background-tint: $foreground 0%; }
     LineField.open { display: block; }
     """
-    # `Input` requests a new layout when these change. Here, the owner sets the field's place, so no layout is needed.
+    # `Input` requests a new layout when one of these attributes changes. Here, the owner sets the field's place, so no
+    # layout is needed.
     value: reactive[str] = reactive("", init=False)
     virtual_size: reactive[Size] = reactive(Size(0, 0))
 

@@ -258,7 +258,7 @@ def _change(suite: OpenSuite, made: ImportedSuite, seen: SeenConversation) -> Ca
     document = suite.document
     table = fit_to_suite(made.cases[0].table, document.table(HEAD))
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")
-    # If the suite has errors already, a case may be added that adds no further errors.
+    # A suite that already has errors may get a case, provided that the case adds no errors.
     if len(errors := parse_suite(change.document.text, suite.path).errors) > len(suite.file.errors):
         raise RefusedError(f"the case does not fit into {suite.path.name}: {errors[-1].message}")
     return change

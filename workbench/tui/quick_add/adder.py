@@ -779,7 +779,7 @@ class QuickAdder:
                 labels |= {"outside": "editor", "end": "close"}
         actions = self._app.keymap.actions
         offered = [(replace(actions[f"quick.{name}"], label=label), True) for name, label in labels.items()]
-        # The notice is omitted, because the keys of a result need its room.
+        # While a result is shown, there is no notice, because the keys for the result need its room.
         return self._notice if state.state in ("ask", "run") else (), offered
 
     def _annotate(self) -> None:

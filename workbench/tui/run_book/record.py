@@ -638,7 +638,7 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
     needed = [words for words in starting if _is_needed(run, words)]
     if needed:
         return tuple((f"{words[0].upper()}{words[1:]}", "running") for words in needed)
-    # A held run keeps its place at the endpoint. The next run on the same model may therefore not begin.
+    # A held run counts as a concurrent run at the endpoint. Therefore the next run on the same model may have to wait.
     before = sum(other.model == run.model for other in held)
     if not before:
         return (("Waiting for its turn.", "muted"),)

@@ -108,7 +108,7 @@ class PairState:
         row = self.rows[index]
         if row.state == "same" or row.part.kind == "round":
             return False
-        # A call without a counterpart is one difference. Its result is not counted as another one.
+        # A call without a counterpart is one difference. Its result is not counted as a second difference.
         return row.part.kind != "result" or row.state == "differs" or self.rows[index - 1].state != row.state
 
     def _row_of(self, found: Difference | None) -> int | None:

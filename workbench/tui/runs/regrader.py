@@ -186,7 +186,7 @@ class Regrader:
     def _regrade_run(self, due: DueRun, functions: PythonFunctions | None = None) -> RunResult:
         if due.known is not None:
             return due.known
-        # Lazy imports: they take a while. Usually, a run has already made them.
+        # Lazy imports: these modules load slowly. Usually, a run has already loaded them.
         from workbench.checks.check import CheckContext
         from workbench.evaluation.regrade import regrade_result
 

@@ -320,14 +320,15 @@ class Starter:
             planned.add(on_model)
             if on_model in wanted:
                 runs.append(run)
-        # Runs on models that the suite names are already planned, and need approval. The user selected all others.
+        # Runs on models that the suite names are already planned, and need approval. The user selected all other
+        # models.
         others: dict[str, list[str]] = {}
         for each in wanted:
             if each not in planned:
                 others.setdefault(each[2], []).append(each[1])
         for model, case_ids in others.items():
-            # The requested name may include a variant. All variants of the model are planned, and the others are left
-            # out.
+            # The requested name may include a variant. All variants of the model are planned, and the variants that
+            # were not requested are left out.
             of_model = plan_runs([file], models=[model_of(model)], case_ids=case_ids, repeats=repeats, variants=every)
             runs += [run for run in of_model if run.model == model]
         return tuple(runs)

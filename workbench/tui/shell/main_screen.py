@@ -184,8 +184,7 @@ class MainScreen(PanesScreen):
             return
         self.suite_tree.repaint()
         run, counts = self.selection.run, self.book.counts()
-        # A summary is otherwise redrawn once per second. Before the question of a run covers it, it is updated one more
-        # time.
+        # A summary is redrawn once per second. It is also redrawn right before the question of a run covers it.
         is_about_to_be_covered = self.shows_summary and counts.asking > 0
         waits = run is not None and run.stage == "waiting"
         is_of_line = self.adder is not None and self.adder.is_about(cases)
@@ -274,8 +273,8 @@ class MainScreen(PanesScreen):
         # While a text of a held run is edited, its editor handles some keys, such as the key to save.
         if not self.run_pane.is_for_typed_text(action_id):
             now = situation_of(self)
-            # A request of quick add has no case yet. The refusals apply to its run, which replaces the run of the
-            # selected case.
+            # A request of quick add has no case yet. The run pane shows the run of the request in place of the selected
+            # case's run, so the refusals are about this run.
             why = now.refusals.get(action_id) or why_unavailable(main_action(action_id)[1], now)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)

@@ -225,7 +225,7 @@ class PanesScreen(Screen[None]):
     #panes { height: 1fr; }
     #panes > Vertical { width: 1fr; height: 100%; }
     """
-    # Otherwise Textual would redraw the whole screen at every change of the focus.
+    # Without `repaint=False`, Textual would redraw the whole screen at every change of the focus.
     focused: reactive[Widget | None] = reactive(None, repaint=False)
 
     def __init__(

@@ -461,5 +461,5 @@ def _driver_class(terminal: TerminalEnvironment) -> type[Driver] | None:
         return ServedDriver
     if os.name == "posix":
         return TolerantDriver
-    # Textual then chooses a driver.
+    # For any other terminal, Textual chooses the driver.
     return None

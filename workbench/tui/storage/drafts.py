@@ -140,7 +140,7 @@ class DraftKeeper:
         if not dirty:
             return True
         for suite in dirty:
-            # This repeats a draft that could not be written, for example on a full disk.
+            # Writing the draft may have failed earlier, for example on a full disk, so it is tried again.
             self.keep(suite)
         from workbench.tui.storage.dialogs import UnsavedScreen
 

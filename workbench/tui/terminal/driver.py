@@ -237,7 +237,7 @@ class TerminalInput:
 
     def _cut(self, rest: str) -> Iterator[InputPart]:
         if self._given_up and END in rest:
-            # The paste timed out, but this is its end: the text before the end mark belongs to it.
+            # The paste timed out, and its end has arrived now. The text before the end mark belongs to the paste.
             late, _, rest = rest.partition(END)
             self._given_up = False
             yield PastedText(without_controls(late), control_count(late))
@@ -441,8 +441,8 @@ class TolerantDriver(StagedDriver, LinuxDriver):
             super()._sigtstp_application()
 
     def _sigcont_application(self, *_: object) -> None:
-        # After SIGSTOP, which no program can handle, the app was not suspended. Without a suspension here, Textual
-        # would start a second thread that reads the keyboard.
+        # A program cannot handle SIGSTOP, so Textual was not suspended before this SIGCONT. Without the suspension
+        # here, Textual would start a second thread that reads the keyboard.
         if self._auto_restart:
             self.suspend_application_mode()
             self._must_signal_resume = True

@@ -242,7 +242,7 @@ class FormFields(FormRows):
             self._show_under_field(source)
         else:
             self.page.show(source, self._place)
-            # The row may have lost the cell under the field.
+            # The changed form may have no cell where the field was open.
             if self.page.opened is not None and self.page.current_cell is None:
                 self._close()
         if other:
@@ -280,8 +280,8 @@ class FormFields(FormRows):
         """Return where a place of the old form is in the changed form.
 
         Returns `None` if the list element that contained the place was removed."""
-        # Only elements of lists can move. The keys below the last list element are kept, because a row may be for an
-        # unset key.
+        # An edit can only change the index of a list element, so only the path up to the last element is looked up. The
+        # keys below the element stay the same. The last key may have no value yet.
         end = len(place)
         while end and not isinstance(place[end - 1], int):
             end -= 1
@@ -340,7 +340,7 @@ class FormFields(FormRows):
             text, refused = invalid.text, invalid.why
         self._text_before = cell.text
         self._put_field(source, row, cell, text, refused)
-        # The text is selected, so that typing replaces it. An arrow key keeps it.
+        # The text is selected, so that typing replaces it. An arrow key ends the selection and keeps the text.
         if not refused and not self.several:
             self.query_one(LineField).select_all()
         if cell.kind in _FROM_THE_BEGINNING:
@@ -420,7 +420,7 @@ class FormFields(FormRows):
         self._read_field()
 
     def _read_field(self) -> None:
-        # The text is read from the widget. The message about its change may still be queued, and be outdated by then.
+        # The text is read from the field itself, because messages about its changes arrive later and may be outdated.
         field = self.field
         if isinstance(field, LineField):
             self._typed(field.value)
@@ -502,8 +502,8 @@ class FormFields(FormRows):
         if found and (chooses or (names and found[0].label.startswith(typed))):
             mark = 0
         texts = [one.text for one in found]
-        # In a search for additions, the first entry stays marked even if a later entry matches exactly. It may be a key
-        # of the selected element, and the other entry the case's key of the same name.
+        # In a search for additions, the first entry stays marked even if a later entry matches exactly. The first entry
+        # may be a key of the selected element, and the later entry a key of the case with the same name.
         if self._text in texts and not isinstance(adding, AdditionSearch):
             mark = texts.index(self._text)
         if len(found) == 1 and found[0].text == self._text:
@@ -524,8 +524,8 @@ class FormFields(FormRows):
         field = self.field
         if isinstance(field, LineField):
             assert self._over is not None
-            # A choice that the program offers counts as typed. Other completions come from files or servers, and do
-            # not.
+            # A choice of the program counts as typed. Other completions contain text from files or servers, and count
+            # as pasted.
             known = text if text in self._over[2].choices else field.value
             field.fill(text, known=known)
         self._typed(text)

@@ -469,7 +469,7 @@ class FormPage:
         rows: list[FormRow] = []
         if source is not None:
             rows = form_rows(source)
-        # If the place has as many parts as that of the open row, it is the open row's place under a new name.
+        # If the new place has as many parts as the place of the open row, the edit renamed the open row.
         typed = here
         if place and here and len(place) == len(here):
             typed = place
@@ -507,12 +507,12 @@ class FormPage:
         self._laid = []
         for at, row in enumerate(self.rows):
             if at == self.row and self.opened is not None:
-                # The user is about to type the missing value. No problem should complain that it is missing.
+                # The user is about to type the missing value, so no problem about the missing value is shown.
                 if row.cells[self.opened.cell].is_gap:
                     row = replace(row, problems=())
                 self._laid.append(lay_out(row, self._width, None, self.opened))
                 continue
-            # An unchanged row keeps its lines, because each typed key shows the whole form again.
+            # An unchanged row keeps its lines, because every typed key lays out the whole form again.
             laid = before.get(row) or lay_out(row, self._width)
             self._known[row] = laid
             self._laid.append(laid)
