@@ -9,6 +9,9 @@ import pytest
 from tests.history.batches import HEAD, run_kept
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.comparison.test_compared_batch import batch_screen, title
+from workbench.tui.comparison.sources import batch_source
+from workbench.tui.comparison.state import CompareState
+from workbench.tui.run_book.stored_batches import read_cases
 
 CITIES = ("Oslo", "Rome", "Paris", "Lima", "Quito")
 SUITE = HEAD + "".join(
@@ -53,3 +56,36 @@ async def test_of_a_large_batch_the_first_cases_are_shown_and_all_are_searched(
         await app.press(*"xyz")
         await app.until(lambda: cases() == [])
         assert "0 of 5 runs fit" in title(app)
+
+
+async def test_a_batch_opens_with_its_first_runs_and_reads_the_others_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.tui.run_book.stored_batches.FIRST_RUNS", 2)
+    history, project = tmp_path / "history.sqlite3", tmp_path / "project"
+    project.mkdir()
+    run_kept(project, history, suite=SUITE)
+    assert read_cases(history, 1, first=True).is_whole, "a small batch is read at once"
+    monkeypatch.setattr("workbench.tui.run_book.stored_batches.MAX_RUNS_AT_ONCE", 4)
+    first = read_cases(history, 1, first=True)
+    assert [run.case_name for run in first.runs] == ["Oslo", "Rome"]
+    assert first.is_first and not first.is_whole
+
+    state = CompareState(batch_source(history, first))
+    state.move_to(1, 0)
+    state.mark()
+    state.adopt(CompareState(batch_source(history, read_cases(history, 1))))
+    assert [case.name for case in state.cases] == [*CITIES]
+    assert state.case is not None and state.case.name == "Rome" and state.marked == state.key
+    assert all(state.version(case) for case in state.cases) and state.changed == {"offline"}
+    state.set_filter("failed")
+    state.adopt(CompareState(batch_source(history, first)))
+    assert state.cases_shown == []
+    state.adopt(CompareState(batch_source(history, read_cases(history, 1))))
+    assert [case.name for case in state.cases_shown] == ["Lima"]
+
+    async with opened(suites_in(tmp_path, home=SMART_HOME), size=(120, 24), live=True, history=history) as app:
+        await app.press("h", "enter")
+        await app.until(lambda: len(batch_screen(app).state.cases) == len(CITIES))
+        assert "runs" not in title(app)
+        assert all(city in app.screen for city in CITIES)

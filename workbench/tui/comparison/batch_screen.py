@@ -76,6 +76,9 @@ class ComparedBatchScreen(CompareScreen):
         if self._watched is not None:
             self._watched.announce = lambda text: self.announce(text, "warned", GLYPHS.warned)
             self._watched.begin()
+        if self._stored.read.is_first:
+            self._not_before_s = 0.0
+            self._read_soon()
 
     def on_unmount(self) -> None:
         if self._watched is not None:
@@ -110,6 +113,8 @@ class ComparedBatchScreen(CompareScreen):
         if self._is_large:
             number = self._stored.batch.number
             why = f"only some cases of this batch are here: 'workbench history show {number}' counts them all"
+            if self._stored.read.is_first:
+                why = "the other runs of this batch are still being read"
             refused |= dict.fromkeys(("compare.pair", "compare.copy"), why)
         return refused
 
@@ -118,6 +123,8 @@ class ComparedBatchScreen(CompareScreen):
 
         The longest text also contains the first line of `about`."""
         planned = self._stored.batch.planned
+        if self._stored.read.is_first and self._is_reading:
+            return _ends([f"reading {count_text(planned)} runs {ELLIPSIS}", f"reading {ELLIPSIS}"], "muted", about)
         texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
         if not self._wants_words:
             part = self._part_text()
@@ -222,17 +229,22 @@ class ComparedBatchScreen(CompareScreen):
         if self._is_wanted or (searched is not None and self._wants_words):
             self._read_soon()
 
-    def _read_others(self, before: StoredRuns) -> tuple[StoredRuns, list[tuple[str, str]] | None]:
+    def _read_others(self, before: StoredRuns) -> tuple[StoredRuns, list[tuple[str, str]] | CompareState]:
         # Runs that ended in this program may still wait to be written to the history.
         self._runner.flush_history()
         words = ""
         if not before.read.is_whole:
             words = self.state.filter
         after = self._read(words, lambda: before.read.is_whole or self.state.filter == words)
-        return after, changed_cases(before, after)
+        others = changed_cases(before, after)
+        if others is None:
+            return after, CompareState(after)
+        return after, others
 
-    async def _show_reloaded(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
-        """Show the reloaded batch. `others` are the changed cases, `None` if rows or columns changed too.
+    async def _show_reloaded(
+        self, stored: StoredRuns, others: list[tuple[str, str]] | CompareState, *, asked: bool
+    ) -> None:
+        """Show the reloaded batch. `others` are the changed cases, or a new state if rows or columns changed too.
 
         If the user asked for the reload (`asked`), announce its result."""
         finished = self._stored.batch.missing - stored.batch.missing
@@ -241,8 +253,8 @@ class ComparedBatchScreen(CompareScreen):
         if self._watched is not None:
             stored.report_stored(self._watched)
         self._is_ours = self._runs_here()
-        if others is None:
-            state.read()
+        if isinstance(others, CompareState):
+            state.adopt(others)
         else:
             # A large batch is taken over in parts, so keys are handled between the parts.
             for at in range(0, len(others), CASES_PER_STEP):

@@ -98,6 +98,25 @@ class CompareState:
         self._fit()
         self._rebuild()
 
+    def adopt(self, read: CompareState) -> None:
+        """Take over the content of a state that was just read. The cursor, filter, order and marks stay."""
+        model, updated = self.model, {}
+        for key in read._places:
+            updated[key] = self._versions.get(key, 0) + 1
+        self.source, self._seen = read.source, read._seen
+        self.cases, self._places, self._case_rows = read.cases, read._places, read._case_rows
+        self._standings, self._cells, self._under_way = read._standings, read._cells, read._under_way
+        self.most_repeats, self.spread, self.longest_ms = read.most_repeats, read.spread, read.longest_ms
+        self.changed |= {*self.models, *read.models}
+        self._versions = updated
+        self.models = read.models
+        self.column = 0
+        if model in self.models:
+            self.column = self.models.index(model)
+        self._texts.clear()
+        self._fit()
+        self._rebuild()
+
     def follow(self) -> None:
         """Show all changes of the source. Sort again unless runs are active."""
         self.update_runs(())

@@ -86,12 +86,12 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
     if watched is not None:
         asyncio.get_running_loop().call_later(_SHOWN_S, watched.close_unless_begun)
 
-    def read(words: str, is_wanted: Callable[[], bool] = lambda: True) -> StoredRuns:
-        cases = read_cases(file, batch.number, grading.id if grading else None, words, is_wanted)
+    def read(words: str, is_wanted: Callable[[], bool] = lambda: True, *, first: bool = False) -> StoredRuns:
+        cases = read_cases(file, batch.number, grading.id if grading else None, words, is_wanted, first=first)
         return batch_source(file, cases, watched)
 
-    # Reading thousands of runs takes too long for the event loop.
-    state = await in_background(lambda: CompareState(read("")))
+    # The screen opens with the first runs, and reads the others itself.
+    state = await in_background(lambda: CompareState(read("", first=True)))
     return ComparedBatchScreen(app, state, place, read=read, watched=watched)
 
 

@@ -46,6 +46,13 @@ RUNS_UNTIL_SEARCHED = 4_000
 """The number of runs to read from a larger batch before words are searched. The batch then opens within 200 ms."""
 
 
+FIRST_RUNS = 200
+"""The number of runs to read from a batch before its screen opens. They fill the screen within 200 ms."""
+
+MAX_RUNS_AT_ONCE = 1_000
+"""The size of a batch, in runs, from which only the first runs are read before its screen opens."""
+
+
 @dataclass(frozen=True)
 class LoadedBatch:
     """A batch with its runs.
@@ -63,6 +70,8 @@ class LoadedBatch:
     """The gate of each suite with a readable text, by the suite's key. Empty if runs are omitted."""
     words: str = ""
     is_all: bool = True
+    is_first: bool = False
+    """Whether only the first runs were read, to show them before the others are read."""
 
     @property
     def is_whole(self) -> bool:
@@ -118,12 +127,15 @@ def read_cases(
     grading: int | None = None,
     words: str = "",
     is_wanted: Callable[[], bool] = lambda: True,
+    *,
+    first: bool = False,
 ) -> LoadedBatch:
     """Return one batch. From a large batch, read only the first cases whose `case_text` has all of `words`.
 
-    `grading` is the id of a regrade. Raises OutdatedError as soon as `is_wanted` returns false."""
+    `grading` is the id of a regrade. With `first`, read only the first runs of a batch that is not
+    small. Raises OutdatedError as soon as `is_wanted` returns false."""
     with opened(file) as history:
-        return _batch(history, file, number, grading, words, MAX_RUNS_READ, is_wanted)
+        return _batch(history, file, number, grading, words, MAX_RUNS_READ, is_wanted, first=first)
 
 
 def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
@@ -189,6 +201,8 @@ def _batch(
     words: str = "",
     most: int | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
+    *,
+    first: bool = False,
 ) -> LoadedBatch:
     from workbench.history.claims import is_claimed
 
@@ -201,6 +215,9 @@ def _batch(
     for each in history.gradings(number):
         if each.id == grading:
             chosen = each
+    if first and batch.planned > MAX_RUNS_AT_ONCE:
+        runs, _ = _first_matching(history, number, chosen, "", FIRST_RUNS, is_wanted)
+        return LoadedBatch(batch, runs, chosen, is_going, is_all=False, is_first=True)
     if most is None or batch.planned <= most:
         gates = history.gates(batch, lambda _: None)
         return LoadedBatch(batch, history.runs(number, chosen), chosen, is_going, gates)
