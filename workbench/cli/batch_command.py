@@ -307,7 +307,7 @@ def restored_model_options(settings: Mapping[str, JsonValue]) -> str:
     models = settings.get("models")
     if not isinstance(models, dict):
         return ""
-    # The keys of this dict are an ordered set. Variants of a model have the same address and parameters.
+    # The dict is an ordered set of options. Variants of a model would repeat the options of the model.
     options: dict[tuple[str, str], None] = {}
     for name, reached in models.items():
         if isinstance(reached, dict) and _has_another_address(name, reached):
@@ -330,5 +330,5 @@ def _has_another_address(name: str, reached: Mapping[str, JsonValue]) -> bool:
     except ConfigError:
         return True
     if spec is not None and spec.cloud is not None and not spec.base_url:
-        return False  # as at the start of the batch, the environment has the address
+        return False  # the address comes from the environment, as in the original batch
     return spec is None or spec.base_url != reached["base_url"]

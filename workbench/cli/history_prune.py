@@ -50,7 +50,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 removable.append(batch)
                 continue
             command.warn(f"batch {batch.number} is still running and was not removed: stop it first")
-            # Keeping a batch that the user named is an error.
+            # The options name this batch, so it is an error that it is kept.
             if batch.number in named:
                 code = USAGE
         chosen = removable

@@ -163,7 +163,7 @@ def _show_run(
         command.write_json(shown_run(run, events, recording.result or {}))
         return
     command.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
-    # Lazy import: other forms of this command show no single run.
+    # Lazy import: without --run, this command shows no single run.
     from workbench.show.views.run import run_steps
 
     command.write(run_steps(shown, result, command.width, command.paint, verbose=options.verbose))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.suite.project import Search
     from workbench.suite.suite_file import SuiteFile
 
-# The list has one element, so that all functions see the program once it is created.
+# The secrets to redact, as the only element of a list. `continue_as` replaces this element once the program exists.
 _known = [NO_SECRETS]
 _Report = TypeVar("_Report", bound="ReportModel")
 

@@ -188,7 +188,8 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
             cases += [(file, case) for case in suite.cases if any(judged_checks(suite, case))]
     if not cases:
         return ()
-    from workbench.evaluation.judges import unjudged_checks  # on use: few suites have judged checks
+    # Lazy import: few suites have judged checks.
+    from workbench.evaluation.judges import unjudged_checks
 
     return tuple(unjudged_checks(cases, program.models))
 

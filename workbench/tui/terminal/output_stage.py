@@ -443,8 +443,9 @@ class FrameWriter:
         """Collect the cells from `x` to `end`, grouped by style. Return the column after the last group.
 
         This column is beyond `end` if the rest of the row was erased."""
-        # Blanks are handled first, because they may be erased if this is shorter. Blanks before text on the same
-        # background are written together with the text. Other blanks may be written in any style with their background.
+        # Blanks are handled first, because erasing them may take fewer bytes than writing them. Blanks before text on
+        # the same background are written together with the text. Other blanks may be written in any style with their
+        # background.
         cells, styles = row.cells, row.styles
         while x < end:
             first, ground = x, styles[x].ground

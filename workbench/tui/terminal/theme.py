@@ -74,8 +74,8 @@ Ground = Literal["background", "panel", "cursor", "resting_cursor"]
 class Palette:
     """The styles of the app's own lines in one theme, one per role and background."""
 
-    # Without colours, or with the terminal's own, no fixed colour is sure to be readable. The cursor is then reversed,
-    # and secondary text is dim.
+    # In a theme without colours, or with the terminal's own colours, no fixed colour is sure to be readable. The cursor
+    # is then reversed, and secondary text is dim.
 
     def __init__(self, theme: ThemeFile, *, no_colour: bool = False) -> None:
         self._colours = {name: _rich_colour(value) for name, value in theme.colours.items()}

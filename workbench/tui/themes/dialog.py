@@ -41,7 +41,7 @@ class ThemesScreen(Dialog[str]):
         self._preview(self._themes[index].name)
 
     def action_leave(self) -> None:
-        # The preview has changed the theme of the whole app, so this restores it.
+        # The preview has changed the theme of the whole app, so the former theme is restored.
         self._preview(self._current)
         self.dismiss(None)
 

@@ -158,7 +158,7 @@ class RunPane(SearchedRun):
         if self.editor is editor:
             self.end_typing(dropped=True)
         else:
-            # The pane shows another run by now. Closing the editor has stored the text as unsent, but it was sent.
+            # The pane shows another run by now. Closing the editor has stored the text as unsent, although it was sent.
             self._drafts.pop(editor.held.key, None)
 
     def follow_run(self) -> None:

@@ -167,7 +167,8 @@ class SuiteRows:
 
     def keys_of_all(self, rows: Collection[Row]) -> tuple[str, ...]:
         """Return the keys of the cases to run for some rows of cases."""
-        # Few suites have cases with rows, and a suite may have thousands of cases.
+        # In most suites, no case has data rows. The loop over the cases, of which there may be thousands, is then
+        # avoided.
         if not self.suite.rows:
             return tuple([row.key.part for row in rows])
         return tuple(chain.from_iterable(map(self.keys, rows)))

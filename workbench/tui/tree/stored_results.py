@@ -261,7 +261,7 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
 
 def _when(last: LastResult, now: datetime) -> str:
     old = age_text(last.began_ms, now)
-    # An old run has its date as its age, to which the time is added.
+    # The age of an old run is a date, to which the time of day is added.
     if "-" in old:
         return moment_text(last.began_ms)
     if old == "now":

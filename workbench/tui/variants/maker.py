@@ -123,7 +123,7 @@ class VariantMaker:
     ) -> None:
         try:
             suite = self._selection.open_suites.editable(path)
-            # This comes after `editable`, which fails for a suite that cannot be edited before the user types anything.
+            # `editable` comes first. If the suite cannot be edited, it fails before the user types anything.
             taken = set()
             for _, each in tables(suite.document.table(HEAD).get("variants")):
                 taken.add(each.get("name"))
@@ -287,5 +287,5 @@ class VariantScreen(QuestionScreen[VariantAnswer]):
             ("write", Option("write", "the variant into the suite, and run nothing", "run nothing")),
             ("no", Option("back", "to the text: nothing is written yet", "")),
         ]
-        # Running needs no caution here, because a run asks for trust itself.
+        # Choosing to run is harmless, because the run itself asks for trust.
         super().__init__(lines, answers, leaving="go back to the text", harmless=frozenset({"run", "write"}))
