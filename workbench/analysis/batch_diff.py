@@ -95,7 +95,7 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone"
 class CaseSide:
     """The result of a case in one of two batches: the figures of its `Cell`, without the runs.
 
-    `reasons` are the reasons of its runs, each once."""
+    `reasons` are the reasons of the case's runs, each once."""
 
     suite: str
     model: str
@@ -142,7 +142,7 @@ class CaseChange:
 
     @property
     def decides(self) -> bool:
-        """Whether the case counts in exit codes. A case in quarantine does not."""
+        """Whether the case counts in exit codes. A case in quarantine does not count."""
         side = self.after or self.before
         return side is None or not side.quarantined
 

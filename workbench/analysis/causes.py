@@ -456,7 +456,7 @@ def _most_frequent(counts: Counter[Subject]) -> tuple[tuple[Subject, int], ...]:
 
 @dataclass(frozen=True)
 class FailureNumbers:
-    """The failed runs by cause, like `Failures`, but as numbers without the runs. They take a few bytes per run."""
+    """The failed runs by cause, like `Failures`, but as numbers without the runs, to save memory."""
 
     graded: int
     failed: int

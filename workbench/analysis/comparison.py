@@ -1,4 +1,4 @@
-"""Cells and the totals of a model's cells. A cell is one case with one model."""
+"""The cells of a comparison, and the totals of a model's cells. A cell is one case with one model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def status(self) -> Status:
-        """The status by the case's rule for repeats. If no run was graded, the worst status of its runs."""
+        """The status by the case's rule for repeats, or the worst status of the runs if no run was graded."""
         return self.joined_result.status
 
     @property

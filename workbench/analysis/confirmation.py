@@ -1,9 +1,9 @@
-"""Confirm regressions: separate cases that broke from cases that failed by chance, by reruns or by repeats.
+"""Confirm regressions: find out which cases broke and which failed by chance, with reruns or repeats.
 
 The reruns are a sequential likelihood-ratio test (Wald 1945) of pass rate p/4 against p. The evidence begins at 1. A
-failed rerun multiplies it by (1 - p/4) / (1 - p), a good rerun by 1/4. If a case passes p or more of its runs, the
-evidence ever reaches 40 · B with a probability of at most 1 / (40 · B) (Ville 1939). So if none of B cases broke, the
-probability of confirming any of them is at most 2.5%."""
+failed rerun multiplies it by (1 - p/4) / (1 - p), and a good rerun multiplies it by 1/4. If a case passes p or more of
+its runs, the evidence ever reaches 40 · B with a probability of at most 1 / (40 · B) (Ville 1939). So if none of B
+cases broke, the probability of confirming any of them is at most 2.5%."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class RerunEvidence:
 
 
 def fewest_reruns(among: int) -> int:
-    """Return how many failed reruns in a row confirm one of `among` broken cases."""
+    """Return how many failed reruns in a row confirm that a case broke.
+
+    `among` is the number of cases that may have broken."""
     evidence = RerunEvidence(among)
     while evidence.decided is None:
         evidence.add(good=False)

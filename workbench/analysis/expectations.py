@@ -41,9 +41,9 @@ class Expectation:
 class Expectations:
     """Everything that a case expects.
 
-    `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` is true
-    if the case expects no calls at all. `others` describes the unexpected calls that fail a run. `answer` describes the
-    checks of the final answer and `final` the conditions after the run, one line each."""
+    `calls` are in the order of `Case.expected_calls()`, and `disallowed` is in the order of `Case.disallowed`.
+    `no_calls` is true if the case expects no calls at all. `others` describes the unexpected calls that fail a run.
+    `answer` and `final` describe the checks of the final answer and the conditions after the run, one line each."""
 
     calls: tuple[Expectation, ...] = ()
     disallowed: tuple[Expectation, ...] = ()

@@ -439,7 +439,9 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def with_early_stop(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateEarlyStop]
 ) -> Iterator[GateResult]:
-    """Yield the gates. Each pass rate in `watched` is added to the gate of its suite and model."""
+    """Yield the gates of a batch that may stop early.
+
+    Each gate on a pass rate gets the early-stopping state of that rate. `watched` has the states by suite and model."""
     for gate in gates:
         if gate.measure == "pass rate":
             gate = replace(gate, watched=watched.get((gate.suite, gate.model)))

@@ -96,7 +96,7 @@ class Growth:
     by: float
 
     def is_worse(self, before: float | None, after: float | None) -> bool:
-        """Return whether a value grew beyond both thresholds. An unknown value (`None`) did not."""
+        """Return whether a value grew beyond both thresholds. An unknown value (`None`) never counts as grown."""
         if before is None or after is None:
             return False
         return after >= before * self.times and after - before >= self.by

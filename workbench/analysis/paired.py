@@ -188,9 +188,10 @@ class Contrast:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of `difference`, at 95% for all comparisons together. It excludes 0 exactly if `is_real`.
+        """The confidence interval of `difference`, with a level of 95% for all comparisons together (Bonferroni).
 
-        It is `None` without a test, without pairs, or with a single cluster."""
+        The interval excludes 0 if the difference is significant, and includes 0 otherwise. It is `None` without a test,
+        without pairs, or with a single cluster."""
         if self.difference is None or self.statistics is None:
             return None
         found = self.statistics.interval(self.found, self.level)

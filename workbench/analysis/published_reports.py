@@ -345,8 +345,9 @@ class PrintedLatency:
 def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
     """Return the latency statistics of answers as the published system computes them.
 
-    The system's 95th percentile is the value at position `int(0.95 * n)`, counted from 1: of two values the first, of
-    twenty the 19th. The totals of a batch use the nearest rank instead. Raises ValueError without values."""
+    The system's 95th percentile is the value at position `int(0.95 * n)`, counted from 1. For two values, it is the
+    first value, and for twenty the 19th. The totals of a batch use the nearest rank instead. Raises ValueError without
+    values."""
     if not latencies_ms:
         raise ValueError("no latencies")
     ascending = sorted(latencies_ms)

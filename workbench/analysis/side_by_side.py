@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def repeat_rules(self) -> tuple[RepeatRule, ...]:
-        """The rules that joined cases with several runs, or none without repeats."""
+        """The rules that joined cases with several runs. Empty if every case has a single run."""
         return repeat_rules_of(self.cells)
 
     @property

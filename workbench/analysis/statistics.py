@@ -537,9 +537,9 @@ def anytime_p(greatest: float) -> float:
 def level_of_look(look: int, looks: int) -> float:
     """Return the significance level of one of several equally spaced looks at results.
 
-    Together, the looks have a level of 5%. They follow O'Brien and Fleming (1979): the early looks decide only very
-    clear differences, and the last look is nearly a usual test. `look` counts from 1. Raises ValueError unless 1 <=
-    look <= looks <= `MAX_LOOKS`."""
+    Together, the looks have a level of 5%. Their levels follow O'Brien and Fleming (1979): the early looks decide only
+    very clear differences, and the last look is nearly a usual test. `look` counts from 1. Raises ValueError unless 1
+    <= look <= looks <= `MAX_LOOKS`."""
     if not 1 <= look <= looks <= MAX_LOOKS:
         raise ValueError(f"a test has 1 to {MAX_LOOKS} looks, numbered from 1: look {look} of {looks} does not exist")
     z = _OBRIEN_FLEMING[looks - 1] * math.sqrt(looks / look)
@@ -547,9 +547,10 @@ def level_of_look(look: int, looks: int) -> float:
 
 
 def looks_after(cases: int, looks: int) -> tuple[int, ...]:
-    """Return the numbers of cases after which a test looks at the results. Three looks at 10 cases are at 4, 7 and 10.
+    """Return the numbers of cases after which a test looks at the results.
 
-    With fewer cases than looks, there is one look after each case."""
+    For example, three looks at the results of 10 cases come after 4, 7 and 10 cases. With fewer cases than looks, there
+    is one look after each case."""
     if not cases:
         return ()
     numbers = (math.ceil(cases * look / looks) for look in range(1, looks + 1))
@@ -612,7 +613,8 @@ class GateEvidence:
 class _Bets:
     """The bets of one player against a rate, with several stakes.
 
-    A bet with a positive stake gains from shares above `rate`, and a bet with a negative stake from shares below it."""
+    A bet with a positive stake gains from shares above `rate`. A bet with a negative stake gains from shares below
+    it."""
 
     def __init__(self, rate: float, stakes: Sequence[float]) -> None:
         self._rate = rate

@@ -241,7 +241,7 @@ class LintFinding:
 def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[LintFinding, ...]:
     """Return the findings on tools that are offered together: first on all of them, then on each tool in order.
 
-    `at_once` is the largest number of tools that a single case offers, by default all."""
+    `at_once` is the largest number of tools that a single case offers, by default the number of all tools."""
     by_first: dict[ToolName, list[LintFinding]] = defaultdict(list)
     for finding in (*_same_names(tools), *_same_descriptions(tools), *_near_identical(tools)):
         by_first[finding.tools[0]].append(finding)

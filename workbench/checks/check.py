@@ -134,11 +134,11 @@ def not_comparable(error: Exception) -> CheckVerdict:
 
 
 class ReplacedCheck(NamedTuple):
-    """What the form keeps of a check when the user changes it to another kind.
+    """The parts of a check that the form keeps when the user changes the check to another kind.
 
-    `values` are the values that the old check expects (at least one), and `text` is the first value as text. `ends` is
-    the range of the old check's numbers with tolerance, or the bounds in the argument's schema. `parts` are the checks
-    that the old check combines, or the old check itself."""
+    `values` are the values that the old check expects (at least one), and `text` is the first value as text. `ends` are
+    the least and the greatest number that the old check accepts, or the bounds in the argument's schema. `parts` are
+    the checks that the old check combines, or the old check itself."""
 
     values: list[object]
     text: str
@@ -423,7 +423,9 @@ class CheckBase(BaseModel):
 
     @property
     def value_types(self) -> frozenset[str]:
-        """The JSON types whose values may meet this check. The expected value may exclude some of `types`."""
+        """The JSON types whose values may meet this check.
+
+        These are the types of the check's kind, except for types that the expected value excludes."""
         return self.types
 
     @property
@@ -724,9 +726,10 @@ def all_hold(
     equal: EqualsRule | None = None,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> bool:
-    """Return whether all checks hold for the arguments of a call, as in a mock's `when` and a prohibition's `args`.
+    """Return whether all checks hold for the arguments of a call.
 
-    Arguments without a check are ignored. Raises CheckError as `evaluate` does."""
+    Mocks use this for their conditions, and prohibitions for their arguments. Arguments without a check are ignored.
+    Raises CheckError as `evaluate` does."""
     for name, check in checks.items():
         found = evaluate(check, arguments.get(name), name in arguments, equal=equal, context=context)
         if not found.holds:

@@ -141,7 +141,7 @@ class _Elements(_OfElements):
 
 
 class SameElements(_Elements):
-    """A list of exactly these elements, in any order. With `in_order`, in the order written."""
+    """A list of exactly these elements. Any order is right, unless `in_order` demands the order written."""
 
     kind = "same_elements"
     written = "same_elements = [check, …]"
@@ -169,7 +169,9 @@ class SameElements(_Elements):
 
 
 class HasElements(_Elements):
-    """A list with these elements and possibly others, in any order. With `in_order`, in the order written."""
+    """A list with these elements and possibly others.
+
+    Any order is right, unless `in_order` demands the order written."""
 
     kind = "has_elements"
     written = "has_elements = [check, …]"

@@ -1,6 +1,7 @@
-"""The `accuracy` grader (Evalite's `toolCallAccuracy`): exact calls, in order or not, and credit for the right name.
+"""The `accuracy` grader (Evalite's `toolCallAccuracy`), which compares calls in order or in any order.
 
-A call's arguments are right as a whole or not at all: every listed argument must match, and no other may be given."""
+A call with the right name but wrong arguments earns partial credit. A call's arguments are right as a whole or not at
+all: every listed argument must match, and no other may be given."""
 
 from __future__ import annotations
 
@@ -166,7 +167,7 @@ class _Reading:
     def _equal(self, row: int, column: int) -> bool:
         """Return whether tool and arguments are equal in flexible mode.
 
-        An expected call without input equals only a call without arguments, as in Evalite."""
+        An expected call without `args` equals only a call without arguments, as in Evalite."""
         wanted, record = self._expected[row], self._calls[column]
         if record.is_broken or not (wanted.is_any or wanted.tool == record.tool):
             return False
@@ -225,7 +226,7 @@ def _alone(calls: Iterable[int], outcome: str, credit: float) -> Iterator[CallPa
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
     """Return the quantities in the formula of a mode.
 
-    They leave out missing calls in exact mode, where these cost nothing."""
+    In exact mode, there is no quantity of missing calls, because missing calls cost nothing."""
     outcomes = [line.outcome for line in lines]
     matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
     if mode == "flexible":

@@ -11,8 +11,8 @@ from workbench.dataclasses import dataclass
 class ToolArguments(NamedTuple):
     """The number of calls of one tool, by the validity of their arguments.
 
-    `checked` calls were validated against the tool's schema, and `valid` calls passed. `unknown` calls had no
-    schema."""
+    `checked` calls were validated against the tool's schema, and the `valid` ones among them passed. The other calls
+    are `unknown`, because they had no usable schema."""
 
     tool: str
     valid: int
@@ -22,7 +22,7 @@ class ToolArguments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ValidArguments:
-    """The numbers of valid, checked and unknown calls of some runs, by tool, in the order of the first calls.
+    """The calls of some runs counted by tool, in the order of the first calls. `ToolArguments` explains the counts.
 
     Runs that were not graded add no calls. Neither do runs that were graded by a version without this measure."""
 
@@ -63,7 +63,7 @@ class _Called(Protocol):
 
 
 class ArgumentsFold:
-    """The counts of valid, checked and unknown calls by tool, updated by each run."""
+    """The call counts of each tool, updated by each run."""
 
     def __init__(self) -> None:
         self._tools: dict[str, list[int]] = {}

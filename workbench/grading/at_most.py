@@ -39,7 +39,7 @@ _FIGURES: Mapping[str, _Figure] = {
 
 
 def budget_issues(case: Case, trajectory: Trajectory, cost_usd: float | None) -> Iterator[Issue]:
-    """Yield an issue that fails the run, for each figure of the run that exceeds the `at_most` of its case.
+    """Yield an issue that fails the run, for each figure of the run that exceeds a limit in the case's `at_most`.
 
     `cost_usd` is the cost of the run, or `None` if it is unknown. Raises GradingError if a limited figure is
     unknown."""

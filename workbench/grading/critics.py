@@ -1,7 +1,7 @@
-"""The `critics` grader: weighted critics on arguments, optimal pairing of calls, two thresholds (Arcade evals).
+"""The `critics` grader (Arcade evals). It pairs calls optimally and scores their arguments by weighted critics.
 
-`arcade_compatible` reproduces the published system exactly. Without it, the grader differs in the points listed in
-`docs/graders.md`."""
+Two thresholds turn the score into a verdict. `arcade_compatible` reproduces the published system exactly. Without it,
+the grader differs in the points listed in `docs/graders.md`."""
 
 from __future__ import annotations
 

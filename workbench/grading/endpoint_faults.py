@@ -187,7 +187,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _fences(answer: str) -> list[tuple[str, str]]:
-    """Return the language and body of each fenced block, or nothing if there is text outside the blocks."""
+    """Return the language and body of each fenced block, or an empty list if there is text outside the blocks."""
     if _FENCE.sub("", answer).strip():
         return []
     return _FENCE.findall(answer)

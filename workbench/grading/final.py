@@ -72,7 +72,8 @@ def met_requirements(final: FinalTable, issues: Sequence[Issue]) -> tuple[list[s
 def replays_changes(case: Case, trajectory: Trajectory) -> bool:
     """Return whether a fork replays results of calls that changed something.
 
-    The fork's own tools did not execute these calls. Their state lacks the changes, so it is not requested."""
+    The fork's own tools did not execute these calls. The state of these tools lacks the changes, so it is not
+    requested."""
     if trajectory.fork is None:
         return False
     patterns = () if case.final is None else case.final.readers

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Judgement:
     """A judge's finding on one value.
 
-    `model` is the judge's name in the suite or in the user's choice. `value` is the value as `judged_value` writes it.
+    `model` is the judge's name, as the suite or the user gave it. `value` is the value as `judged_value` writes it.
     `rationale` is one line. A rating has a `scale` (low, high) and a `number` on this scale. `holds` says whether the
     value meets the criteria or the number is high enough."""
 
@@ -274,9 +274,9 @@ class CallPairing(NamedTuple):
 
 
 class PublishedGrade(NamedTuple):
-    """The grade that the published system gives a run, kept if the suite's `extra_calls` make the run's grade differ.
+    """The grade of a run by the published system's rules alone, without the suite's rule for extra calls.
 
-    The fields are the first fields of `Grade`."""
+    A `Grade` keeps it if the two grades differ. The fields are the first fields of `Grade`."""
 
     grader: str
     score: float | None
@@ -292,8 +292,8 @@ class Grade(NamedTuple):
 
     `score` is `None` if the grader does not apply. `verdict` follows from the score by the grader's own rule. `status`
     is the status of the run if this grader decides. It also depends on the requirements besides the score, and on the
-    steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the grade of the
-    published system, if free extra calls make it differ."""
+    steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the grade by the
+    published system's rules, if the suite's rule for extra calls makes a difference."""
 
     grader: str
     score: float | None
@@ -485,7 +485,7 @@ class RunResult:
 
     @property
     def user_outcome(self) -> UserOutcome | None:
-        """The way in which the user of a conversation ended the run early, or `None` if the user did not."""
+        """The way in which the user of a conversation ended the run early, or `None` if the user did not end it."""
         if self.is_user_error:
             return "error"
         return "gave up" if self.trajectory.finish_reason == "user gave up" else None

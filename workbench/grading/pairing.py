@@ -621,8 +621,8 @@ class StepRound(NamedTuple):
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
     """Return the round of each step of a chain, or `None` for a step that was never reached.
 
-    A round usually names its step. If no round of the run does, the k-th round belongs to the k-th step. An agent may
-    make several rounds for a step. Their calls are then joined in the first of these rounds."""
+    A round usually names its step. If no round of the run names a step, the k-th round belongs to the k-th step. An
+    agent may make several rounds for a step. Their calls are then joined in the first of these rounds."""
     rounds = trajectory.rounds
     some_name_steps = any(round_.step is not None for round_ in rounds)
     found: list[StepRound | None] = [None] * len(case.steps)

@@ -90,7 +90,7 @@ class CaseResult:
 
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
-        """The credit statistics of each argument, or nothing for fewer than two graded runs."""
+        """The credit statistics of each argument. Empty if fewer than two runs were graded."""
         # This is a property and not a field, because it unpacks the grades of every run.
         graded = [run for run in self.graded if run.grader is not None]
         if len(graded) < 2:

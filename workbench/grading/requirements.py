@@ -356,7 +356,7 @@ def run_as_json(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
     """Return a run as the JSON that the Python function of a check receives.
 
     `request` is the message of the user. For a chain or a conversation, it has one line for each message. `calls` are
-    in order. The result of a call is `None` if it has none. `answer` is empty without a final answer."""
+    in order, and a call without a result has the result `None`. `answer` is empty if the run has no final answer."""
     said = [case.request, *(step.user for step in case.steps), *(turn.text for turn in trajectory.user_turns)]
     request = "\n".join(known_values(said))
     calls = list(map(_seen_call, trajectory.calls))
@@ -438,12 +438,11 @@ def requirement_issues(
 ) -> tuple[Issue, ...]:
     """Return the issues of a run that do not come from its score. Issues with `decides` fail the run.
 
-    `pairings` are those of the grader and show which calls meet expectations. `equal` is the grader's rule of equality
-    for plain values in prohibitions. `scored` names the keys of a case that are part of the grader's score. A violation
-    of `response_contains` or `forbidden_args` is then an issue that does not fail the run, and the grader itself
-    reports calls that violate `disallowed` or `extra_calls`. `common_issues` are the issues that are the same under
-    every grader, if they are already computed. `extra_calls` is the rule about extra calls, by default the rule of the
-    case.
+    `pairings` come from the grader and show which calls meet expectations. `equal` is the grader's rule of equality for
+    plain values in prohibitions. `scored` names the keys of a case that are part of the grader's score. A violation of
+    `response_contains` or `forbidden_args` is then an issue that does not fail the run, and the grader itself reports
+    calls that violate `disallowed` or `extra_calls`. `common_issues` are the issues that are the same under every
+    grader, if they are already computed. `extra_calls` is the rule about extra calls, by default the rule of the case.
 
     Raises CheckError if a check cannot be evaluated."""
     if common_issues is None:

@@ -181,7 +181,7 @@ class _Calls:
         return self._of_tool.get(self.name(call.tool), ())
 
     def fits(self, expected: ExpectedCall) -> dict[int, _Fit]:
-        """Return the calls that fit an expected call or one of its alternatives, each with how well it fits.
+        """Return the calls that fit an expected call, each with the alternative that it fits best.
 
         Only tool and arguments must fit. An alternative is preferred if its result fits too, and then if it lists all
         arguments."""

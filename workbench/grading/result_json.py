@@ -84,8 +84,8 @@ def _written(outcome: Outcome) -> list[str]:
 def outcome_pieces(outcome: Outcome, events_size: int = 0) -> Iterator[str]:
     """Yield the JSON text of an outcome, in one piece for a short run, otherwise one grade at a time.
 
-    A run is short if it has few calls and `events_size` is small. This is the number of characters of the run's events,
-    or 0 if it is unknown.
+    A run is short if it has few calls and its events have few characters. `events_size` is the number of these
+    characters, or 0 if it is unknown.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     if events_size <= _SHORT_EVENTS and sum(len(grade.pairings) for grade in outcome.grades) <= _SHORT:

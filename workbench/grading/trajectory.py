@@ -308,7 +308,9 @@ class _Reading:
                 yield CallPairing(None, call, True, 0.0, 0.0, outcome="broken", prohibition=index)
 
     def _lines_of_others(self, lines: Sequence[CallPairing]) -> Iterator[CallPairing]:
-        """Yield pairings without an expected call: for unexpected calls, and for calls that `lines` lack."""
+        """Yield pairings without an expected call.
+
+        They are for unexpected calls, and for calls that no pairing in `lines` has."""
         shown = {line.call for line in lines}
         for call in range(len(self._calls)):
             if call in self._unexpected:

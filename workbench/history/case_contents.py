@@ -12,8 +12,8 @@ class CaseContents:
     """Returns a text for each stored run. Two runs with equal texts had the same, unchanged case.
 
     A text consists of the case and of its suite without the other cases. It also includes the instructions of servers
-    and the hashes of images, which only the run itself has. Each suite is read once, and for a suite with servers also
-    one run per batch."""
+    and the hashes of images, which only the run itself has. Each suite is read once. If the suite has servers, one run
+    of each batch is read too."""
 
     def __init__(self, history: History) -> None:
         self._history = history

@@ -1,4 +1,4 @@
-"""Claims on batches: locks which show all programs that a batch is running.
+"""Claims on batches: locks that tell other programs that a batch is running.
 
 A claim locks one byte of a file next to the history, at the offset of the batch's number. The system drops the locks of
 a program that ends for any reason, so no claim outlives its program. Claims work between programs on one machine. They

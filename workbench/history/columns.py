@@ -119,7 +119,7 @@ def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
 def score(value: Any) -> float:
     """Return a score, which may be any number except NaN and positive infinity.
 
-    Scores are from 0 to 1, but suites with `arcade_compatible` have others."""
+    Scores are from 0 to 1, but a suite with `arcade_compatible` can have scores outside this range."""
     if type(value) not in (int, float) or not value < math.inf:
         raise ValueError("must be a score")
     return value  # type: ignore[no-any-return]

@@ -167,7 +167,7 @@ class MergeResult:
     lists the shards with missing runs. `kept` lists the shards that stay in the history beside the merged batch.
     `damaged` lists the parts that were left out. `is_running` means that a program is still running a shard. If all
     shards were merged at once, `covered_by_several` counts the runs planned in several shards, and `covered_by_none`
-    the runs planned in none."""
+    counts the runs planned in no shard."""
 
     number: int = 0
     new_results: int = 0

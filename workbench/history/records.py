@@ -383,7 +383,7 @@ class BatchRow:
 
     @property
     def shard(self) -> ShardRef | None:
-        """The shard of a plan that this batch is; `None` if the batch is not a shard."""
+        """The plan's shard that this batch runs; `None` if the batch is not a shard."""
         return ShardRef.of_batch(self.settings)
 
     @property

@@ -54,7 +54,7 @@ class NewSuite:
     def row(self) -> tuple[Any, ...]:
         """The values of the suite's row, from the column `path` on.
 
-        They are computed once, because this takes seconds for a large suite."""
+        They are computed once, because the computation takes seconds for a large suite."""
         file = self._file
         assert file.suite is not None
         positions = None
@@ -78,7 +78,7 @@ class NewSuite:
 class NewPlan:
     """The plan of a new batch, ready to be written: its suites, and the numbers of runs of each suite and model.
 
-    Create this object before the transaction, because this takes seconds for a large plan."""
+    Create this object before the transaction, because its creation takes seconds for a large plan."""
 
     def __init__(self, connection: sqlite3.Connection, history: Path, batch: NewBatch) -> None:
         self.batch = batch
@@ -226,7 +226,7 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
 def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments: object) -> None:
     """Add the checked calls of a run to the counts of its suite and model in the batch.
 
-    `part` is batch, suite and model. `arguments` is the value of this column in the run's row."""
+    `part` is batch, suite and model. `arguments` is the value of the column `arguments` in the run's row."""
     if arguments is None:
         return
     counts = columns.tool_arguments(arguments)

@@ -36,7 +36,7 @@ class RunTable(LazySequence[RunRow]):
             self.append(run)
 
     def append(self, run: RunRow) -> None:
-        """Add a run. Its figures must belong to the same case, model and repeat."""
+        """Add a run. The run and its figures must have the same case, model and repeat."""
         figures = run.figures
         self._ids.append(run.id)
         self._places.append(run.place)

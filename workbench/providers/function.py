@@ -181,8 +181,8 @@ class CallerLoop:
 class FunctionModel:
     """A model whose answers come from a Python function, for one run.
 
-    An async function runs on its caller's loop, a plain function in a thread. If the function raises a retryable
-    ModelError, the request is repeated. Any other exception ends the run with an error."""
+    An async function runs on its caller's loop, and a plain function runs in a thread. If the function raises a
+    retryable ModelError, the request is repeated. Any other exception ends the run with an error."""
 
     seed = None
     notices = ()

@@ -41,9 +41,9 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
 
 
 def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
-    """Find `setup` and `final` calls that cannot see the state of a single run.
+    """Find calls in `setup` and `final` that cannot see the state of a single run.
 
-    All runs share the state of the called tool, or the tool's mock always gives the same answer."""
+    Either all runs share the state of the called tool, or the tool's mock always gives the same answer."""
     cases: dict[Place, list[str]] = {}
     for index, case in zip(case_indices, suite.cases, strict=True):
         for at, call in case.own_calls():

@@ -1,4 +1,6 @@
-"""Whether changed cases can change findings elsewhere in their suite, and which changes of its head affect no case."""
+"""Decides whether changed cases can affect findings elsewhere in their suite.
+
+Also recognises changes of the text above the cases that affect no case."""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def depends_on_order(problem: Problem) -> bool:
 
 
 def changed_texts(before: Table, now: Table) -> Mapping[str, str] | None:
-    """Return the texts of the head that differ between two versions, or `None` if something else differs."""
+    """Return the new name, description and system prompt of a suite, if they are all that changed outside its cases.
+
+    Returns `None` if anything else changed."""
     if before is now:
         return {}
     if before.keys() != now.keys():
@@ -55,7 +59,9 @@ def changed_texts(before: Table, now: Table) -> Mapping[str, str] | None:
 
 
 def have_same_lines(before: str, now: str) -> bool:
-    """Return whether everything in two heads, except for the texts of one line, is on the same line."""
+    """Return whether two versions of the text above the cases differ in at most one line and have equally many lines.
+
+    All lines below then keep their numbers."""
     lines_before, lines_now = before.rstrip().split("\n"), now.rstrip().split("\n")
     if len(lines_before) != len(lines_now):
         return False

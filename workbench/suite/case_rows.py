@@ -1,6 +1,6 @@
-"""Expands a case that has `each` into one case for each row, before other code reads the cases.
+"""Expands a case with the key `each` into one case for each row, before other code reads the cases.
 
-Texts of such a case have placeholders for columns. Each text is parsed once, and each row only fills in its values.
+The texts of such a case have placeholders for columns. Each text is parsed once, and each row only fills in its values.
 Parts without placeholders are the same objects in all rows."""
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ _OUTSIDE: Final = ("python", "judged")
 
 @dataclass(frozen=True)
 class CaseRows:
-    """A suite's parsed TOML, in which a case with `each` is replaced by one case for each row.
+    """A suite's parsed TOML, in which a case with the key `each` is replaced by one case for each row.
 
-    `templates` has, for each case, the index of its `[[cases]]` table in the file. It is empty if the suite has no
-    `each`. `labels` has, for each case, the words for its row in messages."""
+    `templates` has, for each case, the index of its `[[cases]]` table in the file. It is empty if no case has `each`.
+    `labels` has a description of each case's row, for messages."""
 
     raw: Table
     templates: tuple[int, ...] = ()
@@ -159,7 +159,7 @@ def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
 
 
 def is_one_row(case: object) -> bool:
-    """Return whether a case stays a single case: it has no `each`, or its `each` has one row with an id."""
+    """Return whether a case stays a single case: it has no rows, or one row with an id in the suite itself."""
     each = table(case).get("each", [{ID_COLUMN: ""}])
     return isinstance(each, list) and len(each) == 1 and ID_COLUMN in table(each[0])
 
@@ -278,7 +278,7 @@ class _Template:
         self._names_rows = any(match[1] is not None for match in _BRACES.finditer(name))
 
     def filled(self, row: Row, row_id: str) -> Table:
-        """Return the case with the values of a row. The `each` of the returned case holds only this row."""
+        """Return the case with the values of a row. The key `each` of the returned case holds only this row."""
         made = {key: fill(row) for key, fill in self._fills.items()}
         if not self._names_rows:
             made["name"] = f"{made.get('name', self._case['name'])}: {row_id}"
@@ -413,7 +413,7 @@ class _Template:
         return False
 
     def _of_mocks(self, mocks: object, place: Place) -> Fill | None:
-        """Parse the `when` of mocks, and check the columns in their answers.
+        """Parse the conditions of mocks, and check the columns in their answers.
 
         Answers are filled in during the run, when the call's arguments are known too."""
         if not isinstance(mocks, list):
@@ -539,9 +539,10 @@ def _columns_of_mocks(mocks: object) -> frozenset[str]:
 
 
 def text_with_rows(text: str, cases: Sequence[Case], templates: Sequence[int]) -> str:
-    """Return a suite's text with each row written as a separate case, whose `each` holds only this row.
+    """Return a suite's text in which each row is a separate case.
 
-    Each new case keeps the layout and comments of its original."""
+    The key `each` of a new case holds only the case's row. Each new case keeps the layout and comments of its
+    original."""
     parts = SuiteText.of(text)
     pieces: list[list[str]] = [[] for _ in parts.cases]
     written: dict[int, tuple[str, str] | None] = {}

@@ -74,7 +74,7 @@ class ExpectedCall(Frozen):
     that `args` does not name is wrong. `unlisted` says that the tool intentionally does not exist.
 
     `any_of` lists alternatives in place of `tool`. An `optional` call may be missing. `times` are the fewest and the
-    most calls that fit. `result` is a check of the result of the call, and `is_error` says whether the result must be
+    most calls that match. `result` is a check of the result of the call, and `is_error` says whether the result must be
     an error. `because` is the reason for the expectation, shown with its issues. `after_message` is the id of a
     scripted user's message. The call is wrong before this message."""
 
@@ -193,8 +193,8 @@ def with_forbidden(call: ExpectedCall) -> ExpectedCall:
 class DisallowedCall(ExpectedCall):
     """A call that must not happen at all, or not `before` another call, or not `after` another call.
 
-    If the call of `before` or `after` has a check of its result, only a call in an earlier answer of the model counts.
-    Calls in one answer cannot depend on each other's results."""
+    If the other call has a check of its result, it counts as the first of the two only if it is in an earlier answer of
+    the model. Calls in one answer cannot depend on each other's results."""
 
     before: ExpectedCall | None = None
     after: ExpectedCall | None = None

@@ -583,7 +583,7 @@ class Case(Frozen):
 
     @property
     def expects_in_turns(self) -> bool:
-        """Whether a message of a scripted user has expectations for the model's answer to it."""
+        """Whether a scripted user's message has expectations for the answer that follows the message."""
         return self.conversation is not None and any(message.expects for message in self.conversation.messages)
 
     @property

@@ -194,7 +194,9 @@ def surplus_rule(grading: Grading, grader: str | None = None) -> str:
 
 
 def surplus_calls_cost(grading: Grading) -> bool:
-    """Return whether extra calls lower the score: the suite has no rule for them, and the grader's own rule does so."""
+    """Return whether extra calls lower the score.
+
+    They do if the suite has no rule for extra calls and the grader's own rule gives them a cost."""
     return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 

@@ -394,7 +394,7 @@ def _missing(place: Place) -> Finding:
 def _table_keys(place: Place) -> tuple[str, ...]:
     """Return the keys that lead to a table, as a key of `TABLES`.
 
-    `TABLES` has no names that users choose, so the name of a user's fact is left out."""
+    `TABLES` has no names that users choose. The name of a fact under `user.facts` is therefore left out."""
     keys = keys_of(place)
     if keys[:3] == ("cases", "user", "facts"):
         return (*keys[:3], *keys[4:])

@@ -105,7 +105,9 @@ class SuiteFile:
 
     @cached_property
     def case_places(self) -> tuple[tuple[int, int], ...]:
-        """Start and end of each case's block in the text, in characters, or nothing if there are no blocks."""
+        """Start and end of each case's block in the text, as indices of characters.
+
+        Empty if the cases are not in blocks."""
         places = places_of_blocks(self.text, self.header)
         if self.suite is None or len(places) != max(self.templates, default=len(self.suite.cases) - 1) + 1:
             return ()
@@ -612,7 +614,9 @@ def _names_differ(now: SuiteText, reused: _Reused) -> bool:
 
 
 def _involves_several_cases(problem: Problem) -> bool:
-    """Return whether a problem involves several cases. Its message then names a case by index, or the subject."""
+    """Return whether a problem involves several cases.
+
+    The message of such a problem names a case by index, or the problem depends on the order of the cases."""
     return _CASE.search(problem.message) is not None or depends_on_order(problem)
 
 

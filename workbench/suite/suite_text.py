@@ -306,10 +306,10 @@ def _read(text: str, what: str) -> Table:
 
 
 def places_of_blocks(text: str, header: Table | None) -> tuple[tuple[int, int], ...]:
-    """Return start and end of each case's block in a text, in characters, or nothing if there are no blocks.
+    """Return start and end of each case's block in a text, as indices of characters.
 
-    The blank lines below a case belong to its block. `header` is the content of the text outside the cases. Without it,
-    the text is parsed."""
+    Returns an empty tuple if the cases are not in blocks. The blank lines below a case belong to its block. `header` is
+    the content of the text outside the cases. Without it, the text is parsed."""
     if header is None:
         try:
             header = _taken_apart(text, _read(text, "the file")).header

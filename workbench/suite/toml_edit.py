@@ -172,7 +172,9 @@ def edit_toml(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
 
 @dataclass
 class _Unit:
-    """A table with the tables below it, in the order of the text. `own` is `None` for a table without a header."""
+    """A table with the tables below it, in the order of the text.
+
+    `own` is the section of the table itself, or `None` for a table without a header."""
 
     place: Place
     own: Section | None = None

@@ -131,7 +131,7 @@ def unknown_answers(answers: Iterable[Answer], known: KnownNames) -> Iterator[Fi
 
 
 def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
-    """Return the names of the tools of the suite, of all its cases, and of servers (`listed`)."""
+    """Return the names of the suite's tools, of the tools of all its cases, and of the servers' tools (`listed`)."""
     written, prefixes = _written_names(suite), tuple(prefixes)
     more = [name for name in listed if name not in written.names]
     if not more and not prefixes:

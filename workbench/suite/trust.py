@@ -358,7 +358,7 @@ class TypedServer:
     def is_trusted_by_typing(self) -> bool:
         """Whether the server is trusted because the user typed it.
 
-        A server with a stored login is not, because the login was not typed."""
+        A server with a stored login is not trusted for this reason, because the login was not typed."""
         return self.now.auth is None and (self.before is None or self.before.auth is None)
 
 
@@ -568,8 +568,8 @@ class TrustError(Exception):
 class _Entry:
     """The trust in one suite: the fingerprint of its needs, and its code files.
 
-    `files` is `None` in an entry that an earlier version of Workbench wrote, because it did not compare the content of
-    files. `passed` are the shell variables that the suite's commands may get."""
+    `files` is `None` in an entry from an earlier version of Workbench that did not compare the content of files.
+    `passed` are the shell variables that the suite's commands may get."""
 
     fingerprint: str
     files: tuple[CodeFile, ...] | None = None
@@ -591,7 +591,7 @@ class TrustStore:
         """A message for the user if the store was damaged or could not be read."""
 
     def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
-        """Return whether the suite may do everything that it needs. A suite without needs always may.
+        """Return whether the suite may do everything that it needs. A suite without needs is always trusted.
 
         `of_history` is true if some needs come from a history and not from the file at the path."""
         # A history may come from anywhere, so a bundled path in it proves nothing.

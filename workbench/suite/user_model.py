@@ -57,7 +57,7 @@ class ScriptedMessage(Frozen):
 
 
 class WithheldFact(Frozen):
-    """A fact that a played user learns only after `when` has held."""
+    """A fact that the model playing the user learns only once the condition `when` has held."""
 
     value: NonEmpty
     when: TurnCondition = TurnCondition.model_construct()

@@ -68,7 +68,8 @@ class CoverageShare:
 class Coverage:
     """The tools, parameters and enum values that the cases cover. Skipped cases cover nothing.
 
-    Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted only for covered tools."""
+    A parameter is named `tool.parameter`, and a value is named `tool.parameter = value`. Both are counted only for
+    covered tools."""
 
     tools: CoverageShare
     parameters: CoverageShare

@@ -108,7 +108,10 @@ DEFAULT_STRATEGY = CallStrategy()
 
 
 def other_strategies(case: Case) -> Iterator[CallStrategy]:
-    """Yield ways other than the default: each alternative, no optional calls, as many calls as `times` allows."""
+    """Yield the strategies other than the default.
+
+    One strategy calls each further alternative of `any_of`, one makes no optional calls, and one makes as many calls as
+    `times` allows."""
     expected = case.expected_calls()
     for number in range(1, max((len(call.any_of) for call in expected), default=0)):
         yield CallStrategy(f"that calls alternative {number + 1} of `any_of`", alternative=number)
