@@ -40,7 +40,7 @@ from workbench.numerals import duration_text, score_text, times_text
 from workbench.suite.grading_model import GraderName
 from workbench.suite.settings import Grading
 
-# The deciding graders of cases. Another grader changes statuses even with the same model.
+# The deciding graders of cases. If another grader decides, statuses can change even with the same model.
 
 DecidingGraders = tuple[GraderName, ...]
 """The deciding graders of one case, sorted by name. There are several if its runs were graded at different times."""
@@ -229,7 +229,7 @@ def batch_diff(
                 new[key] = place, _ungraded(cell)
         for key in dict.fromkeys((*new, *old)):
             old_place, one = old.get(key, (0, None))
-            # Cases only in the earlier batch come after all others.
+            # Cases that only the earlier batch has come after all other cases.
             place, other = new.get(key, (len(after) + old_place, None))
             if (one is None or other is None) and key in planned:
                 left_out += 1

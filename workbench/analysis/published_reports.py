@@ -291,7 +291,7 @@ def _comparison(runs: Sequence[RunResult]) -> Summary:
     rates = {model: pass_rate(cases) for model, cases in by_model.items()}
     best = max(rates, key=rates.__getitem__)
     headline = f"best model {best}, pass rate {rates[best]:.2f}%"
-    # This is noted because a model that did not run the hard cases looks better than it is.
+    # The headline notes the difference, because a model that did not run the hard cases looks better than it is.
     if any(len(cases) != len(by_model) for cases in by_case.values()):
         headline += ", the cases of the models differ"
     winners = {}

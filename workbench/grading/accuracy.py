@@ -103,7 +103,7 @@ class _Reading:
                 lines.append(CallPairing(index, index, False, 0.0, 0.0, (), -self._options.wrong_penalty, WRONG))
             else:
                 verdicts = self._judged(index, index)
-                # In this mode, an expected call without input matches any arguments.
+                # In this mode, an expected call without `args` matches any arguments.
                 listed = wanted.args is None or (_lists_all(wanted.args, record) and _all_hold(verdicts))
                 exact = listed and not record.is_broken
                 lines.append(self._together(index, index, exact, verdicts))

@@ -574,7 +574,7 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
             yield issue
     if not as_text and (lost := _lost_tools(trajectory, tools)) is not None:
         yield lost
-    # The token limit also leaves incomplete arguments, which are reported elsewhere.
+    # A call that the token limit cut off also has incomplete arguments. It is reported elsewhere.
     cut_off = trajectory.cut_off_rounds
     for index, record in enumerate(trajectory.calls):
         if (meant := _meant(record.tool, tools)) is not None:
@@ -614,7 +614,8 @@ def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Is
     prompt, least, conversation = first.usage.input_tokens, _least_tokens(tools), _least_of_messages(trajectory)
     if least < MIN_TOOL_TOKENS or not max(_MIN_PROMPT, conversation) <= prompt < least + conversation:
         return None
-    # A model that called an offered tool has seen the tools, so the endpoint only counts tokens in another way.
+    # A model that called an offered tool has seen the tools. The small number of tokens then comes from another way of
+    # counting, not from lost tools.
     if any(is_offered(call.tool, tools) for call in trajectory.calls):
         return None
     beside = f" beside {count_text(conversation)} for the conversation" if prompt >= least else ""

@@ -465,7 +465,7 @@ class Candidates:
         self._ask_outside = ask_outside
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
-        # The number of comparisons that are left, by whether a bucket is only a tool.
+        # The numbers of comparisons that are left: for buckets that are only a tool (True), and for all others (False).
         self._left = {True: MAX_COMPARED, False: MAX_BUCKET_COMPARISONS}
         if not self.compares_all and any(_is_slow(checks) for _, checks in wanted):
             self._left[True] = MAX_SLOW_COMPARISONS
@@ -540,8 +540,8 @@ class Candidates:
             return (tool,)
         if not names and not self._ask_outside and any(check.uses_outside_service for check in checks.values()):
             return _NOWHERE
-        # A call is looked up once per shape, so the number of shapes is limited. The tool alone is always a valid
-        # bucket.
+        # A shape is a set of argument names. A call is looked up once per shape, so the number of shapes is limited.
+        # The tool alone is always a valid bucket.
         if not names or (names not in shapes and len(shapes) == _MAX_SHAPES):
             return (tool,)
         shapes[names] = None

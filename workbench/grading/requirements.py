@@ -109,8 +109,8 @@ def graded_without_free_calls(
     """Grade a run with `grade` as if its free extra calls had not been made.
 
     Raises CheckError if a check cannot be evaluated."""
-    # The whole run is graded first. If no call is free, this is the run's grade. Otherwise, it becomes the published
-    # grade.
+    # The whole run is graded first. If no call is free, the result is the run's grade. Otherwise, the result becomes
+    # the published grade.
     rule = extra_call_rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
     candidates = rule.free_calls(calls)
@@ -344,7 +344,7 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
-    from rapidfuzz import fuzz, process  # lazy import: most runs call tools that exist
+    from rapidfuzz import fuzz, process  # lazy import: only calls of unknown tools need it
 
     found = process.extractOne(name, names, scorer=fuzz.WRatio, processor=str.lower, score_cutoff=60)
     if found is None:
@@ -710,7 +710,7 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
         yield Issue("sent too much", finish.error or "", decides=True)
     made, most_calls = len(trajectory.calls), limits.max_tool_calls
     if case.steps:
-        # A chain needs at least one round per step and may exceed the limit.
+        # A chain may make one call for each expected call, even if the limit is lower.
         most_calls = max(most_calls, len(case.expected_calls()))
     if case.conversation is not None:
         made = max([len(calls) for calls in _calls_of_turns(trajectory).values()], default=0)

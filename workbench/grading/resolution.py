@@ -321,7 +321,7 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
 # base, plus optional slots.
 #
 # A single expected call takes consecutive calls among the calls that fit it, from `first` to `last`. Each of the first
-# `fewest` calls is worth the base, and each further call 1. Both worths are linear in `first`, so the best `first` for
+# `fewest` calls is worth the base, and each further call 1. Both values are linear in `first`, so the best `first` for
 # each `last` is a maximum in a sliding window (a queue of falling values). A position therefore costs time linear in
 # the calls, for any `times`.
 #
@@ -630,7 +630,7 @@ def _windows_of_one(
 ) -> Iterator[tuple[int, int, int]]:
     worths = [best[call] for call in fitting]
     # A window has two pieces: the required calls, and the further calls. A piece has its lowest and its highest number
-    # of calls, the worth of one more call, and the worth that is added for the piece before it.
+    # of calls, the value of one more call, and the value that is added for the piece before it.
     pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
     queues: list[deque[tuple[int, int]]] = [deque(), deque()]
     for last, call in enumerate(fitting):

@@ -87,8 +87,8 @@ def verdict_of(
     score: float, grading: Grading, slack: float = ROUNDING_SLACK
 ) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:
     """Return the verdict of a score: passed from the upper threshold on, warned from the lower, otherwise failed."""
-    # The thresholds may be written in either order. This is the documented rule of Arcade evals. With its defaults of
-    # 0.8 and 0.9, Arcade's code never warns.
+    # The thresholds may be written in either order. As documented for Arcade evals, a score between them is warned.
+    # With the defaults of 0.8 and 0.9, Arcade's own code has no such range and never warns.
     lower, upper = grading.fail_threshold, grading.warn_threshold
     if lower > upper:
         lower, upper = upper, lower

@@ -129,7 +129,7 @@ class Status(StrEnum):
         meaning="the case expects nothing yet",
     )
 
-    # Lists of counts have the order of the members.
+    # Lists of counts have the order of the enum's members.
     _value_: str
     """The name of the status in recordings, histories and JSON. It never changes."""
     word: str

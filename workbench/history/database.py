@@ -191,7 +191,7 @@ _PLAYERS = "ALTER TABLE runs ADD COLUMN player TEXT"
 _FACTS = "ALTER TABLE details ADD COLUMN facts INTEGER"
 
 # `user_outcome` is 'error' if the user of a conversation invalidated the run, and 'gave up' if the user gave up.
-# Otherwise it is NULL, as in runs of earlier versions. `parts` stores the numbers of both.
+# Otherwise it is NULL, as in runs of earlier versions. `parts` stores how many runs have each of the two outcomes.
 _USER_OUTCOMES = """
 ALTER TABLE runs ADD COLUMN user_outcome TEXT;
 ALTER TABLE regrades ADD COLUMN user_outcome TEXT;

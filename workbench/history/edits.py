@@ -65,7 +65,8 @@ def name_batch(file: Path, number: int, name: str | None, report: ReportProblem)
             raise HistoryError(f"there is no batch {number} in {file}")
 
 
-# The settings of a damaged batch may be any text. They stay unchanged, but the batch still gets the name.
+# In a damaged batch, `settings` may be any text. This statement then changes nothing, and the batch is named without
+# it.
 _NAMED_AFTER = f"""UPDATE batches
     SET settings = json_patch(settings, json_object('{NAMED_AFTER}', ?))
     WHERE id = ? AND name IS NOT ? AND CASE WHEN json_valid(settings) THEN json_type(settings) = 'object' END"""

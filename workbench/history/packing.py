@@ -181,8 +181,8 @@ def unpacked_blocks(data: bytes) -> Blocks:
     return tuple(blocks)
 
 
-# This is cached, because the runs of a batch have few different options, and comparing options takes as long as writing
-# a run's events.
+# The result is cached, because the runs of a batch have few different options, and comparing options takes as long as
+# writing a run's events.
 @lru_cache(maxsize=256)
 def grading_text(grading: Grading) -> str | None:
     """Return the grading options that differ from the first version's options, as JSON; `None` if all are equal."""
@@ -195,8 +195,8 @@ def grading_text(grading: Grading) -> str | None:
     return compact_json(differing)
 
 
-# This is cached, because the runs of a batch have few different options, and parsing them would take two thirds of the
-# time for reading a row.
+# The result is cached, because the runs of a batch have few different options, and parsing them would take two thirds
+# of the time for reading a row.
 @lru_cache(maxsize=256)
 def grading_from(text: str | None) -> Grading:
     """Read grading options that `grading_text` has written.
@@ -395,7 +395,7 @@ class RunPacker:
         Raises TypeError, ValueError or RecursionError for a value that cannot be stored."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return False
-        if isinstance(run.result, LazyResult):  # reading its fields takes several times as long
+        if isinstance(run.result, LazyResult):  # its fields take several times as long to read as plain fields
             run = replace(run, result=run.result.whole)
         search = self._redaction.search(run)
         if search is not None:

@@ -10,7 +10,7 @@ from workbench.grading.lazy_sequences import CodedColumn, LazySequence
 from workbench.grading.run_summary import RunSummary, UserFigures
 from workbench.history.records import RunRow
 
-# Arrays cannot hold `None`. These values, which are no time, score or count, stand for it.
+# Arrays cannot hold `None`. These values replace it, because neither is a possible time, score or count.
 _NO_NUMBER = float("nan")
 _NO_COUNT = -(1 << 63)
 

@@ -202,7 +202,7 @@ class OpenHistory:
             with transaction(connection):
                 number = start_batch(connection, plan)
                 plan_runs(connection, number, plan, 0, MAX_PLANNED_PER_STEP)
-                # The claim precedes the commit, because other programs would take a batch without a claim for
+                # The claim precedes the commit, because other programs would treat a batch without a claim as
                 # interrupted. If the number is already claimed, the claim belongs to an earlier history file of the
                 # same name.
                 handle.claim = claim_if_free(self._file, number)

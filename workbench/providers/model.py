@@ -50,9 +50,9 @@ class AnswerFinished:
 
     `provider_state` is data that the provider requires back with the answer. `deviations` are the deviations from the
     API's format that were repaired. `prompt_ms` is the time for processing the prompt, as the endpoint reported.
-    `waited_ms` is the time before that in which the request waited at the endpoint, 0 if unknown. A `paused` answer
-    must be sent back, and the model then continues it. `cost_usd` is the cost that an agent reports. `run` is the whole
-    run of an agent that has its own loop."""
+    `waited_ms` is the time for which the request waited at the endpoint before this processing, 0 if unknown. A
+    `paused` answer must be sent back, and the model then continues it. `cost_usd` is the cost that an agent reports.
+    `run` is the whole run of an agent that has its own loop."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -67,7 +67,8 @@ class AnswerFinished:
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
         """Convert this event to an event of the run.
 
-        Both arguments are milliseconds since the request was sent. The wait at the endpoint is subtracted from them."""
+        `first_token_ms` and `latency_ms` are milliseconds since the request was sent. The wait at the endpoint is
+        subtracted from both."""
         # The time spent waiting for other requests is subtracted, because it is not a property of the model.
         first_ms: float | None = None
         if first_token_ms is not None:

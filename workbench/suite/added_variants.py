@@ -83,7 +83,7 @@ HOST_NAMES = frozenset({"no prompt", "concise assistant", "coding agent", "forty
 
 def host_variants() -> tuple[Mapping[str, object], ...]:
     """Return the built-in variants that imitate MCP hosts, as `[[variants]]` tables."""
-    # Lazy import: the module is slow to import, and few batches need the library.
+    # Lazy import: `importlib.resources` is slow to import, and few batches add these variants.
     from importlib.resources import files
 
     text = files("workbench.suite").joinpath("hosts.toml").read_text(encoding="utf-8")

@@ -172,7 +172,7 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
         if getattr(own, key) == 0:
             message = f"with {key} = 0, no run fails by its score"
             yield warning((*place, "grading", key), message, "write the lowest score that is good enough")
-    # If the case sets no threshold, the check of the suite has already compared both.
+    # If a case sets no threshold, the suite's thresholds apply, and these are compared once for the whole suite.
     if own.fail_threshold is None and own.warn_threshold is None:
         return
     fail = _first(own.fail_threshold, suite.grading.fail_threshold, _DEFAULT_GRADING.fail_threshold)

@@ -49,7 +49,7 @@ def changed_texts(before: Table, now: Table) -> Mapping[str, str] | None:
     for key, value in now.items():
         if toml_equal(before[key], value):
             continue
-        # An empty name is an error.
+        # A missing or empty name is an error, so such a change adds or removes a problem.
         if key not in _TEXTS or not isinstance(value, str) or not isinstance(before[key], str):
             return None
         if key == "name" and not (value and before[key]):

@@ -293,7 +293,7 @@ class _Template:
         if key == "response" and isinstance(value, dict) and value.keys().isdisjoint(_OUTSIDE):
             return self._of_names(value, place, self._of_text, checks=True)
         if key in _TEXTS or key in _VALUES:
-            # The user of a conversation is a table with its own checks.
+            # If `user` describes a conversation, it is a table that contains checks.
             return self._of_value(value, place, self._reader(key), checks=key in _CHECKS or isinstance(value, dict))
         if key == "mocks":
             return self._of_mocks(value, place)

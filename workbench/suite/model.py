@@ -436,8 +436,8 @@ class Case(Frozen):
     @property
     def row(self) -> dict[str, JsonValue]:
         """The columns of the row that the case was made for, or an empty dictionary for a case without `each`."""
-        # `suite.case_rows` has replaced a case that has `each` by one case for each row, whose `each` is a list of only
-        # this row.
+        # `suite.case_rows` has replaced a case with several rows by one case for each row. The key `each` of such a
+        # case lists only the case's own row.
         if self.each is None or isinstance(self.each, str):
             return {}
         return self.each[0]

@@ -312,7 +312,7 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
                 yield Finding((*place, *dangling.path, "$ref"), message, hint)
     except RecursionError:
         yield Finding(place, "the schema is nested too deeply")
-    # The schema is already reported as invalid, or its pattern cannot be searched for.
+    # A schema that is invalid, or whose pattern cannot be searched for, is already reported.
     except BrokenSchemaError:
         return
 
@@ -613,7 +613,7 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
-    # Either the name is a misspelt check, or one of the table's keys is.
+    # Either the name or one of the table's keys is a misspelt check.
     words = (name, *islice(table(value), 4))
     yield from unknown_text_check(words, place, "must be a table with one check")
 

@@ -41,10 +41,11 @@ def _command_rules(command: object, place: Place, hint: str, key: str = "command
 def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterator[Finding]:
     """Find problems in the subject of a suite. `models` beside it are a problem, because the subject replaces them."""
     place: Place = ("subject",)
-    # `acp` with `agent` describes one agent: its command and its setup.
+    # A subject with both `acp` and `agent` is one agent: `acp` is its command, and `agent` names its setup. The two
+    # keys therefore count as one kind of subject.
     kinds: tuple[str, ...] = ("command", "python", "agent" if "agent" in subject and "acp" not in subject else "acp")
     if not subject.keys() & {"agent", "acp"}:
-        kinds = ("command", "python", "agent", "acp")  # the message names all of them
+        kinds = ("command", "python", "agent", "acp")  # the message names all kinds
     yield from exactly_one(subject, kinds, place, "a subject")
     if not subject.keys() & {"agent", "acp"}:
         yield from requires_key(subject, dict.fromkeys(("mode", "builtin", "folder"), "agent"), place)

@@ -498,8 +498,8 @@ def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | N
 
     The result equals that of `parse_suite`. Returns `None` if the whole text must be read again."""
     has_rows = any("each" in case for case in now.cases)
-    # These files are read again as a whole: warnings about mocks depend on whether any case has rows, and a case with
-    # faulty rows is missing from the parsed cases.
+    # Two kinds of files are read again as a whole. If the first case with rows was added or the last one removed,
+    # warnings about mocks change. If rows are faulty, their case is missing from the parsed cases.
     if has_rows and (file.suite is None or not file.templates or all(map(is_one_row, now.cases))):
         return None
     if has_rows != any("each" in case for case in before.cases):
@@ -508,7 +508,7 @@ def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | N
     reused = _reused(before, now)
     if texts is None or reused is None or any(map(_involves_several_cases, file.problems)):
         return None
-    # Problems of the head keep their lines only if the head does.
+    # Problems above the cases keep their lines only if the text above the cases keeps its lines.
     has_others = any(not problem.where.startswith("cases[") for problem in file.problems)
     if has_others and not have_same_lines(before.between[0], now.between[0]):
         return None

@@ -30,7 +30,8 @@ class ToolAnswer:
     """The answer to a tool call, as text for the model.
 
     `is_error` marks an error of the tool, which the model can handle. `code` is the JSON-RPC error code if the server
-    refused the call. `media` are images and sounds with their data. `content` has a placeholder for each."""
+    refused the call. `media` are images and sounds with their data. `content` has a placeholder for each image and
+    sound."""
 
     content: str
     is_error: bool = False

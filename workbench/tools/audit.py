@@ -41,7 +41,7 @@ class AuditError(ToolsError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls a tool: the suite's file and, in a run, its case, model and run id."""
+    """The caller of a tool: the suite's file and, for a call of a run, the run's case, model and id."""
 
     suite: str
     case: str | None = None
@@ -52,8 +52,8 @@ class Caller:
 class AuditLog:
     """The audit log: a file of JSON lines that only its owner may read.
 
-    `now` returns the time with its zone, `new_id` an id for an execution. Several threads may use the object at once,
-    and several programs the file."""
+    `now` returns the time with its zone, and `new_id` returns an id for an execution. Several threads may use the
+    object at once, and several programs may write the file at once."""
 
     def __init__(
         self,

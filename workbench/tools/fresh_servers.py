@@ -1,4 +1,4 @@
-"""Servers with `state = "run"`: each run gets a new one. The server for the next run starts in the background."""
+"""Servers with `state = "run"`: each run gets a new server. The server for the next run starts in the background."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BeginStart = Callable[[Grant, bool], StartingServer]
 
 
 class FreshServers:
-    """Starts servers from one definition, a new one for each run.
+    """Starts servers from one definition, and a new server for each run.
 
     `name` is the server's name in messages. Use this object on one event loop."""
 
@@ -151,8 +151,8 @@ class RunServers:
 
     async def wait_for_place(self) -> None:
         """Wait for a free place. Call this method once, before the first server is acquired."""
-        # A run occupies one place for all its servers. If each server occupied one, two runs could wait for each other
-        # for ever.
+        # A run occupies one place for all its servers. If each server occupied a place, two runs could wait for each
+        # other for ever.
         await self._places.acquire()
         self._has_place = True
 

@@ -19,7 +19,7 @@ class Grant:
     """What the user approved for one suite. The environment and the code are those at the time of the approval.
 
     If the variables could not be read, `environment` is the error. `code` is the code of the suite's modules and
-    functions. Neither is read again, so a later change has no effect."""
+    functions. The variables and the code are not read again, so a later change has no effect."""
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)

@@ -1,4 +1,4 @@
-"""Agrees with a server on the version of the protocol: ask for the newest first, then send `initialize`."""
+"""Agrees with a server on the version of the protocol: ask for the newest version first, then send `initialize`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Handshake:
                 self.unanswered = False
                 return result
             except MCPError:
-                # The server refused after `initialize` had been sent. It is not sent a second time.
+                # The server refused after `initialize` had been sent. `initialize` is not sent a second time.
                 if greeted is not None:
                     await asyncio.wait({greeted})
                 raise

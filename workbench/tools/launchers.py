@@ -61,7 +61,7 @@ def forwards(command: Sequence[str]) -> bool:
 
 
 def _unwrapped(command: Sequence[str]) -> Sequence[str]:
-    """Return the words of a command. If it starts a shell or `env`, return those of the program that it then starts."""
+    """Return the words of a command. If the command starts a shell or `env`, return the words of the program in it."""
     if len(command) < 3:
         return command
     program, option, *words = command

@@ -53,7 +53,7 @@ class McpServer:
     `connect` returns a new connection, which is not open yet. `relisted` is called after the server has listed
     different tools than before, and `announce` is entered around each start. `known` is whether the server has run
     before on this machine, so that no launcher has to download it. `protocol` replaces the suite's `protocol` if an
-    earlier start found that another one works. `roots` are the folders that the server may use."""
+    earlier start found that another protocol works. `roots` are the folders that the server may use."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class McpServer:
 
     @property
     def renewal(self) -> asyncio.Task[None] | None:
-        """The task that is starting the server again, `None` if there is none."""
+        """The task that is starting the server again, `None` if no such start is in progress."""
         return self._renewal
 
     def pop_start_notices(self) -> list[StartNotice]:
@@ -415,8 +415,9 @@ class RunServer:
     ) -> ToolAnswer:
         """Call a tool by its listed name, and return its answer, which may be a tool error.
 
-        If the server has forgotten the session, a first call is repeated over a new session. Raises ServerError if the
-        server forgets the session later, or if the server is down, dies, or does not answer within its time limit."""
+        If the server has forgotten the session before the run's first call, the call is repeated over a new session.
+        Raises ServerError if the server forgets the session later, or if the server is down, dies, or does not answer
+        within its time limit."""
         if self._session is not None:
             try:
                 return await self._session.call(tool, arguments, on_progress, ask)

@@ -45,7 +45,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 class MakeAnswer(Protocol):
     """Makes the answer to a call.
 
-    If a server is called, its reports of progress go to `on_progress`, and its requests to `ask`."""
+    If a server is called, `on_progress` gets the server's reports of progress, and `ask` gets the server's requests."""
 
     async def __call__(self, on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer: ...
 
@@ -88,7 +88,7 @@ class Mocks:
         self._answered: dict[int, int] = defaultdict(int)
 
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
-        """Return the answer of the first mock whose tool and condition match, `None` if none does.
+        """Return the answer of the first mock whose tool and condition match, `None` if no mock matches.
 
         Each use of this method counts as a call of the mock, which may give its `results` in turn. A judge is asked
         only if all other checks of a condition pass. Raises ToolsError if a condition cannot be evaluated."""

@@ -95,7 +95,7 @@ class ServerLogin:
     async def token(self, refused: str | None = None) -> str:
         """Return a valid token. If necessary, it is renewed. The token `refused` is never returned.
 
-        Raises LoginError if there is none."""
+        Raises LoginError if there is no valid token."""
         if (token := self._usable(refused)) is not None:
             return token
         async with self._renewing:

@@ -286,7 +286,7 @@ def _neighbours(source: bytes, package: str) -> Iterator[str]:
         base: list[str] = []
         if package:
             base = package.split(".")
-        # One dot means the package itself, each further dot a parent.
+        # One dot means the package itself, and each further dot means a parent package.
         parents = node.level - 1
         if parents > len(base):
             continue
@@ -304,7 +304,7 @@ _Result = TypeVar("_Result")
 
 
 class PythonFunctions:
-    """The Python functions that one suite may call. `code` is the approved code. If it is `None`, none may be called.
+    """The Python functions that one suite may call. `code` is the approved code, `None` if no function may be called.
 
     Each module is loaded once. Any thread may use the object."""
 

@@ -135,12 +135,13 @@ class ServerPool:
         clock: Clock | None = None,
         of_subject: bool = False,
     ) -> Toolbox:
-        """Return the tools for one run of a case. `changes` are those of a variant, which `case` already includes.
+        """Return the tools for one run of a case. `changes` are a variant's changes, which `case` already includes.
 
-        `of_subject` is whether the suite's subject (an agent of the user) makes the run. It may have tools of its own.
+        `of_subject` is whether the suite's subject (an agent of the user) makes the run. The subject may have tools of
+        its own.
 
         `instructions` are the servers' instructions in earlier runs of the batch, by the servers' names. They replace
-        the current ones. Dates in conditions of mocks and answers are relative to `clock`.
+        the current instructions. Dates in conditions of mocks and answers are relative to `clock`.
 
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
         tools are used, and a notice says so. Raises UntrustedError and ServerError if a server's tools are not

@@ -104,7 +104,7 @@ class ServerLog:
     def write_note(self, text: str) -> None:
         """Append a line that Workbench writes about the server.
 
-        It is not among the server's `last_lines`."""
+        The line is not among the server's `last_lines`."""
         begin = ""
         if self._last and not self._last.endswith("\n"):
             begin = "\n"

@@ -64,8 +64,8 @@ class Session:
     """One connection to an MCP server of a suite, from its start to its end.
 
     With `handshake`, the server is first asked for the newest protocol. Otherwise, `initialize` is the first message.
-    `launcher` is the program that may download the server before it starts it. `relisted` is called after the server
-    has listed different tools than before. `roots` are the folders that the server may use. Every ServerError names the
+    `launcher` is the program that may have to download the server first. `relisted` is called after the server has
+    listed different tools than before. `roots` are the folders that the server may use. Every ServerError names the
     server with its command, address or module, redacted."""
 
     def __init__(
@@ -553,7 +553,8 @@ def _more_time(key: str, seconds: float) -> str:
 
 async def _listen(client: Client, changed: asyncio.Event) -> None:
     """Set `changed` whenever the server announces that its tools have changed. For servers of the newest protocol."""
-    # This is for the newest protocol. A server of an older one sends a notification to the client's message handler.
+    # This function is for servers of the newest protocol. A server of an older protocol sends a notification to the
+    # client's message handler.
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS

@@ -29,7 +29,8 @@ _NAME = late_pattern(r"[A-Za-z_]\w*", re.ASCII)
 _NAMES_KEY = late_pattern(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
 
 
-# If npx is killed during a download, it never completes it, because it only checks whether the package's folder exists.
+# If npx is killed during a download, later starts do not complete the download, because npx only checks whether the
+# package's folder exists.
 _CUT_OFF_DOWNLOAD = late_pattern(r"Cannot find (?:package|module) .*?(?P<folder>/[^'\"\n]*/_npx/[0-9a-f]{16})/")
 
 
@@ -94,7 +95,8 @@ def _likely(
     for name in others:
         if words & set(name.upper().split("_")):
             yield name
-    # Variables for a proxy or registry are held back if they contain a password. Without them, downloads may fail.
+    # Variables for a proxy or registry are held back if they contain a password. Without these variables, downloads may
+    # fail.
     yield from withheld_variables({name: environment[name] for name in held_back})
     yield from filter(names_a_secret, others)
 

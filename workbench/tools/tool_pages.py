@@ -94,7 +94,7 @@ class ToolPages:
                 # After the last page, some servers send an empty cursor, and then refuse it.
                 if cursor == "":
                     break
-                # This is the protocol's code for an invalid cursor.
+                # The protocol reports an invalid cursor with the code INVALID_PARAMS.
                 if cursor is None or error.code != INVALID_PARAMS:
                     raise
                 refusal = _excerpt(error.message, self._redact)

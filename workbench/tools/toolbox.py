@@ -33,7 +33,8 @@ def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence
     """Apply the changes of a variant to definitions of tools.
 
     Raises ToolsError for a change of a tool or an argument that does not exist."""
-    # A change of a missing tool must be an error. Without effect, the variant would be the same as the suite.
+    # A change of a missing tool must be an error. If the change had no effect, the variant would be the same as the
+    # suite.
     by_tool = {change.tool: change for change in changes}
     found, there = [], set()
     for definition in definitions:
@@ -243,8 +244,8 @@ def offered(
     """Return the tools that a case offers to the model.
 
     Raises ToolsError if two tools have the same name. Raises UnknownToolError if the case offers, expects, forbids or
-    mocks an unknown tool, or if the suite mocks one. With `of_subject`, an unknown tool may be a tool of the
-    subject."""
+    mocks an unknown tool, or if the suite mocks an unknown tool. With `of_subject`, an unknown tool may be a tool of
+    the subject."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)

@@ -39,8 +39,8 @@ _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 _OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
 """The parameter in a refusal with which an MCP server offers a login. It says where to get tokens (RFC 9728)."""
 
-# This is shorter than the limit of any server. Otherwise, a request could use a connection that the server is about to
-# close.
+# This time is shorter than the limit of any server. Otherwise, a request could use a connection that the server is
+# about to close.
 _KEEP_ALIVE_S = 2.0
 
 _NOT_FOUND = "Not Found"
@@ -253,7 +253,7 @@ class UrlConnection:
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded_type()(response.stream)
         # Only a refused message (POST) matters. A server may refuse to stream (GET) or to end a session (DELETE) and
-        # still work. With a login, the first 401 leads to a new token, and a second one is reported by the login.
+        # still work. With a login, the first status 401 leads to a new token, and the login reports a second 401.
         is_of_login = response.status_code == 401 and self._login is not None
         if response.status_code < 400 or sent.method != "POST" or is_of_login:
             return

@@ -204,8 +204,8 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None and with_mutants:
         found += _careless(case, place, settings, table)
-        # If a case has a more severe finding, many mutants pass for the same reason. Findings on them would only repeat
-        # it.
+        # If a case has a more severe finding, many mutants pass for the same reason. Findings on these mutants would
+        # only repeat the more severe finding.
         if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found

@@ -410,7 +410,7 @@ def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
 def _audit(
     mocks: Sequence[Mock], of_mocks: Place, cases: Sequence[Case], table: ToolTable, case_id: str | None
 ) -> Iterator[AuditFinding]:
-    # The first mock of each tool without a condition. It answers every remaining call.
+    # For each tool, the first mock that has no condition. This mock answers every remaining call.
     first: dict[str, Place] = {}
     for number, mock in enumerate(mocks):
         place = (*of_mocks, number)

@@ -156,7 +156,7 @@ def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[t
 def _names_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool:
     """Return whether a table inside a plain value names a check, perhaps with a misspelt option."""
     names = check_names_in(value)
-    # A schema as a value contains tables such as { type = "string" }.
+    # An argument whose value is itself a JSON Schema contains tables such as { type = "string" }.
     if len(names) != 1 or takes_object or (names == ["type"] and takes_object is None):
         return False
     options = [*CHECK_CLASSES[names[0]].model_fields]
@@ -250,7 +250,8 @@ def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool |
         return any(isinstance(value, dict) for value in values)
     if (types := type_names(schema)) is not None:
         return "object" in types
-    # A union accepts objects if one option does. An `allOf` accepts none if one part does not.
+    # A union accepts objects if one of its options accepts objects. An `allOf` accepts no object if one of its parts
+    # accepts none.
     for options in alternatives_of(schema, *UNIONS):
         found = _options_take_object(options, root, depth)
         if True in found:

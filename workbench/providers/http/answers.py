@@ -77,7 +77,7 @@ class SseParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """Return the last event if the stream ended without the blank line after it; otherwise nothing."""
+        """Return the last event if the stream ended without the blank line after it; otherwise an empty list."""
         # By the standard, an event without a blank line after it is dropped. But some servers omit the last blank line.
         events: list[SseEvent] = []
         self._add_line(b"".join(self._line_pieces), events)

@@ -98,7 +98,7 @@ class Refusal:
                 return f"rejects the request as too large {why}: shorten the case or offer fewer tools"
             case 400 | 422 if self.tool is not None:
                 return f"does not accept the tool {self.tool} {why}: correct the schema of its parameters"
-            # Web servers answer this to a request without TLS at a port for TLS.
+            # Web servers answer with this status if a request without TLS arrives at a port for TLS.
             case 400 if any(words in self.body.lower() for words in TLS_REQUIRED_TEXTS):
                 return f"expects TLS {why}: write https:// in base_url"
             case 400 | 422:

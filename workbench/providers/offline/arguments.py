@@ -602,7 +602,9 @@ class _ArgumentFiller:
                 self.free = inner.free
 
     def _without_evidence(self) -> None:
-        """Fill required parameters without a value in the text: a choice with its first value, a flag with false."""
+        """Fill the required parameters for which the text has no value.
+
+        A choice gets its first value, and a flag gets false."""
         # Schemas usually list the most common value first. Each value that is filled in here counts as a guess.
         for parameter in self._open(required=True):
             if "default" in parameter.schema:

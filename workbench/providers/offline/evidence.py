@@ -54,7 +54,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("datetime", rf"{_DATE}(?:,?\s+(?:at\s+)?{_CLOCK})?"),
     ("time", rf"(?<![\w:.]){_CLOCK}(?![\w:])"),
     ("handle", r"(?<!\w)@[\w][\w.-]{0,63}(?<![.-])"),
-    # Paths that begin with a root or a folder, have many parts or end with a slash, and file names.
+    # Matches file names, and paths that begin with a root or a folder, have many parts, or end with a slash.
     (
         "path",
         r"(?<![\w/.~\\<-])(?:(?:~|\.{1,2})?/(?=[\d.-]{0,64}[^\W\d])|[a-z]:[\\/]|\\\\(?=\w)|\.[\w-]{1,64}/)"

@@ -163,7 +163,7 @@ def _tool_calls(messages: Sequence[Message]) -> Iterator[ToolCall]:
 
 @lru_cache(maxsize=256)
 def _first_plan(request: str, index: ToolIndex) -> _Plan:
-    # This is cached, because all rounds and repeats of a case have the same request.
+    # The plan is cached, because all rounds and repeats of a case have the same request.
     return _plan_of(request, index, ())
 
 
@@ -391,7 +391,7 @@ def _without_lists(schema: JsonValue) -> JsonValue:
 
 
 def _gullible(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Follow each instruction in the result of a tool once; return `None` if there is none left."""
+    """Follow each instruction in the result of a tool once; return `None` if no instruction is left."""
     made = list(map(_planned, _tool_calls(request.messages)))
     for message in request.messages:
         if message.role == "tool" and _ORDER.search(message.content):
@@ -410,7 +410,9 @@ def _stubborn(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
 
 
 def _hasty(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Choose the first tool whose description begins with a word of the request; return `None` if there is none."""
+    """Choose the first tool whose description begins with a word of the request.
+
+    Returns `None` if there is no such tool."""
     said = [message.content for message in request.messages if message.role == "user"][-1:]
     words = stems_of(" ".join(said))
     for tool in request.tools:

@@ -341,7 +341,7 @@ class ToolIndex:
     def _rarity(self, having: int) -> float:
         """Return the inverse document frequency of a word that `having` tools contain, scaled to at most 1.
 
-        It is 1 if a single tool contains the word, and near 0 if all of many tools do."""
+        It is 1 if a single tool contains the word, and near 0 if there are many tools and all contain the word."""
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:

@@ -169,7 +169,7 @@ class NotJsonError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """Makes the errors of one model's answers. `api` is the expected API, `base_url` its address."""
+    """Makes the errors of one model's answers. `api` is the expected API, and `base_url` is the API's address."""
 
     model: str
     api: str

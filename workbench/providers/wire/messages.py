@@ -458,7 +458,8 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 def _container(messages: tuple[Message, ...], param: object) -> dict[str, Any]:
     """Return the request field `container` with the container of the latest answer that names one.
 
-    The result is empty if there is none, if it has expired, or if the user's `param` names another."""
+    The result is empty if no answer names a container, if the container has expired, or if the user's `param` names
+    another container."""
     for message in reversed(messages):
         container = state_of(message, WIRE).get("container")
         if isinstance(container, dict):

@@ -119,7 +119,7 @@ class ToolOffer:
             elif api in tool.provider:
                 forms.append(as_dict(tool.provider[api]))
             else:
-                continue  # the endpoint offers it by itself
+                continue  # the endpoint offers the tool by itself
             self._sent.append(tool)
         self.json: str | None = None
         if forms:
@@ -477,8 +477,8 @@ class CallAssembly:
             raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if found is not None:
             read, problem = found.arguments, None
-            # If each fragment repeats the text so far, all fragments together may be longer than an answer may be. The
-            # last fragment has the whole text.
+            # If each fragment repeats the text so far, all fragments together may exceed the size limit of an answer.
+            # The last fragment has the whole text.
             if raw is not None and len(raw) > MAX_ANSWER_CHARS:
                 raw = call.text_without_repeats
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
