@@ -349,7 +349,7 @@ def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:
     return _text(part["error"])
 
 
-# Shared by all frameworks.
+# These functions serve the adapters of all frameworks.
 
 _STOPS: Mapping[str, StopReason] = {
     "length": "truncated",
@@ -358,7 +358,7 @@ _STOPS: Mapping[str, StopReason] = {
     "content-filter": "refused",
     "refusal": "refused",
 }
-"""The finish reasons of an answer that was cut off or refused, in the words of all frameworks."""
+"""The stop reasons of answers that were cut off or refused, by the words that the frameworks use for them."""
 
 
 def _prompt_and_history(request: AgentRequest) -> tuple[str | None, Sequence[Message]]:

@@ -326,7 +326,7 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     Mapping: ((dict,), "an object"),
 }
 _MAX_NUMBER: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
-"""The largest numbers for other programs and SQLite: integers of 64 bits, and floats."""
+"""The largest numbers that a reader accepts. SQLite and other programs store integers of 64 bits."""
 
 
 def _of_type(wanted: tuple[tuple[type, ...], str], most: float | None = None) -> Reader:
@@ -447,7 +447,7 @@ def _plain(value: object) -> dict[str, Any]:
         stored = {}
         for field in fields(value):
             item = getattr(value, field.name)
-            # An empty object has a meaning and is written. An empty list means the same as none.
+            # An empty object has a meaning and is written. An empty list means the same as a missing list.
             if item or isinstance(item, Mapping) or not field.metadata.get("sparse", False):
                 stored[stored_name(field)] = item
         return stored

@@ -36,7 +36,7 @@ def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
 
 def csv_limit(error: csv.Error) -> Limit | None:
     """Return the limit that a CSV text exceeds; `None` if the error has another reason, such as invalid CSV."""
-    # Python raises `csv.Error` for both reasons. Only the message differs.
+    # Python raises `csv.Error` for a cell that is too long and for invalid CSV. Only the messages differ.
     return MAX_CELL_CHARS if str(error).startswith("field larger than field limit") else None
 
 

@@ -78,7 +78,7 @@ MAX_VIEWER_BACKLOG_BYTES = 4 << 20
 
 MAX_PIPED_BYTES = 1 << 26
 """The longest line from a batch or an MCP server, and the largest packet of the app in a browser. The largest run fits
-into it, and it fits into memory."""
+into such a line, and such a line fits into memory."""
 
 MAX_DOCUMENT_RUNS = Limit(
     200_000, "a report as {form} is one document, which has room for {limit} runs, and not for {runs:,}", "{instead}"
@@ -249,7 +249,7 @@ MAX_STRAY_LINES = 200
 writes its log there would fill the file."""
 
 MAX_STRAY_LINE_CHARS = 2_000
-"""The most characters of each such line that are logged."""
+"""The most characters that are logged of a line of a server's standard output."""
 
 MAX_RATIONALE_CHARS = 1_000
 """The most characters of a judge's reason that are stored. Judges are asked for one sentence, which is shown beside the
@@ -313,7 +313,8 @@ MAX_CLIENT_FILE_BYTES = 20_000_000
 file."""
 
 MAX_RECORDING_HEAD_BYTES = 1 << 24
-"""The longest first line of a file that is checked for whether the file is a recording. This line has the suite."""
+"""The longest first line that is read to find out whether a file is a recording. In a recording, it contains the
+suite."""
 
 MAX_PATTERN_ITEMS = Limit(
     100_000,

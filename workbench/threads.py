@@ -34,6 +34,6 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
     try:
         return await asyncio.wrap_future(outcome)
     finally:
-        # A thread with a result has ended and can be joined at once. One that the caller abandoned is left alone.
+        # A thread with a result has ended and can be joined at once. A thread that the caller abandoned may still run.
         if outcome.done():
             thread.join()

@@ -221,8 +221,8 @@ EvaluateCondition = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
 """Returns whether the checks of a condition hold for a call's arguments. Raises ConditionError."""
 
 FindFailedCheck: TypeAlias = "Callable[[HoldPoint], Awaitable[str | None]]"
-"""Returns a short description of the check that the next call fails; `None` if the call fails none. Raises
-ConditionError."""
+"""Returns a short description of the check that the next call fails; `None` if the call fails no check.
+Raises ConditionError."""
 
 
 class ConditionError(Exception):

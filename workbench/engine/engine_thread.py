@@ -102,6 +102,7 @@ class EngineThread:
 
 def _new_loop(idle: threading.Event) -> asyncio.AbstractEventLoop:
     if sys.platform == "win32":
-        # Only the proactor's loop starts processes there, and it has no selector. So the engine always counts as idle.
+        # On Windows, only the proactor event loop can start processes. It has no selector that could clear `idle`, so
+        # the engine always counts as idle.
         return asyncio.new_event_loop()
     return asyncio.SelectorEventLoop(_IdleSelector(idle))

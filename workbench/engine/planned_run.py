@@ -87,9 +87,9 @@ class RunContext:
     """Returns the grant of the suite at a path; `None` for an untrusted suite."""
     execution: ExecutionRules = DEFAULT_EXECUTION
     ask: AskPermission | None = None
-    """Asks a person about executions that `execution` does not allow. Without it, they are refused."""
+    """Asks a person about executions that `execution` does not allow. If it is `None`, the executions are refused."""
     audit: AuditLog | None = None
-    """The log of executions. Without it, nothing is executed."""
+    """The log of executions. Without a log, nothing is executed."""
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
     """Returns the price of a run's model; `None` if it is unknown."""
@@ -368,7 +368,7 @@ async def _python_subject(
     """Return a Python subject as a model, and the request with its time limit.
 
     Raises ToolsError if the subject cannot be used."""
-    from workbench.engine.python_subject import open_python_subject  # imported here, as above
+    from workbench.engine.python_subject import open_python_subject  # imported here: few suites have one
 
     if planned.fork is not None:
         raise ToolsError(SUBJECT_NOT_STEPPED)
@@ -456,7 +456,7 @@ class RunGrading:
 
         self._cost_usd = cost_usd
         self.clock = clock
-        """The clock of the run, for conditions that are evaluated during it."""
+        """The clock of the run, for conditions that are evaluated during the run."""
 
     async def result(self, trajectory: Trajectory) -> RunResult:
         result, judge = await self._result(trajectory), self.judge

@@ -60,7 +60,8 @@ from workbench.version import __version__
 _logger = logging.getLogger(__name__)
 
 UNFINISHED_SUFFIX = ".part"
-"""The suffix of a recording while its run is in progress. A file of a killed program keeps it."""
+"""The suffix of a recording while its run is in progress. A program that is killed leaves files with this
+suffix."""
 
 _FLUSHED_EVENTS = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
@@ -69,7 +70,8 @@ _FLUSHED_EVENTS = (
 """Events after which a recording is flushed: they are rare, and the next event may take long."""
 
 _FLUSH_INTERVAL_S = 1.0
-"""The maximum number of seconds between two flushes of an arriving answer. A killed program loses no more than that."""
+"""The maximum number of seconds between two flushes of an arriving answer. A killed program loses at
+most the text of this interval."""
 
 _NUMBERED = late_pattern(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED_SUFFIX)})?")
 

@@ -13,7 +13,8 @@ from workbench.trajectory.media import Media, with_placeholders
 from workbench.trajectory.trajectory import Round
 
 CONTINUE = "Continue the task to accomplish the original goal."
-"""The user message for a step without one, after an answer without calls. No API accepts two answers in a row."""
+"""The user message for a step without a user message, after an answer without calls. No API accepts two answers in a
+row."""
 
 
 @dataclass(frozen=True, slots=True)

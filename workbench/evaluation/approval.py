@@ -347,13 +347,14 @@ class Trust:
         typed = request.typed
         if typed is None or self._covers(request, request.needs) or self._covers(request, request.all_needs):
             return None
-        # The whole suite is tried first. Its grant replaces the stored grant, which may also cover the suite's models.
+        # The whole suite is tried first. A new grant replaces the stored grant, so a grant of only the present needs
+        # would withdraw the approval of the suite's models.
         for needs, before in ((request.all_needs, typed.all_before), (request.needs, typed.before)):
-            # A suite without servers sends no calls or answers anywhere, so the user was never asked about the calls
-            # and answers in the file.
+            # Before the first server was typed, no server could receive the calls and answers in the suite's file. The
+            # user was therefore not asked about them.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
-                # An undo may bring servers back that were granted before.
+                # The earlier needs stay granted, because an undo may bring the earlier servers back.
                 self._once.add((request.file.path, before))
                 return replace(request, needs=needs)
         return None

@@ -155,7 +155,8 @@ def confirmation_of(
     runs_of_batch = len(plan.runs)
     if plan.resumed is not None:
         runs_of_batch = plan.resumed.batch.planned
-    # A batch gets at most as many reruns as it has runs, or as many as a verdict needs if it is smaller.
+    # A batch gets at most as many reruns as it has runs. A batch with fewer runs than a verdict needs gets the number
+    # of reruns that a verdict needs.
     most = max(runs_of_batch, fewest_reruns(len(changes)))
     reruns, planned_runs = Reruns(tuple(cases), len(changes), most, batch).planned()
     history = None

@@ -42,7 +42,7 @@ _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
 """The assumed size of a request to a judge: its characters including the instructions, and the tokens of the ruling."""
 # A rule of thumb for English text. Tokenizers differ by provider, so the same number is used for all models.
 _CHARACTERS_A_TOKEN = 4
-# A sum of costs may have a rounding error in its last bit. It must not exceed a limit that the sum meets exactly.
+# A sum of costs may have a rounding error in its last bit. With this tolerance, a sum that equals the limit meets it.
 _ROUNDING: Final = 1e-9
 
 
@@ -131,7 +131,7 @@ def cost_limit(
     # All prices must be known before the first run because a limit cannot be enforced with an unknown price.
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
-    # A cost of 0 was computed with a price of 0, and the present price may be higher.
+    # A mean of 0 is left out: it was computed with a price of 0, and the present price may be higher.
     means = {cell: mean for cell, mean in _means(history).items() if mean}
     paths = project_paths({run.file.path for run in runs}, program.environment.home)
     of_model: dict[str, list[float]] = {}
@@ -333,7 +333,7 @@ class CostGuard:
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask(self._usd, self._limit.spent.usd))
         asking = self._asking
-        # All waiting runs share this question, so a run that is cancelled must not cancel it.
+        # All waiting runs share this question, so a run that is cancelled must not cancel the question.
         raised = await asyncio.shield(asking)
         if raised is not None and self._asking is asking:
             self._usd, self._asking = raised, None

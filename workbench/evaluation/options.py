@@ -118,14 +118,14 @@ class CommonOptions:
     tags: Sequence[str] = ()
     """The tags to run: a case must have at least one of them; all cases if empty."""
     repeats: int | None = None
-    """The number of runs of each case with each model, instead of the suites' own."""
+    """The number of runs of each case with each model, instead of the numbers in the suites."""
     repeat_rule: RepeatRule | None = None
-    """The rule that joins the repeats of a case to one status, instead of the cases' own rule.
+    """The rule that decides the status of a case with repeats, instead of the rules of the cases.
 
-    With `every`, each run must pass. `last` counts only the last run, `mean` the mean score, and `majority` the
-    majority."""
+    With `every`, each run must pass. With `last`, only the last run counts. With `mean`, the mean score decides. With
+    `majority`, most runs must pass."""
     by: GraderName | None = None
-    """The deciding grader, instead of the cases' own."""
+    """The deciding grader, instead of the graders that the cases choose."""
     min_score: float | None = None
     """The mean score to reach, 0 to 1. It decides instead of statuses and gates."""
     max_cost_usd: float | None = None
@@ -141,11 +141,11 @@ class CommonOptions:
     execute_all: bool = False
     """Whether all tools are executed, even those that are not read-only."""
     judge: str | None = None
-    """The judge of checks that name none, instead of the judge in `workbench.toml`."""
+    """The judge of checks that name no judge, instead of the judge in `workbench.toml`."""
     user_model: str | None = None
     """The model that plays the users of conversations without a model of their own."""
     users: str | None = None
-    """Recordings (`replay:DIR`) whose users replace the users of the cases, while the model is live."""
+    """Recordings (`replay:DIR`) from which the users' messages are taken. The tested model still answers itself."""
     judge_anew: bool = False
     """Whether judges are asked again about values that they have already judged."""
     own_pace: bool = False

@@ -117,7 +117,8 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
             results[place] = await _regrade(each, judges, functions)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                # Grading turned a cancellation of this task into a stopped run. Raising it again ends the loop.
+                # Grading turned the cancellation of this task into a stopped run. The error is raised again to end the
+                # loop.
                 raise asyncio.CancelledError
 
     try:

@@ -33,9 +33,9 @@ class ResumedBatch:
     before: RunsBefore
     """The runs that finished earlier."""
     in_full: bool = False
-    """Whether the report includes these runs."""
+    """Whether the report includes the runs that finished earlier."""
     left_out: bool = False
-    """Whether some of these runs cannot be reported because their suite can no longer be read."""
+    """Whether some of the earlier runs cannot be reported because their suite can no longer be read."""
 
     @property
     def over(self) -> Mapping[int, RunSummary]:

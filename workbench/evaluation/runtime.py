@@ -170,7 +170,8 @@ class RuntimeModels:
                 return UnavailableUser(str(error))
             if spec is None:
                 return None
-            from workbench.engine.player import Player, PlayerModel  # on use: few suites have played users
+            # This import is lazy, because few suites have users that a model plays.
+            from workbench.engine.player import Player, PlayerModel
 
             def open_model() -> Model:
                 environment = specs.environment_at(planned.file.path)

@@ -51,7 +51,8 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
 
 
 def _is_recording(path: Path) -> bool:
-    from workbench.trajectory.recording import RecordingError, read_header  # on use: suites are TOML files
+    # This import is lazy, because most of the given files are suites and not recordings.
+    from workbench.trajectory.recording import RecordingError, read_header
 
     try:
         read_header(path)

@@ -79,7 +79,7 @@ class ToolProbes:
             else:
                 yield _finding(planned.case, result)
         yield _usage(results)
-        # A single probe may fail for another reason. Only all of them show that the model never calls tools.
+        # A single probe may fail for another reason. If all probes get no call, the model never calls tools.
         if _calls_nothing(results):
             yield ProbeResult("tools", "wrong", _NO_CALLS, _ADVICE_ON_CALLS)
 

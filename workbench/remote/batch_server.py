@@ -102,7 +102,7 @@ class ViewerServer:
         # the batch.
         address.unlink(missing_ok=True)
         self._listening.bind(str(address))
-        # Until this line, other users cannot open the socket either, because its folder is closed to them.
+        # Before this line, the socket has a default mode, but other users cannot open its folder.
         address.chmod(0o600)
         self._listening.listen(MAX_VIEWERS)
         self._listening.setblocking(False)

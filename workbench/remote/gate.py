@@ -89,7 +89,7 @@ class Gate:
 
 def name_of(host: str) -> str | None:
     """Return the host name or address in a `Host` header, without the port; `None` for an invalid header."""
-    # Behind a tunnel, the port in the browser's address is another one, so it is ignored.
+    # Behind a tunnel, the browser's address has a different port than this server, so the port is ignored.
     try:
         parts = urlsplit(f"//{host}")
         name, _ = parts.hostname, parts.port

@@ -329,8 +329,8 @@ def find_batch(folders: Folders, history: Path, which: str | None) -> NamedBatch
             stored = opened.batch(which)
     except HistoryError as why:
         error = why
-    # If this history has no batch `which` that ran without a terminal, a number may name such a batch of another
-    # history that is still running.
+    # A batch of this history that ran without a terminal takes precedence. Otherwise, a number also names a batch of
+    # another history, if that batch is still running without a terminal.
     here: list[NamedBatch] = []
     known = None
     if stored is not None:

@@ -198,8 +198,8 @@ def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: 
             continue
         if not read_only or name in needed or name.startswith(_NEEDED_BEGINNINGS):
             kept[name] = value
-    # `-P` and this process's `sys.path` keep the current folder off the path. Otherwise, a module in that folder could
-    # replace a module of the program.
+    # `-P` and this process's `sys.path` keep the current folder out of the module search path. Otherwise, a module in
+    # that folder could replace a module of the program.
     begin = f"import sys; sys.path[:] = {sys.path!r}; from workbench.cli.main import main; sys.exit(main())"
     return App((sys.executable, "-P", "-c", begin, *words), {**kept, "TERM": "xterm-256color", SERVED_VARIABLE: "1"})
 

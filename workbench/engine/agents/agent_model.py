@@ -96,7 +96,7 @@ _LISTS_TOOLS_LATE = ("codex", "qwen")
 """Agents that may ask their model before the servers have started. The model would then see no tools."""
 
 LISTING_TIMEOUT_S = 30.0
-"""The time limit, in seconds, for such an agent to list the tools. Its first prompt is sent after that."""
+"""The time limit, in seconds, for an agent to list the tools before its first prompt is sent."""
 
 
 class AgentModel:
@@ -138,7 +138,7 @@ class AgentModel:
         self._closed = False
 
         self._read = 0
-        """The messages of the conversation that were passed on already."""
+        """The number of messages of the conversation that were already sent to the agent."""
         self._prompts: list[Message] = []
         self._prompt: asyncio.Future[Any] | None = None
         self._prompted = 0

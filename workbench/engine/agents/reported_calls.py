@@ -23,8 +23,8 @@ _FORMS = (
     "mcp__{server}/{tool}",
     "{tool} ({server} MCP Server)",
 )
-"""The forms in which agents name a server's tool. A name must match a whole form: a shell command may contain such a
-name."""
+"""The forms in which agents name a server's tool. A text names a tool only if the whole text has such a form, because a
+shell command may contain a tool's name."""
 
 _PREFIX = re.compile(r"(?:Tool|MCP|mcp): ")
 

@@ -67,7 +67,7 @@ MAX_QUOTED_WORKERS = 8
 """The most workers quoted in one message."""
 PREPARE_TIMEOUT_S = 120.0
 FIRST_ANSWER_TIMEOUT_S = 30.0
-"""The longest wait, in seconds, for a worker that answers. The workers that were found first may all have ended."""
+"""The longest wait, in seconds, until a worker answers. All workers that were asked may end before they answer."""
 ASK_INTERVAL_S = 0.5
 CANCEL_CHECK_INTERVAL_S = 0.1
 """The interval, in seconds, between checks whether the caller still waits."""
@@ -407,8 +407,8 @@ class ClusterBatch(Batch):
         suspect, runs = queue.only_suspects, queue.pop_portion(workers)
         at_once = lent[0][1].concurrency
         if lent[0][1].endpoint:
-            # A lease limits requests, not runs. Two portions share it, so each may have as many runs in progress as the
-            # lease allows requests.
+            # A lease limits requests, not runs. The portions of a worker share the lease, so a portion may have more
+            # runs in progress than the lease allows requests.
             at_once *= MAX_PORTIONS_PER_WORKER
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, lease_id, asked)
         out = worker.assigned[number] = _AssignedPortion(
@@ -610,8 +610,8 @@ class ClusterBatch(Batch):
         for run in out.runs.values():
             self._requeue(out.queue, run, worker.address)
         queue = out.queue
-        # A worker that keeps its leases for the next portion saves time. It returns them if another worker has none and
-        # none are left to lend.
+        # A worker that keeps its leases for the next portion saves time. It must return the leases if another worker
+        # has no portion and the limit has no share left to lend.
         all_have_some = all(other is worker or other.portions_of(queue) for other in self._workers.values())
         goes_on = queue.length and not self._stopping and worker.may_have_more_of(queue)
         if not (goes_on and (all_have_some or queue.limits.can_lend()) and self._assign_portion(queue, worker, out)):

@@ -18,7 +18,7 @@ from workbench.version import __version__
 
 Json = dict[str, JsonValue]
 
-# Inspect's words for why an answer stopped. It has none for a refusal, so the nearest is used.
+# Inspect's words for why an answer stopped. Inspect has no word for a refusal, so the most similar word is used.
 _STOP_REASONS = {"answered": "stop", "tool calls": "tool_calls", "truncated": "max_tokens", "refused": "content_filter"}
 _KEPT_IN_MEMORY_BYTES = 1 << 20
 

@@ -327,7 +327,7 @@ class Collector:
 
     With `content`, traces contain messages, arguments and results."""
 
-    # Hidden in `repr`, because an address may have a password.
+    # The address is hidden in `repr`, because it may contain a password.
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     content: bool = False

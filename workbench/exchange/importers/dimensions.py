@@ -49,7 +49,7 @@ _FORBIDDEN = ("forbidden_params", "forbidden_parameters", "forbidden")
 _VALIDATORS = ("param_validators", "parameter_validators", "validators")
 _LIMITS = ("max_tool_calls", "max_latency_ms")
 _DEFAULTS = Limits()
-"""The same as the system's own defaults."""
+"""The default limits of a suite. They equal the defaults of the evaluator."""
 
 
 def _recognizes(source: Source) -> bool:

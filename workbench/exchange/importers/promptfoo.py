@@ -552,7 +552,7 @@ def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes:
     if not prompts:
         raise first_refusal(files.notes, "has no prompt written in the file itself", "prompts")
     defaults = files.filled(config.at("defaultTest"))
-    # If this is a text, it is the name of a file that could not be read.
+    # If `defaultTest` is still a text, the text is the name of a file that could not be read.
     if not isinstance(defaults.value, dict):
         defaults = Node({})
     for test in files.tests(config.need("tests")):
@@ -600,7 +600,7 @@ def _tools_in(options: Node) -> Iterator[Node]:
     for each in [*options.listed_of("tools"), *options.listed_of("functions")]:
         # A file may contain a list of tools, so each value is flattened.
         for tool in each.listed():
-            # If this is a text, it is the name of an unreadable file, for which `Files` has added a note.
+            # A text is the name of an unreadable file, for which `Files` has added a note.
             if not isinstance(tool.value, str):
                 yield tool
 

@@ -78,7 +78,7 @@ def run_script(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # a process group of its own, which `_stop` ends with all that the code started
+            start_new_session=True,  # `_stop` ends this process group, with every process that the code started
         )
     except (OSError, ValueError) as error:
         raise RefusedError(f"{python} cannot be started: {getattr(error, 'strerror', None) or error}") from error

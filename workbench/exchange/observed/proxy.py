@@ -153,7 +153,7 @@ class RecordingProxy:
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return _plain(413, MAX_BODY_BYTES.reached())
-        # Only POST requests an answer. Other methods list or delete stored answers at the same paths.
+        # The model answers only requests with the method POST. Other methods list or delete stored answers.
         wire = wire_format_of(request.path) if request.method == "POST" else None
         step: Step | None = None
         if wire is not None:

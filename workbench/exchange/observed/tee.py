@@ -131,7 +131,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
             return _NOT_FOUND
         return _CANNOT_RUN
 
-    # A client sends signals to this program, because the client started it. They are forwarded to the server.
+    # A client sends signals to this program, because the client started it. The signals are forwarded to the server.
     def pass_on(number: int, _: FrameType | None) -> None:
         with suppress(OSError):
             server.send_signal(number)

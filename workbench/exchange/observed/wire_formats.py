@@ -43,7 +43,7 @@ _PATHS: Mapping[str, Provider] = {
     "/messages": "anthropic",
 }
 READABLE_ENCODINGS = ("gzip", "deflate", "identity")
-"""The readable compressions. The proxy offers the endpoint those among them that the program accepts."""
+"""The readable compressions. The proxy requests only those that the program accepts too."""
 
 
 def wire_format_of(path: str) -> Provider | None:
