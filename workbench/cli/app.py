@@ -37,7 +37,7 @@ _USAGE = """usage: workbench [PATH ...]    open the app on suites, folders or re
 """
 
 _COMMON = ("init", "run", "compare", "grade", "history", "validate", "tools", "models", "import", "export")
-"""The commands that `--help` explains. It only lists the others, by `_FAMILIES`."""
+"""The commands that `--help` explains. `--help` only lists the names of the commands in `_FAMILIES`."""
 
 _FAMILIES = {
     "more cases": ("accept", "record", "submission"),

@@ -85,7 +85,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 SHOWN_BEFORE = 20
-"""The number of the latest finished runs whose steps are shown at first."""
+"""The number of finished runs whose steps are shown at first. The runs that finished last are shown."""
 
 _PROCESS_END_TIMEOUT_S = 2.0
 """The time in seconds for a process to end after it has closed the connection."""

@@ -204,7 +204,8 @@ def compare(
 
 
 _MAX_NAMED = 3
-"""The most unfinished batches whose command for resuming is printed; the latest come first."""
+"""The maximum number of unfinished batches for which the command that resumes them is printed. The latest are
+chosen."""
 
 
 def _print_summary(options: RunOptions, program: Program, comparison: Comparison, unfinished: Sequence[int]) -> None:

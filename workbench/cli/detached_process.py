@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 _FINAL_OUTPUT_TIMEOUT_S = 2.0
 
 _STORE_TIMEOUT_S = 30.0
-"""The most seconds that storing the plan of a large batch may take."""
+"""The maximum time in seconds for storing the plan of a large batch."""
 
 MakeReport = Callable[[Output], Iterable[str]]
 

@@ -40,7 +40,7 @@ _OF_BATCHES = {
     "recordings": "a recording for each run of a batch (default for batches)",
     "json": "the report of a batch",
 }
-"""The forms for batches alone, each with its description."""
+"""The file formats that are available only for batches, each with its description."""
 
 
 def add_sending_options(parser: argparse.ArgumentParser) -> None:

@@ -31,7 +31,7 @@ class EscapedStream:
 
     def __init__(self, stream: TextIO) -> None:
         self.commands = stream
-        """The underlying stream, for real commands."""
+        """The underlying stream, which does not escape commands."""
         self._line = ""
 
     def write(self, text: str) -> int:

@@ -35,7 +35,7 @@ from workbench.show.forms import Command, forms_of
 
 _BATCH = "a batch"
 FORMER = {"regrade": "workbench grade", "export": "workbench export"}
-"""The commands in place of former subcommands, which still work."""
+"""The commands that replace former subcommands. The former subcommands still work."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

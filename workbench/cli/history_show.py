@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.report import Report
 
 _MAX_RUNS_OF_CASE = 1_000
-"""The most runs of one case that are read: the latest ones."""
+"""The maximum number of runs to read for one case. The latest runs are read."""
 
 
 @dataclass(frozen=True)

@@ -186,10 +186,10 @@ class EventStream:
 
 
 REDRAW_INTERVAL_S = 0.1
-"""The shortest time between two drawings after changes, in seconds."""
+"""The minimum time in seconds between two drawings after changes."""
 
 PROGRESS_POLL_S = 1.0
-"""The time between two drawings without a change, in seconds: the estimated remaining time changes, too."""
+"""The time in seconds between two drawings without a change. They update the estimate of the remaining time."""
 
 _CLEAR = "\r\x1b[2K"
 
@@ -197,8 +197,8 @@ _REWRAPS = (
     *("TMUX", "VTE_VERSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION"),
     *("ALACRITTY_WINDOW_ID", "WT_SESSION", "TERM_PROGRAM"),
 )
-"""The environment variables of terminals that rewrap lines when they become narrower. Others, such as xterm, do not
-rewrap."""
+"""The environment variables of terminals that rewrap lines when they become narrower. Other terminals, such as xterm,
+do not rewrap."""
 
 
 class ProgressBar:
@@ -223,7 +223,7 @@ class ProgressBar:
         self._clock = clock
         self._lock = threading.RLock()
         self._shown = ""
-        """The line on the terminal, empty when there is none."""
+        """The progress line on the terminal, "" if there is none."""
         self._mid_line = False
         """Whether the text above the line does not end with a newline yet."""
         self._changed = False
@@ -341,8 +341,8 @@ def _can_encode(stream: TextIO, text: str) -> bool:
 
 
 STOP_POLL_S = 0.02
-"""The time between two batches of events, in seconds: handling each by itself would cost the engine a third of its
-time."""
+"""The time in seconds in which events are collected before they are handled together. Handling each event at once would
+take a third of the engine's time."""
 
 
 @dataclass
@@ -403,11 +403,12 @@ class _Signalled:
 
 
 MAX_QUEUED_RESULTS = 64
-"""The number of results after which a silent main thread is woken: each waking delays the runs."""
+"""The number of results after which the main thread is woken if it prints no steps. Each time the main thread wakes, it
+delays the runs."""
 
 
 _DISPLAY_EVENTS = (RunEvent, JudgeAsked, RequestDelayed)
-"""The events that are only shown."""
+"""The events that are only printed."""
 
 
 class _Inbox:

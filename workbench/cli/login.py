@@ -48,7 +48,7 @@ if executes(__name__):
 
 
 LOGIN_TIMEOUT_S = 900.0
-"""The longest wait for the user's login, in seconds."""
+"""The maximum time in seconds to wait until the user has logged in."""
 
 _LINE_BYTES = 1 << 16
 

@@ -49,8 +49,8 @@ COMMANDS = {
 }
 """The commands with their purposes.
 
-A command is the module of that name, with `add_arguments` and `execute`. Without a command, `workbench.cli.app` opens
-the app."""
+Each command has a module of the same name with the functions `add_arguments` and `execute`. Without a command,
+`workbench.cli.app` opens the app."""
 
 FORMER = {"capture": "accept"}
 """The former names of commands, which still work."""

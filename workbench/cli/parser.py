@@ -63,7 +63,7 @@ _ELSEWHERE = {
     ("run", "--name"): "run has no --name: name the batch when it has ended, with 'workbench history name BATCH NAME'",
     ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: omit it",
 }
-"""The options that users expect of a command but that it lacks, each with the remedy."""
+"""The options that users expect in a command that does not have them, each with the remedy."""
 
 _FORMER = {
     ("compare", "--against"): "--baseline",
@@ -74,16 +74,16 @@ _FORMER = {
     ("shrink", "--most-runs"): "--max-runs",
     ("shrink", "--runs"): "--repeats",
 }
-"""The present names of renamed options; the former names still work."""
+"""The current names of renamed options. The former names still work."""
 
 PASS_RATE_ADVICE = (
     "To demand a pass rate of every batch, write min_pass_rate = … into [gate] of the suite; --min-score demands a "
     "mean score"
 )
-"""The advice about demands on a whole batch."""
+"""The advice on how to require a pass rate or a mean score of a whole batch."""
 
 _DEMANDS = ("--gate", "--min-pass-rate", "--pass-rate", "--threshold", "--fail-under")
-"""Options of other programs that demand a result over all cases."""
+"""Options of other programs that require a result of a whole batch."""
 
 _HINTS = {
     ("batches", "argument --stop: expected one argument"): ", the number or name of a batch: 'workbench batches' lists "
@@ -92,14 +92,14 @@ _HINTS = {
 """Hints that are added to messages of argparse."""
 
 COMMAND_METAVAR = "-- COMMAND"
-"""The metavar of another program's command line. Options in it stay part of it."""
+"""The metavar of the command line of another program, which is passed on unparsed."""
 
 SERVER_METAVAR = "SERVER"
-"""The metavar of a command line whose first word ends this program's options: all later words belong to that command
-line."""
+"""The metavar of a server's command line. Its first word ends the options of this program, so all later words belong to
+the server."""
 
 MAX_USAGE_LINES = 4
-"""The most lines of a usage: more would push the help or the error below off the screen."""
+"""The maximum number of lines of a usage. More lines would push the help or the error below them off the screen."""
 
 MODELS = "models"
 CASES = "cases"
@@ -117,7 +117,7 @@ SHARDS = "shards"
 CLUSTER = "cluster"
 DEBUGGING = "debugging"
 OPTIONS = "options"
-"""The headings of options in `--help`: the same option stands below the same heading in every command."""
+"""The headings of options in `--help`. In every command, an option is below the same heading."""
 
 HELP_ALL = "--help-all"
 

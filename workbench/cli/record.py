@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.exchange.observed.conversations import ConversationJournal, Observation, Observer, ServerLog
 
 _OF_TRAFFIC = ("upstream", "recordings", "server_log", "kept", "force")
-"""Options about recorded traffic, which a talk with an agent does not have."""
+"""Options about recorded traffic, which do not apply to a conversation with an agent (`--agent`)."""
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

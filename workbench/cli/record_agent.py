@@ -40,7 +40,8 @@ from workbench.trajectory.trajectory import Round, Trajectory
 
 _TURNS = 1_000
 _TALK_S = 86_400
-"""The limits of a talk, which its user ends: messages, and seconds that the agent may work."""
+"""The limits of a conversation, so high that the user ends it first: the number of messages, and the agent's time in
+seconds."""
 
 _NAME_CELLS = 60
 _PIECE_BYTES = 1 << 16

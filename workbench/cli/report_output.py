@@ -57,7 +57,7 @@ class Output:
     summary: bool = True
     """Whether the report also goes to the summary of the CI job, if there is one."""
     lean: bool = False
-    """Whether a JSON report says each argument once."""
+    """Whether JSON reports have the smaller form that `--lean` selects, without repeated and empty values."""
 
     @property
     def is_text(self) -> bool:

@@ -201,7 +201,7 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
 
 
 MANY_RUNS = 2_000
-"""The number of stored runs from which the reading is announced, because it takes a second."""
+"""The minimum number of stored runs for which reading them is announced. Reading this many runs takes a second."""
 
 
 def run_and_report(

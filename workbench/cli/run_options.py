@@ -522,7 +522,8 @@ _PLAN_IDS = (
     "CIRCLE_WORKFLOW_ID",
     "BUILDKITE_BUILD_ID",
 )
-"""The variables that identify a pipeline: equal in all of its jobs, also when jobs are repeated."""
+"""The variables that identify a pipeline. Their values are equal in all jobs of the pipeline, including repeated
+jobs."""
 
 
 def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard:

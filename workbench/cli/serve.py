@@ -28,7 +28,7 @@ PORT = 8765
 VISITORS = 4
 IDLE_MINUTES = 60
 MAX_LISTED_SECRETS = 8
-"""The most places of secrets that a refusal lists."""
+"""The maximum number of places with a secret that an error message lists."""
 
 _WITHOUT_TLS = (
     "The connection to other machines is not encrypted: anyone in between can read everything shown and typed, and "

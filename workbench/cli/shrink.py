@@ -101,7 +101,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 MIN_FAILURE_SHARE = 0.8
-"""The least share of the first runs that must fail in the same way.
+"""The minimum share of the first runs that must fail in the same way.
 
 A rarer failure would often be absent from an attempt by chance, so irrelevant parts would stay."""
 

@@ -99,7 +99,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 PROGRESS_INTERVAL_S = 0.1
-"""The shortest time between two printed lines of progress, in seconds."""
+"""The minimum time in seconds between two printed lines of progress."""
 
 
 @dataclass(frozen=True)

@@ -175,9 +175,9 @@ class CaseSummary:
     disagree: bool = False
     """Whether graders disagree on any of the runs."""
     graded: Status | None = None
-    """The worst status of the models without an error, `None` if it is no grade."""
+    """The worst status of the models that did not end in an error, `None` if no run was graded."""
     spoilt: SpoiltRuns | None = None
-    """`None` if no run was spoilt by its simulated user."""
+    """The counts of the runs if a simulated user invalidated some of them, otherwise `None`."""
 
 
 NEVER_RUN = CaseSummary()

@@ -173,8 +173,8 @@ def _kind(error: Exception) -> tuple[object, ...]:
 _drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
 """The screen that is being laid out or drawn."""
 _drawn_later: list[Screen[Any]] = []
-"""The screens that are being laid out and drawn in full afterwards. No context variable: tasks made meanwhile would
-inherit it."""
+"""The screens that are being laid out and drawn in full afterwards. A context variable would not do, because new tasks
+would inherit its value."""
 
 
 def _current_widget() -> object:
