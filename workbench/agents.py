@@ -208,7 +208,7 @@ def langgraph(graph: Any, **options: Any) -> Agent:
 
     The graph's state must have `messages`. An uncompiled graph is compiled. `options`, such as `context` and `config`,
     are passed to its method `astream`. If the graph has a checkpointer, each request gets its own thread, unless
-    `config` names one."""
+    `config` names a thread."""
     if not hasattr(graph, "astream"):
         graph = graph.compile()
 
@@ -418,7 +418,7 @@ def _of(raw: Any, name: str) -> Any:
 
 
 def _first(part: Mapping[str, JsonValue], *names: str) -> Any:
-    """Return the value of the first of these keys that an object has; `None` if it has none.
+    """Return the value of the first of these keys that an object has; `None` if it has none of the keys.
 
     Versions of the SDK use different names for a field."""
     return next((part[name] for name in names if name in part), None)

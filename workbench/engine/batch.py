@@ -111,7 +111,7 @@ class Batch:
             self._context.listener(BatchDone(self.name))
 
     def stop(self, run_id: str | None = None) -> None:
-        """Stop one run, or all of them.
+        """Stop one run, or all runs if `run_id` is `None`.
 
         Finished runs keep their results. Call this method on the engine's loop."""
         for queue in self._queues:

@@ -52,7 +52,7 @@ class HoldPoint:
     hold: int | None = None
     """The sequence number of the `Paused` event. It identifies the hold while the run is held."""
     request: PendingRequest | None = None
-    """The pending request with the messages added so far. Only a point before a request has one."""
+    """The pending request with the messages added so far. Only a point before a request has a pending request."""
     question: ServerQuestion | None = None
     """The server's request that waits for a reply."""
     reply: ServerReply | None = None

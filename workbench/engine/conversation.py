@@ -142,7 +142,7 @@ class RecordedUser:
     async def reply(self, _trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
         """Return the recorded message or departure of a turn.
 
-        Raises UserError if the recording has none."""
+        Raises UserError if the recording lacks this turn."""
         found = next((each for each in self._origin.user_turns if each.number == turn), None)
         if found is not None:
             for request, refused in zip_longest(found.requests, found.refused):

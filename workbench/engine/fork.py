@@ -214,7 +214,7 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 
 
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
-    """Return why a run cannot be forked at a point; `None` if it can.
+    """Return why a run cannot be forked at a point; `None` if the fork is possible.
 
     `turns` decides which requests the case makes. The case may have changed since the original run."""
     rounds, at = fork.origin.rounds, fork.at
@@ -247,7 +247,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 
 
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
-    """Return why the run cannot continue after these rounds; `None` if it can.
+    """Return why the run cannot continue after these rounds; `None` if it can continue.
 
     With `under_way`, the run continues within a round, so no further request is needed."""
     last: Round | None = None

@@ -190,7 +190,7 @@ class ModelSpecs:
         return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
 
     def user_of(self, suite: Path, case: Case) -> ModelSpec | None:
-        """Return the settings of the model that plays the user of a case; `None` if the case needs none.
+        """Return the settings of the model that plays the user of a case; `None` if no model plays the user.
 
         Raises ConfigError when no model is chosen, when the model cannot play, or when its settings are missing."""
 

@@ -67,7 +67,7 @@ class PlannedRun:
 
     @property
     def variant(self) -> Variant | None:
-        """The variant of the run; `None` if it has none.
+        """The variant of the run; `None` for a run without a variant.
 
         Raises UnknownVariantError."""
         # A fast test comes first, because each run reads this property many times and few runs have a variant.

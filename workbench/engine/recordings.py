@@ -91,7 +91,7 @@ class RecordingLines:
         self._parts = SuiteParts(secrets)
 
     def parse_suites(self, runs: Iterable[PlannedRun]) -> None:
-        """Parse the suites of runs in advance, so that no run waits for this."""
+        """Parse the suites of runs in advance, so that no run waits for the parser."""
         for run in {run.file.path: run for run in runs}.values():
             self._excerpts.of(run.file, run.case.id)
 

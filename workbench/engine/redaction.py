@@ -68,7 +68,7 @@ def redacted_places(
 
 
 def regrade_refusal(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Return why a stored run cannot be regraded by a case; `None` if it can.
+    """Return why a stored run cannot be regraded by a case; `None` if regrading is possible.
 
     The reason is a check of a value that redaction has changed. `as_stored` means that `case` is the case stored with
     the run."""

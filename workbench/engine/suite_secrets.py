@@ -59,7 +59,7 @@ def register_secrets(program: Program, folder: Path, suite: Suite | None = None,
 
 
 def exempt_stored_suites(program: Program, history: History, batch: BatchRow) -> None:
-    """Stop redacting the tokens in the text of a batch's stored suites, because this text is shown unchanged."""
+    """Exempt tokens in the texts of a batch's stored suites from redaction, because these texts are shown unchanged."""
     from workbench.history.records import HistoryError  # imported here: most commands open no history
 
     for suite in batch.suites:

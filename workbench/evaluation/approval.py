@@ -99,7 +99,7 @@ class Approval:
         return self.grants.get(suite)
 
     def model_refusal(self, suite: Path, spec: ModelSpec) -> str | None:
-        """Return why a model may not be called for a suite; `None` if it may."""
+        """Return why a model may not be called for a suite; `None` if the model may be called."""
         if not needs_asking(spec):
             return None
         grant = self.grant(suite)

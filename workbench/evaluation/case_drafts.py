@@ -421,7 +421,7 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
 def _requests_in(result: RunResult | None) -> Sequence[object]:
     """Return the drafted requests in a model's answer.
 
-    Raises ValueError with the reason if the answer has none."""
+    Raises ValueError with the reason if the answer has no drafted requests."""
     if result is None:
         raise ValueError("the model was not asked")
     if result.status in (Status.ERROR, Status.STOPPED):
@@ -551,7 +551,7 @@ def _why(result: RunResult) -> str:
 
 
 def rejection_lines(drafts: Drafts) -> Iterator[str]:
-    """Yield a line for each request that produced no draft, then the number of rejected drafts and a line for each."""
+    """Yield a line for each request that produced no draft, then the number of rejected drafts and their reasons."""
     for failed in drafts.failed:
         yield f"not drafted: {failed}"
     if drafts.rejected:

@@ -48,7 +48,7 @@ def file_schema(kind: FileKind) -> _Json:
 
 
 def _for_editors(schema: _Json, title: str) -> _Json:
-    """Convert a schema that pydantic made to draft 7, without null because TOML has none."""
+    """Convert a schema that pydantic made to draft 7. Null is removed, because TOML has no null."""
     definitions = {}
     for name, each in schema.pop("$defs", {}).items():
         definitions[name] = _plain(each)

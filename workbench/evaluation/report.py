@@ -279,7 +279,7 @@ class Report:
         return self.totals.mean_score
 
     def mean(self, of: str) -> float | None:
-        """Return the mean of a measure over all graded runs that have a value for it; `None` if no run has one.
+        """Return the mean of a measure over all graded runs that have a value for it; `None` if no run has a value.
 
         The names of measures are those of a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a
         quantity of its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
@@ -600,7 +600,7 @@ def _pickled(values: dict[str, Any]) -> Report:
 
 
 def shard_line(shard: ShardRef, runs: int) -> str:
-    """Return a sentence on how many runs of the plan the shard has, and on the command that judges all of them."""
+    """Return a sentence on how many runs of the plan the shard has, and on the command that judges all shards."""
     share = "no run is left for it"
     if runs:
         share = counted_of(runs, shard.planned, "run")

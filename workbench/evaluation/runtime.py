@@ -503,9 +503,9 @@ class Runtime:
         skip_listener: EarlyStopper | RerunListener | None,
         cost_guard: CostGuard | None,
     ) -> BatchListener:
-        """Return all listeners of a batch as one.
+        """Return one listener that passes each event to all listeners of a batch.
 
-        Each event is passed to the listeners in turn, on the engine's thread, in this order:
+        The listeners are called on the engine's thread, in this order:
 
         1. The clock adds the start and end of a run to `RunDone` before a slow listener can delay it.
         2. The steppers, which pause runs at breakpoints, forget a finished run, so that no listener can pause it.

@@ -51,7 +51,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
             notices=notices,
         )
     except ServerError as error:
-        # While a server is down, the tools that it listed earlier are better than none.
+        # While a server is down, the tools that it listed earlier are returned.
         remembered = pool.stored_listings(suite, file.path).get(server.name)
         if remembered is None:
             return ToolSource(server.name, error=str(error), output=error.output)
@@ -109,7 +109,7 @@ class CallableTool:
 def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
     """Return the only listed tool with that name.
 
-    Raises NoSuchToolError if there is none or more than one."""
+    Raises NoSuchToolError if no tool, or more than one tool, has this name."""
     live: list[CallableTool] = []
     errors: list[str] = []
     outputs: list[ServerOutput] = []

@@ -426,7 +426,7 @@ class BatchBroadcast:
             self._server.broadcast(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
-        """Send reports to the viewers that watched to the end and ask for one. Then close the server.
+        """Send reports to the viewers that watched to the end and ask for a report. Then close the server.
 
         `pieces` makes a report with a viewer's options; `None` means that there is no report. Blocks until all viewers
         have their reports, or have been silent for some seconds."""

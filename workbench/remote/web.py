@@ -96,7 +96,7 @@ SECURITY = {
 def policy(socket: str) -> str:
     """Return the Content-Security-Policy of a page, which may load only this server's files and open one WebSocket.
 
-    `socket` is the address of the WebSocket, or empty for a page without one."""
+    `socket` is the address of the WebSocket, or empty for a page without a WebSocket."""
     connects = socket or "'none'"
     return (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "

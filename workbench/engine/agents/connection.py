@@ -108,7 +108,7 @@ class AgentConnection:
         self._ignores_messages = False
         self._command = ""
         self.has_session = False
-        """Whether the agent has opened a session. The owner sets it."""
+        """Whether the agent has opened a session. The owner of the connection sets this flag."""
         self.lost = asyncio.Event()
         """An event that is set when the agent has ended, or has exceeded the limit of a message."""
 

@@ -391,7 +391,7 @@ def not_installed(subject: Subject) -> str:
 
 
 def not_supported() -> str | None:
-    """Return why this system cannot run agents; `None` if it can."""
+    """Return why this system cannot run agents; `None` if it can run agents."""
     if sys.platform == "win32":
         return "agents are run on Linux and macOS alone: their tools pass through a Unix socket"
     return None

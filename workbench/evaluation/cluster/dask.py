@@ -1,4 +1,4 @@
-"""A dask cluster: its workers, calls and tasks on them, and the messages between program and workers.
+"""A dask cluster: its workers, the calls and tasks that they execute, and the messages from and to the workers.
 
 All messages pass through the scheduler, so they must not contain secrets. The program searches the setup message for
 secrets before it sends it, and workers redact their messages. dask is imported only when a cluster is opened."""
@@ -272,7 +272,7 @@ class DaskCluster:
             raise UnreachableError(_reason_of(error)) from error
 
     async def unsuitability(self, worker: str) -> str | None:
-        """Return why a worker cannot be used; `None` if it can.
+        """Return why a worker cannot be used; `None` if the worker can be used.
 
         An example is a different version of Python or Workbench."""
         here = ".".join(platform.python_version_tuple()[:2])
@@ -355,8 +355,8 @@ async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
 
     why = "it says nothing"
     try:
-        # `connect` has its own time limit, at which it raises OSError. The request has none, so the outer limit applies
-        # to it.
+        # `connect` has its own time limit, at which it raises OSError. The request has no time limit, so the outer
+        # limit applies to it.
         async with asyncio.timeout(CONNECT_TIMEOUT_S * 1.1):
             comm = await connect(address, timeout=CONNECT_TIMEOUT_S, **connecting)
             try:

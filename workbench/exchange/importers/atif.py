@@ -1,6 +1,6 @@
 """Import ATIF trajectories (Agent Trajectory Interchange Format 1.0 to 1.7).
 
-A file has one trajectory, a list of them, or one on each line."""
+A file has one trajectory, a list of trajectories, or a trajectory on each line."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _read(source: Source) -> ImportedFile:
 
 
 def _last_branch(lines: list[Node]) -> list[Node]:
-    """Return the lines that lead to the last line. Lines that the user undid by rewinding are not among them."""
+    """Return the lines that are linked to the last line. Lines that the user undid by rewinding are left out."""
     known = {line.text_of("uuid"): line for line in lines}
     found: list[Node] = []
     line = lines[-1] if lines else None

@@ -205,7 +205,7 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
 def collect_cases(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Call functions that make a case each.
+    """Call functions, each of which makes a case.
 
     Returns the cases, and a note for each function that raises RefusedError."""
     cases: list[ImportedCase] = []

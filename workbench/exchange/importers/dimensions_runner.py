@@ -213,7 +213,7 @@ class Reader:
         return {"pattern": "(?i)" + pattern.format(re.escape(text))} if self.is_lowered(node) else {key: text}
 
     def constant(self, node: ast.expr) -> Any:
-        """Evaluate an expression that must not use the validated value. Raises UnknownError if it does."""
+        """Evaluate an expression that must not use the validated value. Raises UnknownError if it uses the value."""
         if any(isinstance(each, ast.Name) and each.id == self.name for each in ast.walk(node)):
             raise UnknownError
         return eval(compile(ast.Expression(node), "", "eval"), dict(self.names))

@@ -197,7 +197,7 @@ def _run(result: Node) -> tuple[ExternalRun | None, str]:
 
 
 def _scores(result: Node, table: Table) -> Iterator[SourceScore]:
-    """Yield the score of an eval, if it has one: the mean of those scorers that became checks of the case."""
+    """Yield the score of an eval, if there is a score: the mean of those scorers that became checks of the case."""
     checks = table.get("response", {})
     assert isinstance(checks, dict)
     found: list[float] = []

@@ -504,7 +504,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     """Read the visible files of a folder, without its subfolders, as if they were one file.
 
     A note gives the reason for each file that is left out. Raises RefusedError if no file can be read, or if the files
-    have several formats and `options` chooses none."""
+    have several formats and `options` chooses no format."""
     read: dict[Path, tuple[str, ImportedFile, JsonValue]] = {}
     notes: list[Note] = []
     for path in _visible_in(options.file):

@@ -1,6 +1,6 @@
 """Import lists of messages in the form of OpenAI or Anthropic: requests, logs, examples for fine-tuning, trajectories.
 
-A file has one conversation, a list of them, or one on each line."""
+A file has one conversation, a list of conversations, or a conversation on each line."""
 
 from __future__ import annotations
 

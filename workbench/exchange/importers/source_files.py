@@ -144,7 +144,7 @@ class Node:
         return Node(self.value[key], self._place_of(key))
 
     def at(self, key: str) -> Node:
-        """Return a table's value under a key. If there is none, return a node whose value is `None`.
+        """Return a table's value under a key. If there is no value, return a node whose value is `None`.
 
         Lookups can therefore be chained: `node.at("output").at("choices").value`."""
         return self.get(key) or Node(None, self._place_of(key))
@@ -165,7 +165,7 @@ class Node:
         return None if found is None else found.value
 
     def need(self, key: str) -> Node:
-        """Return a table's value under a key. Raises RefusedError if there is none."""
+        """Return a table's value under a key. Raises RefusedError if there is no value."""
         self.table()
         found = self.get(key)
         if found is None:
@@ -218,7 +218,7 @@ class Node:
         return self.value
 
     def text_of(self, *keys: str) -> str:
-        """Return the text under the first key with a text; empty if there is none."""
+        """Return the first value under `keys` that is a text; an empty text if there is no such value."""
         for key in keys:
             if isinstance(found := self.at(key).value, str):
                 return found

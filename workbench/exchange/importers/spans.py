@@ -1,6 +1,6 @@
 """Import OpenTelemetry traces in OTLP JSON.
 
-A file has one export, or one on each line, as collectors write them."""
+A file has one export, or an export on each line, as collectors write their files."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ class Attributes:
         return [] if found is None else found.items()
 
     def first(self, *keys: str) -> JsonValue:
-        """Return the value of the first of these attributes that the span has; `None` if it has none."""
+        """Return the value of the first of these attributes that the span has; `None` if it has none of them."""
         for key in keys:
             if (value := self.values.get(key)) is not None:
                 return value
         return None
 
     def text(self, *keys: str) -> str:
-        """Return the first of these attributes that is a text and not empty; empty if there is none."""
+        """Return the first of these attributes that is a non-empty text; otherwise an empty text."""
         for key in keys:
             if isinstance(value := self.values.get(key), str) and value:
                 return value
