@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
-    """Announce that the launcher of a server may have to download it first, if `downloads` is true.
+    """Announce, if `downloads` is true, that the launcher of a server may have to download the server first.
 
     This function is an `AnnounceStart` of `workbench.tools.connection`."""
     if downloads:

@@ -414,7 +414,7 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 
 
 def _cwd(text: str | None, folder: Path) -> str | None:
-    """Return a server's working folder in the form for the suite file in `folder`.
+    """Return a server's working folder as it is written into the suite file in `folder`.
 
     It is a relative path, unless the user gave an absolute one."""
     if text is None:

@@ -41,7 +41,7 @@ def create_program(options: ModelOptions | None = None) -> Program:
 
 
 def continue_as(program: Program) -> None:
-    """Use a program that another process has created as the program of this process."""
+    """Make `program`, which another process has created, the program of this process."""
     from workbench.config.logs import log_to
 
     _known[0] = program.secrets

@@ -228,7 +228,7 @@ class ProjectBreakpoints:
         return Breakpoints(points, file, program.secrets), problem
 
     def replace_all(self, found: Breakpoints) -> None:
-        """Replace all breakpoints, and call the followers."""
+        """Replace all breakpoints, and call the functions registered with `follow`."""
         self.all = found
         found.changed = self.notify
         self.notify()
@@ -266,7 +266,7 @@ class ProjectBreakpoints:
             announce(f"Breakpoint {done}: {line}; {key_for('break.list')} lists all", "text", GLYPHS.breakpoint)
 
     def notify(self) -> None:
-        """Call all followers with the breakpoints. If storing them failed, announce why."""
+        """Call the registered functions with the breakpoints. If storing the breakpoints failed, announce why."""
         for follower in self._followers:
             follower(self.all)
         if self.all.problem is not None:

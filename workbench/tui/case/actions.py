@@ -86,7 +86,7 @@ class EditActions(MainActions):
             main.case_pane.edit_at(place)
 
     def _failed_place(self) -> Place | None:
-        """Return the place of the failed expectation at the run's cursor, or else of the first failed one.
+        """Return the place of the failed expectation at the run's cursor, or else of the first failed expectation.
 
         Returns `None` if no expectation failed."""
         from workbench.authoring.failed_expectation import failed_place

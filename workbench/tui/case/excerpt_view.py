@@ -97,7 +97,7 @@ def excerpt_lines(
 ) -> tuple[list[Line], dict[int, int]]:
     """Lay out an excerpt as lines of at most `width` cells.
 
-    The mapping gives, for each line number of the file, the index of the first laid-out line."""
+    The returned mapping has, by line number of the file, the index of the first laid-out line."""
     last = excerpt.first + len(excerpt.lines) - 1
     digits = max(len(str(last)), 2)
     gutter = digits + 3

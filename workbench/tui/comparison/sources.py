@@ -393,7 +393,9 @@ class StoredRuns:
 
 
 def batch_source(file: Path, read: LoadedBatch, watched: WatchedBatch | None = None) -> StoredRuns:
-    """Return the source for a batch of the history in `file`. `watched` observes a batch of another process."""
+    """Return a source of the runs of a batch of the history in `file`.
+
+    `watched` observes a batch of another process."""
 
     def read_run(run: RunRow) -> RunRecord:
         return record_of(read_recording(file, run, read.grading))

@@ -367,7 +367,9 @@ class BatchWork:
             self._say(screen, text, "passed", GLYPHS.passed)
 
     async def grade_added(self, number: int, suite: SuiteFile) -> str | None:
-        """Store grades for a batch whose case was added to a suite. Return why that is impossible, or `None`."""
+        """Store grades for a batch of quick add after its case was added to a suite.
+
+        Return why that is impossible, or `None`."""
         async with self._alone:
             self._begun, self._is_stoppable = f"storing the grade of a new case in batch #{number}", False
             try:

@@ -107,9 +107,9 @@ class DiffList(FoldingState[DiffRow]):
         return key in self._changed
 
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
-        """Return the run of the earlier and of the later batch that show a change, `None` for a missing run.
+        """Return a run of the earlier and a run of the later batch that show a change, `None` for a missing run.
 
-        If the case was repeated, it is the first repeat with the status that the change gives."""
+        If the case was repeated, each is the first repeat whose status is the status of the case in its batch."""
         return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
 
     def as_text(self) -> str:

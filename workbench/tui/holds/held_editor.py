@@ -284,7 +284,7 @@ def in_words(problem: Problem) -> Problem:
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
     """Return the text for the user to edit. `kind` is, for example, "arguments" or "result".
 
-    It belongs to the held call. If no call is held, it is a message to the model."""
+    The text belongs to the held call. If no call is held, the text is a message to the model."""
     call = _held_call(run)
     if run.paused is not None and run.paused.said is not None and kind in ("said", "speech"):
         return HeldText(kind, run, run.paused.said.text if kind == "said" else "", hold=run.hold)

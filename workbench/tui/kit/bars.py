@@ -88,7 +88,7 @@ class KeyBar(Bar):
         self._rows: list[Line] = [EMPTY]
 
     def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False, lead: Line = EMPTY) -> None:
-        """Set the actions of the bar, most important first. Each comes with whether it is available.
+        """Set the actions of the bar, most important first, each with whether it is available.
 
         `stay` keeps the keys visible below a notice. `lead` is shown before the keys."""
         self._keys, self._stay = keys, stay

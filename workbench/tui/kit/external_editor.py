@@ -121,7 +121,7 @@ class ExternalEditor:
     """Runs the user's editor.
 
     If there is no `command`, `missing` says why. `named` is whether the user chose the editor. If not, a notice names
-    it after the first use."""
+    the editor after its first use."""
 
     def __init__(self, stage: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
         self._stage = stage

@@ -26,8 +26,8 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
 
     Invalid entries are skipped. If there is no file, the keymap has the default keys.
 
-    `places` returns groups of actions whose keys work at the same time. In such a place, a key may have one meaning
-    only."""
+    `places` returns groups of actions whose keys work at the same time. Within such a group, a key may have only one
+    meaning."""
     # Looking up an action in `actions` may load all screens. A missing file is therefore handled before that.
     try:
         text = file.read_bytes().decode("utf-8-sig")
@@ -126,9 +126,10 @@ class _KeymapReader:
             self._problems.append((self._lines[own], text))
 
     def _clash(self, wanted: Mapping[str, tuple[str, ...]], *, of_own: bool) -> tuple[str, str, str] | None:
-        """Return a key that two actions share in a place, and the ids of the two. `None` if there is no such key.
+        """Return a key that two actions share in a place, and the ids of both actions. `None` if there is no such key.
 
-        With `of_own`, both actions have their keys from the file. Otherwise, exactly one of them does."""
+        With `of_own`, both actions have their keys from the file. Otherwise, exactly one of the actions has its keys
+        from the file."""
         # Keys are grouped by the first character, because `g` clashes with `g` and with `gg`.
         keymap = Keymap(wanted)
         for place in self._places(wanted):

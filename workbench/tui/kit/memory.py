@@ -42,7 +42,9 @@ _DEFAULT_BORDERS: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class SavedRequestLine:
-    """The input line for new cases: the typed text, its kind, and the latest requests. Secrets are not stored."""
+    """The content of the input line for new cases: the typed text, the kind of request, and the latest requests.
+
+    Secrets are not stored."""
 
     text: str = ""
     kind: str = ""

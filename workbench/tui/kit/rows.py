@@ -126,7 +126,7 @@ class MarkedState(ListState[Row]):
         raise NotImplementedError
 
     def mark(self) -> None:
-        """Mark or unmark the selected row. If two rows are already marked, unmark the one that was marked first."""
+        """Mark or unmark the selected row. If two rows are already marked, unmark the row that was marked first."""
         if (row := self.selected) is None:
             return
         marked = list(self.marked)

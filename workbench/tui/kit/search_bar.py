@@ -69,7 +69,7 @@ class SearchBar(Horizontal):
         self._show_match_count()
 
     def take_focus(self) -> None:
-        """Focus the search field. If the bar is not mounted yet, it takes the focus when it is."""
+        """Focus the search field. If the bar is not mounted yet, it takes the focus as soon as it is mounted."""
         for field in self.query("#search-text"):
             field.focus()
 

@@ -65,7 +65,9 @@ def segments_of(line: Line, width: int, ground: Ground, palette: Palette) -> lis
 
 
 class Bar(Widget):
-    """A one-row widget. A function of the width supplies its content, and it is redrawn only if the content changes."""
+    """A one-row widget.
+
+    A function returns its content for a width. The widget is redrawn only if the content changes."""
 
     DEFAULT_CSS = "Bar { height: 1; }"
     ALLOW_SELECT = False

@@ -43,7 +43,7 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def enter(self) -> None:
-        """Run the typed request. If the line is empty, accept the displayed result or show the next result."""
+        """Run the typed request. If the input line is empty, accept the displayed result or show the next result."""
         self._adder.enter()
 
     @action(
@@ -56,7 +56,7 @@ class QuickAddActions(MainActions):
     def kind(self) -> None:
         """Switch to the next kind of request.
 
-        If a result is shown and the line is empty, switch letter keys between text and commands."""
+        If a result is shown and the input line is empty, switch letter keys between text and commands."""
         self._adder.tab()
 
     @action("shift+tab", "Go to the run; Tab returns", name="quick.panes", scope="line", listed=False)
@@ -75,12 +75,12 @@ class QuickAddActions(MainActions):
 
     @action("right", "Another check for the argument; in a text, right", name="quick.check", scope="line", listed=False)
     def other_check(self) -> None:
-        """Choose the next check for the focused argument. If the line has text, move the text cursor right."""
+        """Choose the next check for the focused argument. If the input line has text, move the text cursor right."""
         self._adder.sideways(1)
 
     @action("left", "The previous check; in a text, left", name="quick.check_before", scope="line", listed=False)
     def check_before(self) -> None:
-        """Choose the previous check for the focused argument. If the line has text, move the text cursor left."""
+        """Choose the previous check for the focused argument. If the input line has text, move the text cursor left."""
         self._adder.sideways(-1)
 
     @action("e", "Edit the expectation at the mark", name="quick.change", scope="line", needs=_CHECKED, listed=False)
@@ -138,5 +138,5 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def end(self) -> None:
-        """Skip the displayed result. Without a result, close the line and keep its text."""
+        """Skip the displayed result. Without a result, close the input line and keep its text."""
         self._adder.escape()

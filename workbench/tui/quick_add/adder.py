@@ -1,4 +1,4 @@
-"""Quick add in the app: runs the requests of the line, shows results, and saves accepted results as cases."""
+"""Quick add in the app: run requests typed in an input line, show results, and save accepted results as cases."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WAITING: Final = "Enter on the empty line"
 
 
 class QuickAdder:
-    """Controls quick add: runs the requests typed in the line, shows results, and adds accepted results as cases."""
+    """Controls quick add: runs requests typed in the input line, shows results, and adds accepted results as cases."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
@@ -98,7 +98,7 @@ class QuickAdder:
     # The line
 
     def open(self, suite: OpenSuite) -> None:
-        """Open the line for a suite, and focus the line."""
+        """Open the input line for new cases of a suite, and focus the line."""
         main, line = self._main, self._line
         try:
             self._editable(suite.path)
@@ -123,12 +123,12 @@ class QuickAdder:
             self._show_question()
 
     def to_panes(self) -> None:
-        """Focus the run pane. The line stays open."""
+        """Focus the run pane. The input line stays open."""
         self._store_line()
         self._main.go_to("run")
 
     def close(self) -> None:
-        """Close the line. Its text and requests are kept."""
+        """Close the input line. Its text and requests are kept."""
         self._store_line()
         self._line.remove_class("open")
         self._shows = False
@@ -139,7 +139,7 @@ class QuickAdder:
         self._app.services.show_pending()
 
     def typed(self, text: str) -> None:
-        """Update the state after the user changed the text in the field."""
+        """Update the state after the user changed the text in the input line."""
         state = self.state
         if state.changing is not None:
             state.changing = text
@@ -171,7 +171,7 @@ class QuickAdder:
 
     @property
     def kept(self) -> SavedRequestLine:
-        """The stored part of the line's state, for the next session."""
+        """The part of the input line's state to store for the next session."""
         state, redact = self.state, self._app.program.secrets.redact
         if not state.text and not state.recent:
             return SavedRequestLine()
@@ -207,7 +207,7 @@ class QuickAdder:
     def tab(self) -> None:
         """Switch to the next kind of request.
 
-        If a result is shown and the line is empty, switch letter keys between text and commands."""
+        If a result is shown and the input line is empty, switch letter keys between text and commands."""
         state = self.state
         if state.changing is not None:
             return
@@ -220,7 +220,7 @@ class QuickAdder:
     def move(self, step: int) -> None:
         """Recall an earlier (-1) or later (1) request.
 
-        If a result is shown and the line is empty, move the focus in the result."""
+        If a result is shown and the input line is empty, move the focus in the result."""
         state = self.state
         if state.question is not None and not state.text and state.changing is None:
             # A user who moves the focus has seen the question, so the delay of Enter ends.
@@ -242,7 +242,7 @@ class QuickAdder:
     def sideways(self, step: int) -> None:
         """Choose the next (1) or previous (-1) check of the focused argument.
 
-        If the line has text, move the text cursor."""
+        If the input line has text, move the text cursor."""
         state, field = self.state, self._line.field
         if state.question is None or field.value:
             if step > 0:
@@ -257,7 +257,7 @@ class QuickAdder:
         self.show()
 
     def change(self) -> None:
-        """Let the user type another expected value in the line."""
+        """Let the user type another expected value in the input line."""
         state = self.state
         if state.question is None:
             return
@@ -479,7 +479,8 @@ class QuickAdder:
     def _show_question(self) -> None:
         """Show the result of a request, and ask whether to accept it.
 
-        The Enter key works only after a short delay, so a key press meant for the line does not accept the result."""
+        The Enter key works only after a short delay. A key press meant for the input line therefore does not accept the
+        result."""
         self._is_settled = False
         if self._answer_timer is not None:
             self._answer_timer.stop()
@@ -685,7 +686,7 @@ class QuickAdder:
         self._app.announce(text, role, "" if role == "muted" else GLYPHS.warned)
 
     def show(self) -> None:
-        """Update the title, the field and the keys of the line."""
+        """Update the title, the field and the keys of the input line."""
         if not self._line.is_open:
             return
         state, field = self.state, self._line.field

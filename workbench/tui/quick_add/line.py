@@ -68,7 +68,7 @@ class RequestField(SafeInput):
 
 
 class RequestLine(Vertical):
-    """The title and the field of the line. Hidden until it is opened."""
+    """The input line for new cases: a title and a field. Hidden until it is opened."""
 
     # The line is hidden instead of mounted on demand, because a widget cannot take the next key while it is mounted.
     DEFAULT_CSS = """

@@ -105,7 +105,7 @@ class RunBook:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         secrets: Secrets = NO_SECRETS,
     ) -> None:
-        """Create an empty book. `secrets` are removed from displayed runs."""
+        """Create an empty run book. `secrets` are removed from displayed runs."""
         self._parts = SuiteParts(secrets)
         self._clock = Stopwatch(clock)
         self._now = now
@@ -138,7 +138,7 @@ class RunBook:
         """By the id of a starting fork, the run that the fork will replace, and the holds before the fork's hold."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
-        """Apply one event. Return the case whose display changed, `None` if none did."""
+        """Apply one event of a batch. Return the case whose display changed, `None` if none did."""
         match event:
             case BatchStarted():
                 self._start(event)
@@ -243,7 +243,9 @@ class RunBook:
         return [run for run in distinct(runs) if run.figures is not None]
 
     def forget_case(self, case: CaseKey) -> None:
-        """Remove the finished runs of a case that the user did not add. Totals still include their tokens and cost."""
+        """Remove the finished runs of a request of quick add that the user did not accept as a case.
+
+        Totals still include their tokens and cost."""
         if self._going.get(case):
             return
         for run in self._latest.pop(case, {}).values():

@@ -132,8 +132,8 @@ def read_cases(
 ) -> LoadedBatch:
     """Return one batch. From a large batch, read only the first cases whose `case_text` has all of `words`.
 
-    `grading` is the id of a regrade. With `first`, read only the first runs of a batch that is not
-    small. Raises OutdatedError as soon as `is_wanted` returns false."""
+    `grading` is the id of a regrade. With `first`, read only the first runs of a batch with more than
+    `MAX_RUNS_AT_ONCE` runs. Raises OutdatedError as soon as `is_wanted` returns false."""
     with opened(file) as history:
         return _batch(history, file, number, grading, words, MAX_RUNS_READ, is_wanted, first=first)
 

@@ -112,7 +112,8 @@ class Regrader:
     def _begin(self) -> None:
         """Start regrading in the background.
 
-        A start that is still in progress is cancelled, and its other runs are included."""
+        If background regrading is already in progress, it is cancelled, and the new work includes its remaining
+        runs."""
         self._worker = self._stage.work(self._regrade_waiting, group="regrade", exclusive=True)
 
     async def _regrade_waiting(self) -> None:

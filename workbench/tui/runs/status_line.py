@@ -62,7 +62,9 @@ BAR_AFTER_S = 1.0
 
 
 def models_label(models: tuple[str, ...], width: int = 40) -> str:
-    """Return the names of models. Above `width` cells, return the first name and the number of other models."""
+    """Return the names of models.
+
+    If they are wider than `width` cells, return the first name and the number of the others."""
     if not models:
         return ""
     text = f" {GLYPHS.dot} ".join(map(model_label, models))

@@ -390,7 +390,7 @@ class Workbench(StagedApp):
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
-        """Open the palette for the top screen. Does nothing above a dialog, but closes the help first."""
+        """Open the palette for the top screen. The help is closed first. While any other dialog is open, do nothing."""
         from workbench.tui.kit.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):

@@ -151,7 +151,9 @@ class CallForm:
         return cast("JsonValue", read_value(text, schema))
 
     def _field_at(self, place: str) -> str:
-        """Return the parameter that contains a place such as `args.to[0]`. Return "" for all arguments."""
+        """Return the parameter that contains a place such as `args.to[0]`.
+
+        Return "" for `args`, the place of all arguments."""
         if place == "args":
             return ""
         inside = place.removeprefix("args.")

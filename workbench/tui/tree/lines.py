@@ -35,7 +35,7 @@ _PROBLEM_MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.error, "error"), F
 
 
 def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
-    """Return one row, at most `width` cells wide."""
+    """Return the line of one row of the tree, at most `width` cells wide."""
     match row.key.kind:
         case "case":
             return _case_line(tree, row, book, width)

@@ -117,7 +117,7 @@ class Selection:
 
     @property
     def case(self) -> CaseKey | None:
-        """The selected case in the form of a key of `RunBook`: the suite's path and the key of the case."""
+        """The key of the selected case in `RunBook`: the suite's path and the key of the case in the suite."""
         row = self.row
         if row is None or row.case is None:
             return None

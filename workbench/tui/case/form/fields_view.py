@@ -83,7 +83,9 @@ class FormRows(LineView):
             self._moved()
 
     def go_to_problem(self, where: str) -> None:
-        """Select the row of a problem. `where` is the problem's `Problem.where`."""
+        """Select the row of a problem.
+
+        `where` is the path to the problem in the suite, such as `cases[3].ordered[0].args.city`."""
         source = self.page.source
         if source is not None:
             # Several rows may have the same place. In reverse order, the first row is stored last and wins.

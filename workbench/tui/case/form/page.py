@@ -600,7 +600,7 @@ class FormPage:
         return 0
 
     def row_at_place(self, place: Place) -> int | None:
-        """Return the index of the row of a place, `None` if there is none."""
+        """Return the index of the row that shows a place in the case, `None` if no row shows it."""
         return next((at for at, row in enumerate(self.rows) if row.place == place), None)
 
     def go(self, row: int, cell: int | None = None) -> None:
@@ -620,7 +620,7 @@ class FormPage:
             self._clamp()
 
     def go_cell(self, step: int) -> bool:
-        """Select the next (1) or previous (-1) cell, across rows. Return `False` if there is none."""
+        """Select the next (1) or previous (-1) cell, across rows. Return `False` if there is no such cell."""
         row, cell = self.row, self.cell + step
         # The row may have disappeared while its field was open.
         if row >= len(self.rows):
