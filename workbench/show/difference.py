@@ -62,7 +62,7 @@ class Difference:
                 yield signs.count("-"), signs.count("+")
 
     def drawn(self, width: int) -> list[Line]:
-        """Return the difference as one row for each line, cut to `width` cells."""
+        """Return a row of at most `width` cells for each line of the difference."""
         rows: list[Line] = []
         for sign, text in self.lines[:MOST_SHOWN]:
             lead = "" if sign == "@" else sign

@@ -48,7 +48,7 @@ class Form(NamedTuple):
 
     `--report` cannot write it beside the report."""
     is_json: bool = False
-    """Whether its text is JSON or JSON lines."""
+    """Whether the form's text is JSON or JSON lines."""
 
     def longest_ending(self, file: Path) -> int:
         """Return the length of the form's longest ending that matches the file's name, or 0 if none matches."""

@@ -12,7 +12,8 @@ from workbench.show.spans import Role
 class Sign(str):
     """A sign on the screen, with its meaning for the help.
 
-    `role` is its colour in the help. `action` is the id of the action that opens the details, or empty."""
+    `role` is its colour in the help. `action` is the id of the action that opens the details. It is empty if there is
+    no such action."""
 
     meaning: str
     role: Role

@@ -209,10 +209,10 @@ def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
 
 
 class ShownLine(NamedTuple):
-    """`text` is a line as drawn on the screen. `at` and `cells` have an item for each character of the original line.
+    """A line as drawn on the screen (`text`), and the position of each character of the original line.
 
-    `at` is the character's index in `text`, and `cells` is its column on the screen. Both have an extra last item for
-    the end of the line."""
+    For each character, `at` has its index in `text`, and `cells` has its column on the screen. Both lists have an extra
+    last item for the end of the line."""
 
     text: str
     at: Sequence[int]

@@ -1,4 +1,4 @@
-"""Lines that are built when they are read: of growing text, of large JSON values, and of items of any height."""
+"""Lines of growing texts, large JSON values and items of any height. The lines are built when they are read."""
 
 from __future__ import annotations
 
@@ -227,13 +227,13 @@ class GrowingText:
         return self._rows
 
 
-# The number of items in a block. In a list of 100,000 items, there are then about as many blocks as items in a block,
-# which makes the search of both fast.
+# The number of items in a block. A list of 100,000 items then has about as many blocks as a block has items. The search
+# for a block and the search inside the block are therefore both short.
 _BLOCK = 256
 
 
 class Heights:
-    """The heights of items in rows, 0 or more. Finding the item at a row is fast even among many items."""
+    """The heights of items, each a number of rows from 0. Finding the item at a row is fast even among many items."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)

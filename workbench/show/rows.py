@@ -68,7 +68,9 @@ class TableLayout(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns that are shown, each with whether its short form is used, and its width.
+        """Return the columns that are shown. Each column comes with a flag and its width.
+
+        The flag is true if the column uses its short form.
 
         While the columns do not fit, the widest column that may be cut loses one cell."""
         if (known := self._laid.get(width)) is not None:
@@ -122,7 +124,7 @@ def matrix_rooms(
 
     The first column needs `names` cells, and may shrink to `least` cells. `lengths` are the widths of the other
     columns' cells, and `heads` the widths of their titles. If not all columns fit, the first column shrinks until two
-    others fit. Then `more` cells stay free for the number of hidden columns."""
+    other columns fit. In that case, `more` cells stay free for a text that counts the hidden columns."""
     # A long name of a model must not make its column much wider than the cells need, so its width counts up to a limit.
     needed = []
     for length, head in zip(lengths, heads, strict=True):
@@ -158,7 +160,7 @@ def _names_room(widths: Sequence[int], width: int) -> int:
 
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
-    """Return the widths of columns, widened by up to `spare` cells in all, so that more of long titles is visible."""
+    """Return the widths of columns, widened by up to `spare` cells in total to show more of long titles."""
     # The limit for the width of titles is lowered until the widened columns fit.
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:

@@ -126,7 +126,8 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
     parts = [columns_from(0, widths, width - room)]
     while parts[-1].stop < len(widths):
         parts.append(columns_from(parts[-1].stop, widths, width - room))
-    # All parts of the matrix have the same first column, so the widest part determines how much space it gets.
+    # All parts of the matrix have the same first column, so the widest part determines how much space the first column
+    # gets.
     used = 0
     for columns in parts:
         used = max(used, sum(widths[columns.start : columns.stop]) + GAP * len(columns))

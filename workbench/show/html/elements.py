@@ -102,7 +102,9 @@ def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
 
 
 def sign(status: Status | None, other: str = "·") -> Element:
-    """Return the sign of a status, or `other` without a status. Screen readers skip it and read the word beside it."""
+    """Return the sign of a status, or `other` if the status is `None`.
+
+    Screen readers skip the sign and read the word beside it."""
     shown = other if status is None else status.sign
     return el("span", shown, class_="sign", aria_hidden="true")
 

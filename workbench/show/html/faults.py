@@ -1,6 +1,7 @@
-"""The HTML report of faults: a matrix of tools and faults by model, with the runs of each cell.
+"""The HTML report of faults: a matrix, and the runs of each of its cells.
 
-The page needs no script. A cell links to its runs, and CSS shows the runs that the address names."""
+The matrix has a row for each pair of a tool and a fault, and a column for each model. The page needs no script. A cell
+links to its runs, and CSS shows the runs that the address names."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ _SUITES_MAX = 6
 class Overview(NamedTuple):
     """The facts that the overview shows.
 
-    `links` maps suite, case and model to the address of a run: the first that did not pass, otherwise the first."""
+    `links` maps suite, case and model to the address of the first run that did not pass. If all runs passed, it is the
+    address of the first run."""
 
     kind: PageKind
     report: RunsReport
@@ -171,7 +172,7 @@ def _notes(report: RunsReport) -> Iterator[str]:
 def _demands(shown: Overview) -> Element | None:
     """Return the gates and aggregates, or `None` if there are none.
 
-    Missed gates come first, values without a gate last."""
+    Missed gates come first, then met gates, then aggregates without a gate."""
     with_model = len(shown.comparison.models) > 1
     each = sorted(demands(shown.report.quality, shown.report.suite_names, with_model=with_model), key=_missed_first)
     if not each:

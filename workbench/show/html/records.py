@@ -42,7 +42,7 @@ class PageCell:
     label: str
     reason: str
     statuses: tuple[Status, ...]
-    """The distinct statuses of the runs. Empty if all runs have the same status."""
+    """The distinct statuses of the runs. The tuple is empty if all runs have the same status."""
     disagree: bool
     """Whether the graders of a run disagree."""
 
@@ -85,7 +85,7 @@ def cases_of(
     """Yield the rows of the matrix of cases and models.
 
     `tags` are the tags of cases, by suite and case."""
-    # A cell whose runs do not count, because they are forks, has a mark. An empty cell has none.
+    # A cell whose runs do not count, because they are forks, has a mark. An empty cell has no mark.
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = set()
     for run in results:

@@ -1,7 +1,7 @@
 """A run in the HTML report: request, expectations, conversation and grades.
 
-Some parts look different for each grader. They are written once for all graders for which they look alike, and
-`data-grade` has the indices of these graders. The page's script shows the part for the selected grader."""
+Some parts depend on the grader. Such a part is written once for all graders with the same content, and its attribute
+`data-grade` has the indices of these graders. The page's script shows the part of the selected grader."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def _page(
 
 def _suites_text(report: RunsReport) -> str:
     names = list(dict.fromkeys(report.suite_names.values()))
-    # A browser tab's title has no room for more.
+    # A browser tab's title has no room for more than three names.
     text = ", ".join(names[:3])
     if len(names) > 3:
         return f"{text} …"
@@ -114,8 +114,8 @@ def _links(
 ) -> Mapping[tuple[str, str, str], str]:
     """Return the address of the run that a cell of the matrix opens, by suite, case and model.
 
-    It opens the first run that did not pass, otherwise the first run. With `beside`, it also opens the case's run of
-    the earlier batch."""
+    The cell opens the first run that did not pass, or the first run if all passed. With `beside`, the first run of the
+    case in the earlier batch opens beside that run."""
     first: dict[tuple[str, str, str], int] = {}
     chosen: dict[tuple[str, str, str], int] = {}
     for number, run in enumerate(summaries, 1):
@@ -138,7 +138,8 @@ def _earlier(model: str, models: Sequence[str]) -> str:
 
     `model` is the column of the later batch."""
     others = [each for each in models if each != model]
-    # If the earlier batch had another model, no name matches. With only two columns, the other column belongs to it.
+    # If the earlier batch had another model, no name of a column matches. If there are only two columns, the other
+    # column must be the earlier batch's.
     if len(models) == 2:
         return others[0]
     return next((each for each in others if each.startswith(f"{model} (")), "")

@@ -121,7 +121,10 @@ class UsageReport(ReportModel):
 
 
 class ToolArgumentsReport(ReportModel):
-    """Numbers of calls of one tool: with valid arguments, with checked arguments, and without a usable schema."""
+    """Numbers of calls of one tool.
+
+    `checked` counts the calls whose arguments a schema could check, and `valid` counts those of them with valid
+    arguments. `unknown` counts the other calls."""
 
     tool: str
     valid: int

@@ -189,7 +189,9 @@ class BatchTestReport(PairedReport, _OfModel):
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
-    """Return the report on a change of a case, with its results before and after. `suites` maps keys to suites."""
+    """Return the report on a change of a case, with the results before and after it.
+
+    `suites` has the suites by `SuiteRef.key`."""
     suite = str(suites[change.suite].file)
     return ChangeReport.made(change, suite=suite, before=_cell(change.before), after=_cell(change.after))
 
@@ -223,9 +225,9 @@ class ConfirmedReport(ReportModel):
 
 
 class GoodRunsReport(ReportModel):
-    """The test whether a model has fewer good runs over all cases.
+    """The result of the test of whether a model has fewer good runs than in the baseline, over all cases.
 
-    Its result takes precedence over the results of single cases."""
+    This result takes precedence over the results of single cases."""
 
     model: str
     cases: int

@@ -121,7 +121,7 @@ class ListReport(ReportModel):
 
 
 class StoredGrading(ReportModel):
-    """New grades of a batch, made after it ran. `number` counts from 1 in its batch."""
+    """New grades of a batch, made after it ran. `number` counts the regrades of the batch from 1."""
 
     number: int
     graded_at: str = Field(description="ISO 8601, UTC")
@@ -399,7 +399,7 @@ def diff_report(
     suites: Mapping[str, SuiteRef],
     notes: Iterable[str],
 ) -> DiffReport:
-    """Return the report on the changes from one batch to another. `suites` maps keys to suites."""
+    """Return the report on the changes from one batch to another. `suites` has the suites by `SuiteRef.key`."""
     changes = tuple(change_report(change, suites) for change in diff.changes)
     return DiffReport.made(
         diff,

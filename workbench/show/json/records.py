@@ -27,9 +27,10 @@ class Records(Generic[_Item]):
     lean: bool = False
     """Whether values that are null, empty or a default are left out."""
     shape: Callable[[Any], object] | None = None
-    """Returns the source of a record's text, from the source of the model or from the redacted model."""
+    """Converts the source of a record, or the redacted record, to the object that is written. `None` converts
+    nothing."""
     shaped_as: type[ReportModel] | None = None
-    """The model of what `shape` returns."""
+    """The report model of the object that `shape` returns."""
 
     def __iter__(self) -> Iterator[ReportModel]:
         return (self.model.model_validate(self.source_of(item)) for item in self.items)

@@ -239,7 +239,7 @@ class JsonReport(RunsReport, Protocol):
 
 
 def lines_of_runs(report: JsonReport) -> Iterator[str]:
-    """Yield a line of JSON for each of the `runs` of the report."""
+    """Yield a line of JSON for each run of the report."""
     return (f"{text}\n" for text in report.json_records()["runs"].texts(report.secrets))
 
 
@@ -302,7 +302,9 @@ def report_records(
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Return the fields of a `CaseReport` by name. A nested report may be any object with the report's attributes."""
+    """Return the fields of a `CaseReport` by name.
+
+    The value of a nested report is any object with the same attributes."""
     first = case.runs[0]
     return {
         "suite": first.suite,

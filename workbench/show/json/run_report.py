@@ -204,7 +204,7 @@ class PairingReport(ReportModel):
 
 
 class IssueReport(ReportModel):
-    """An issue of a run, and its place."""
+    """An issue of a run, with the call and the argument that it concerns."""
 
     kind: IssueKind
     why: str
@@ -348,7 +348,9 @@ class RunReport(ReportModel):
 
 
 def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the fields of a `RunReport` by name. A nested report may be any object with the report's attributes."""
+    """Return the fields of a `RunReport` by name.
+
+    The value of a nested report is any object with the same attributes."""
     trajectory = result.trajectory
     return {
         "suite": result.suite,

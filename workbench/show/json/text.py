@@ -35,7 +35,9 @@ def texts_by_key(report: ReportModel, *, lean: bool = False) -> dict[str, str]:
 
 
 def _absent(field: FieldInfo) -> str:
-    """Return a Python expression on `value` that is true if a lean report omits it, or "" if it is never omitted."""
+    """Return a Python expression that tests whether a lean report omits the field's value, which is named `value`.
+
+    Return "" if the field is never omitted."""
     hint: Any = field.annotation
     default = _default(field)
     if get_origin(hint) is Literal:

@@ -1,4 +1,4 @@
-"""The proposals of `workbench accept` for people, as TOML and as JSON."""
+"""The proposals of `workbench accept` as text for people, as TOML and as JSON."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ BATCH_NAMES = "the baseline", "this batch"
 class AgainstBaseline:
     """The changes of a batch's selected cases since its baseline.
 
-    `batch` is the baseline, and `grading` the regrade of it that was compared, or `None` for its original grades.
-    `fail_on` says which changes make the command fail."""
+    `batch` is the baseline. `grading` is the regrade of the baseline that was compared, or `None` for the original
+    grades. `fail_on` says which changes make the command fail."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -53,7 +53,7 @@ class AgainstBaseline:
     """The key of each suite by the path that its runs name."""
     confirm: Confirm = "none"
     confirmed: ConfirmationReport | None = None
-    """The evidence on broken cases of models whose test of all cases found no more than chance."""
+    """The evidence on the broken cases of each model whose test of all cases found no difference beyond chance."""
 
     @property
     def is_worse(self) -> bool:
@@ -66,7 +66,9 @@ class AgainstBaseline:
 
     @property
     def broke(self) -> int:
-        """The number of cases that broke. If cases were rerun for confirmation, only confirmed cases count."""
+        """The number of cases that broke.
+
+        If cases were rerun for confirmation, only confirmed cases count, unless all cases together are worse."""
         # If all cases together are worse by more than chance, no single case needs to be confirmed.
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
@@ -74,7 +76,7 @@ class AgainstBaseline:
 
     @property
     def regressed(self) -> bool:
-        """Whether a case broke, is gone or missing, or all cases together are worse."""
+        """Whether all cases together are worse, or any case broke, is gone or is missing."""
         return bool(self.broke or self.deciding("gone") or self.deciding("missing") or self.is_worse)
 
     @property
@@ -128,7 +130,9 @@ class AgainstBaseline:
         return f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
-        """Return whether the case of a run broke. If cases were rerun for confirmation, only confirmed cases count."""
+        """Return whether the case of a run broke.
+
+        If cases were rerun for confirmation, only confirmed cases count, unless all cases together are worse."""
         cases: Sequence[CaseChange | ConfirmedCase] = self.deciding("broke")
         if self.confirmed is not None and not self.is_worse:
             cases = self.confirmed.of("confirmed")

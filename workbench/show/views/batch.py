@@ -181,7 +181,7 @@ def _needs_a_look(run: RunRow) -> bool:
 
 
 def runs_table(runs: Sequence[RunRow]) -> Table[RunRow]:
-    """Return runs as rows of a table, with their place in the batch and the reason why they did not pass."""
+    """Return runs as rows of a table, with their numbers in the batch and the reasons why they did not pass."""
     columns: list[Column[RunRow]] = [
         Column("run", lambda run: words(count_text(run.place + 1)), right=True),
         Column("status", _sign),

@@ -70,7 +70,7 @@ def diff_view(
 ) -> Iterator[Block]:
     """Yield the changes between two batches, the sentences on paired tests, and the notes.
 
-    `suites` maps the keys of suites to suites."""
+    `suites` has the suites by `SuiteRef.key`."""
     yield Heading(line_of(title))
     yield Paragraph(counts_line(diff))
     for sentence in tests:
@@ -132,7 +132,7 @@ def counts_line(diff: BatchDiff) -> Line:
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield notes on differences of models and graders, and on cases that could not be compared.
 
-    `before` and `after` are the names of the batches. `suites` maps keys to suites."""
+    `before` and `after` are the names of the batches. `suites` has the suites by `SuiteRef.key`."""
     if diff.across is not None:
         # Two batches with a single model each are compared even if the models differ.
         earlier, later = map(one_line, diff.across)
@@ -198,8 +198,8 @@ def _models_left(diff: BatchDiff) -> str:
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
     """Yield all notes on the comparison of two stored batches.
 
-    `same` maps renamed suites as in `batch_diff`. `history` is the option that selects the history in printed
-    commands."""
+    `same` maps the key of each suite in the earlier batch to the key of the same suite in the later batch. `history` is
+    the option that selects the history in printed commands."""
     suites = {}
     for side in (before, after):
         for suite in side.batch.suites:

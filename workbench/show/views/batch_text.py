@@ -1,4 +1,4 @@
-"""The text report of a batch: a table of runs with the issues below each, gates and totals."""
+"""The text report of a batch: a table of runs with the issues below each run, then the gates and the totals."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
 def _run_issues(result: RunResult, grade: Grade, shown: Container[tuple[object, ...]]) -> Iterator[Issue]:
     """Yield the issues of a run, except those in `shown`.
 
-    Issues that say that a step failed, and missing calls of steps that were never reached, are omitted too."""
+    Issues of the kind `failed step` are also omitted, and so are missing calls of steps that the run never reached."""
     never = set()
     for step in result.steps:
         if step.status is None:

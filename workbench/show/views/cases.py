@@ -26,7 +26,8 @@ from workbench.show.when import local_time
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
     """Yield the combined result of a case's repeats: rule, status, number of good runs, mean and deviation.
 
-    With `with_arguments`, also yield the mean and deviation of each argument, as shares of its weight."""
+    With `with_arguments`, also yield the mean and the deviation of each argument's score, as shares of the argument's
+    weight."""
     graded = len(case.graded)
     parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {case.status.sign} {case.status}"]
     if graded:

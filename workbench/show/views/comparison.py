@@ -409,8 +409,8 @@ def totals_rows(
     Counts that are 0 for all models are omitted, and so are pass@k and pass^k if no case has several runs. `cases` is
     the number of compared cases. If a value covers fewer cases, their number follows the value.
 
-    The Pareto front is computed from `on_same_cases`. While runs are in progress, `on_same_cases` is `None`: the front
-    is then omitted, and only the pass rate shows the number of its cases."""
+    The Pareto front is computed from `on_same_cases`. While runs are in progress, `on_same_cases` is `None`. The front
+    is then omitted, and only the pass rate shows the number of cases that it covers."""
     # While runs are in progress, a number of cases after every value would make the values hard to find.
     all_cases = cases
     if on_same_cases is None:

@@ -1,4 +1,4 @@
-"""The reactions of models to faults of tools: the matrix, failures in words, and the trials of one cell."""
+"""The reactions of models to faults of tools: the matrix, the failures in words, and the trials of a cell."""
 
 from __future__ import annotations
 

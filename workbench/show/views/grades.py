@@ -63,7 +63,7 @@ def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
 
 def _why(issue: Issue) -> str:
     """Return the reason of an issue. It is shortened if the line already names the expected and the called tool."""
-    # The line already names the expected tool and the called one.
+    # The line already names the expected tool and the called tool.
     if issue.kind == "wrong tool" and issue.expected and issue.got:
         return issue._replace(why="").reason
     return issue.reason

@@ -147,7 +147,7 @@ class Progress:
             left = model.planned - model.done
             if not left:
                 continue
-            # Runs that began together end at about the same time, so the first ones say little about the speed.
+            # Runs that began together end at about the same time, so the first of them say little about the speed.
             if model.began_s is None or model.made < max(ENOUGH_RUNS, model.running):
                 return None
             spent = now_s - model.began_s

@@ -90,9 +90,9 @@ def missing_calls(
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
     """Return the index of the item before which a missing call is shown.
 
-    A missing call of a sequence is shown before the next call of the sequence that the model made, otherwise after the
-    previous one and its result. All other missing calls are shown at `end`. `met` maps the expected calls that the
-    model made to the indices of their items."""
+    A missing call of a sequence is shown before the next call of the sequence that the model made. If there is no such
+    call, it is shown after the result of the previous call of the sequence. All other missing calls are shown at `end`.
+    `met` maps the expected calls that the model made to the indices of their items."""
     position = _position(expected, index)
     if position is None:
         return end
@@ -107,7 +107,7 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
     if later:
         return min(later)[1]
     if earlier:
-        # A call is followed by its result.
+        # The result of a call is the next item, and the missing call follows the result.
         return max(earlier)[1] + 2
     return end
 
@@ -133,7 +133,7 @@ def put_grade(
     first: bool,
     final: FinalTable | None = None,
 ) -> None:
-    """Show a grade at the items of a run, and remove the earlier grade unless this is the `first`.
+    """Show a grade at the items of a run. Remove the earlier grade unless this grade is the `first`.
 
     `former` is the original result of a regraded run. `final` has the requirements on the final state."""
     outcome = run.end()

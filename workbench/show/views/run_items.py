@@ -344,7 +344,7 @@ class RunItems:
         void = self.items[first:]
         if void:
             del self.items[first:]
-            # If there were several cuts since the last `take_cut`, the lowest is reported.
+            # If there were several cuts since the last `take_cut`, the lowest index is reported.
             self._cut = min(first, first if self._cut is None else self._cut)
             self._changed = {index for index in self._changed if index < first}
             self._calls = {call: index for call, index in self._calls.items() if index < first}
@@ -423,9 +423,9 @@ class RunItems:
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """Return how many items from the start were never removed since the last call, or `None` for all.
+        """Return the lowest index from which all items were cut since the last call, or `None` if no items were cut.
 
-        The items behind them were removed, and new items may be in their places."""
+        New items may have been appended since."""
         cut, self._cut = self._cut, None
         return cut
 

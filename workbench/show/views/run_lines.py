@@ -555,7 +555,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
 
 
 class _Muted(LazyLines):
-    """The lines of a regenerated answer without the first, in muted colours."""
+    """The lines of a regenerated answer without its first line, in muted colours."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -693,9 +693,10 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 
 
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
-    """Return the rows of a value and the notes on it, `marks`.
+    """Return the rows of a value and of the notes on the value (`marks`).
 
-    A note that does not fit beside the value loses the word "expected". If that is not enough, it goes below."""
+    A note that does not fit beside the value loses the word "expected". If the shorter note does not fit either, it
+    goes below the value."""
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):

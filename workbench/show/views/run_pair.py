@@ -44,7 +44,7 @@ class Sides(NamedTuple):
 
 
 def row_sides(row: AlignedRow, width: int, *, whole: bool) -> list[Sides]:
-    """Return the lines of a part of both runs, with `width` cells for each run. With `whole`, nothing is cut."""
+    """Return the lines of two aligned parts, with `width` cells for each run. With `whole`, nothing is cut."""
     if row.part.kind == "call":
         return _call(row, width, whole=whole)
     if row.part.kind != "round":

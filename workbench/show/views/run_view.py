@@ -86,7 +86,7 @@ class RunView:
     def __init__(self) -> None:
         self.graded = False
         self.began: datetime | None = None
-        """The time when the run began, if known; waits then show when they end."""
+        """The time when the run began, if known. With it, waits are shown with the time at which they end."""
         self.steps = 0
         """The number of steps of the run's case, if known."""
         self.origin = ""
@@ -101,7 +101,7 @@ class RunView:
         """The messages of the user in this turn that were not sent."""
         self._step = 0
         self._continues = False
-        """Whether the request that begins now is a further one of the same step."""
+        """Whether the request that begins now is a further request of the same step."""
         self._prompted = self._instructed = False
         """Whether any request had a system prompt."""
 
@@ -144,7 +144,7 @@ class RunView:
         self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
 
     def set_request(self, request: HttpRequest | str) -> None:
-        """Show, until the run continues, the request before which it is paused, or why that cannot be sent."""
+        """Show, until the run continues, the request before which it is paused, or why that request cannot be sent."""
         set_request(self._run, request)
 
     def _end_wait(self) -> None:
@@ -307,9 +307,9 @@ class RunView:
         return self._run.take_changes()
 
     def take_cut(self) -> int | None:
-        """Return how many items from the start were never removed since the last call, or `None` for all.
+        """Return the lowest index from which all items were cut since the last call, or `None` if no items were cut.
 
-        The items behind them were removed, and new items may be in their places."""
+        New items may have been appended since."""
         return self._run.take_cut()
 
     # Before a request
@@ -429,7 +429,7 @@ class RunView:
             self._run.append(TextItem(GrowingText(text), reasoning))
 
     def _mark_reasoning(self) -> None:
-        """Turn the text that the answer has so far into reasoning."""
+        """Mark the text of the answer received so far as reasoning."""
         for index in reversed(range(len(self._run.items))):
             item = self._run.items[index]
             # The items of the answer follow its request.
@@ -441,7 +441,7 @@ class RunView:
 
     def _end(self, finish: RunFinished) -> None:
         self._run.finish_text()
-        # Attempts are otherwise shown with the message that follows them. No message followed these.
+        # Refused messages are usually shown with the message that is sent after them. No message was sent after these.
         for refused in self._refused:
             self._run.append(NoticeItem(f"user, {refused_text(refused)}"))
         self._refused = ()
@@ -545,7 +545,8 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
 def set_aside(run: RunItems, asked: Regenerated) -> None:
     """Show that the last request will be repeated.
 
-    The request and its answer become one `SupersededItem`. Messages that were added after the answer follow it."""
+    The request and its answer become one `SupersededItem`. Messages that were added after the answer follow this
+    item."""
     request = run.request()
     if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
         return
@@ -564,9 +565,10 @@ def set_aside(run: RunItems, asked: Regenerated) -> None:
 class RunPlace:
     """A place in a run. Items before a request belong to the round of that request. `round` counts from 1.
 
-    Only a call and its result have `call_id`, `call_index`, which is the index in `Trajectory.calls`, and `answered`,
-    the number of the round's calls that have results at this place. `after_result` is true on a result that has
-    arrived, whose call is included in `answered`. `step` is the step of a chain, from 1."""
+    `call_id` and `call_index` (the index in `Trajectory.calls`) are set at a call and at its result. `answered` is the
+    number of the round's calls with results up to this place. It is set at a call, at its result and where a fork
+    begins. `after_result` is true at a result that has arrived. Its call counts in `answered`. `step` is the step of a
+    chain, from 1."""
 
     round: int
     call_id: str | None = None

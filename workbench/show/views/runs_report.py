@@ -37,7 +37,7 @@ class TextRedactor(Redactor, Protocol):
 
 
 class ShownRun(NamedTuple):
-    """A run without secrets, and the case that graded it.
+    """A run without secrets, and the case by which it was graded.
 
     `case` is `None` if its suite can no longer be read. `line` is the line of the case in the suite's file, from 1, or
     `None` if there is no file."""

@@ -47,7 +47,9 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Return a text on how many prompts of each kind are missing for a submission, or `None` if none is.
+    """Return a text on how many prompts of each kind are missing for a submission.
+
+    Return `None` if no prompt is missing.
 
     The text lists the ids of the cases that are `other`."""
     ids: defaultdict[Kind, list[str]] = defaultdict(list)

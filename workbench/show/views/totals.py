@@ -68,7 +68,8 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
 def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
     """Yield the totals of the cases of one model.
 
-    `part` says how many of the suite's cases these are, if not all."""
+    `part` follows the number of cases. It says how many of the suite's cases the totals cover, and is empty if they
+    cover all cases."""
     cases = counted(totals.cases, "case")
     if totals.runs != totals.cases:
         cases += f" in {counted(totals.runs, 'run')}"
@@ -131,7 +132,7 @@ def rate_fact(totals: Totals) -> str:
 
 
 def shown_ks(most: int) -> list[int]:
-    """Return the values of k for which pass^k is shown: 1 to 5, and the largest."""
+    """Return the values of k for which pass^k is shown: 1 to 5, and the largest value, `most`."""
     return sorted({*range(1, min(most, 5) + 1), most})
 
 

@@ -1,4 +1,4 @@
-"""The simulated user of a conversation in words: messages with their source, unsent messages, and how it ended."""
+"""The simulated user in words: messages with their source, unsent messages, and how the conversation ended."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def turn_lines(turn: UserTurn) -> Iterator[str]:
 
 
 def lines_before(trajectory: Trajectory, turn: int | None) -> Iterator[str]:
-    """Yield the lines of the user's turn with the number `turn`, or nothing if it is `None`."""
+    """Yield the lines of the user's turn with the number `turn`. Yield nothing if `turn` is `None`."""
     for each in trajectory.user_turns:
         if each.number == turn:
             yield from turn_lines(each)
