@@ -313,8 +313,8 @@ def _cut(text: str) -> str:
 
 
 PartKind = Literal["system", "said", "round", "text", "call", "result", "end"]
-"""The kind of a part of a run. `said` is a message to the model, `round` the start of a round, `text` the model's text,
-`result` the result of a call."""
+"""The kind of a part of a run. `said` is a message to the model, `round` is the start of a round, `text` is the model's
+text, and `result` is the result of a call."""
 
 PartState = Literal["same", "differs", "left", "right"]
 """The result of comparing a part with its counterpart. With `left` and `right`, only one side has the part."""

@@ -179,8 +179,10 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "partial credit": "low score",
     "sent too much": "sent too much",
 }
-"""The causes of issues, by kind. Other kinds need no cause. Quantities of older grades only count other issues. A run's
-finish shows that its rounds were used up. Failed steps have their own issues."""
+"""The causes of issues, by the kind of the issue. The other kinds of issues have no cause of their own.
+
+Issues of the kind `quantity` only count other issues. Used-up rounds follow from the run's finish. A failed step has
+its own issues, which have causes."""
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:

@@ -127,7 +127,7 @@ class Totals(StatusCounts):
     mean_score: float | None
     """The mean score of the graded runs to which the deciding grader applies, 0..1."""
     pass_rate: float | None
-    """The pass rate: passed and warned over graded runs, 0..1."""
+    """The number of passed and warned runs divided by the number of graded runs, 0..1."""
     latency: Latency | None
     """The latency of the graded runs. The latency of a run is the sum of the times of its model answers."""
     usage: Usage | None

@@ -201,7 +201,8 @@ class CheckBase(BaseModel):
     may_be_infinite: ClassVar[bool] = False
     """Whether the check's numbers may be infinite."""
     nests: ClassVar[Literal["", "list", "table", "check"]] = ""
-    """The form of nested checks in the expected value: a list, a table by field name, or one check. Empty for none."""
+    """The form of nested checks in the expected value: a list, a table by field name, or one check. Empty if the kind
+    has no nested checks."""
     checks_parts: ClassVar[bool] = False
     """Whether the nested checks concern fields or elements of the value instead of the value itself."""
     is_newer: ClassVar[bool] = False
@@ -576,7 +577,7 @@ CHECK_CLASSES: dict[str, type[CheckBase]] = {}
 """The classes of checks by their names in suites, in the order of the documentation."""
 
 _NEWER_OPTIONS = {"because", "ignore_case", "in_order"}
-"""Options newer than the reservation of names. Checks of answers may still have these names."""
+"""Options that are newer than `RESERVED_NAMES`. A named check of the answer may therefore have such a name."""
 
 _NEVER_ALONE = {"plain", "required", "scale", "at_least", "sees", "offset", "only_fields"} | _NEWER_OPTIONS
 

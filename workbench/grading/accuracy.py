@@ -24,7 +24,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 EXACT, NAME_ONLY, MISSING = "exact", "right name only", "missing"
 WRONG, SURPLUS = "wrong", "extra, counts twice"
 EXTRA = "extra"
-"""The outcomes of a pairing: the first three in either mode, the next two in exact mode, the last in flexible mode."""
+"""The outcomes of a pairing. `WRONG` and `SURPLUS` occur only in exact mode, and `EXTRA` only in flexible mode."""
 
 
 def grade_accuracy(

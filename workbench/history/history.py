@@ -386,7 +386,7 @@ wanted AS MATERIALIZED (
 {_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id
     AND grading = (SELECT max(gradings.id) FROM gradings WHERE gradings.batch = runs.batch)
 WHERE runs.id IN (SELECT wanted.id FROM wanted) ORDER BY runs.id"""
-"""SQL that selects each case's runs in the last batch that has any."""
+"""SQL that selects the runs of each case in the last batch that has finished runs of the case."""
 
 
 def _gate_in(text: str) -> Gate:

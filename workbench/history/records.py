@@ -82,7 +82,7 @@ def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
 
 
 ANSWER_SETTINGS = ("provider", "model", "base_url", "params", "headers", "query")
-"""The settings of a model that influence answers. The price, for example, does not."""
+"""The settings of a model that influence its answers. Settings such as the price are not among them."""
 
 
 def settings_of_answers(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -75,7 +75,7 @@ def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origi
 # The built-in variants imitate MCP hosts, which add prompts and tools of their own to the tools of a suite.
 
 HOST_LIBRARY = "the library of hosts"
-"""The name of the library in messages."""
+"""The words by which messages call the built-in variants."""
 
 HOST_NAMES = frozenset({"no prompt", "concise assistant", "coding agent", "forty tools"})
 """The names of the variants in the library."""

@@ -13,7 +13,7 @@ from workbench.suite.toml_equality import toml_equal
 from workbench.suite.tool_names import ONLY_SUBJECT
 
 _TEXTS = frozenset({"name", "description", "system"})
-"""Keys of the head whose texts no finding depends on."""
+"""Keys outside the cases on whose texts no finding depends."""
 
 _DEPENDENT = {
     "response": frozenset({"aggregates"}),  # aggregates may name the checks of answers
@@ -21,7 +21,7 @@ _DEPENDENT = {
     "final": frozenset({"servers", "mocks"}),
     "tools": frozenset({"mocks", "answers", "grading", "subject"}),  # these may name the tools of any case
 }
-"""Keys of a case, each with the keys of the head whose findings depend on it."""
+"""Keys of a case, each with the keys outside the cases whose findings depend on it."""
 
 
 def affects_findings_elsewhere(header: Table, changed: Iterable[Table]) -> bool:

@@ -264,7 +264,7 @@ class _Template:
         self.findings: list[Finding] = []
         self.used: frozenset[str] = frozenset()
         self.of_checks: dict[str, Place] = {}
-        """The columns whose values are checks or parts of them, with a place of each."""
+        """The columns whose values are checks or parts of checks, each with a place in the case that uses it."""
         self._columns = columns
         self._case = case
         name = cast("str", case["name"])

@@ -27,7 +27,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 ExtraCallsRule = Literal["allow_read_only", "allow", "forbid"]
 EXTRA_CALLS_RULES: tuple[ExtraCallsRule, ...] = get_args(ExtraCallsRule)
 ExtraCalls = ExtraCallsRule | tuple[str, ...]
-"""The calls allowed beside the expected ones: of read-only tools, of all tools, of none, or of listed tools."""
+"""The extra calls that are allowed: calls of read-only tools, of all tools, of no tool, or of the listed tools."""
 
 NEW_SUITE_EXTRA_CALLS: Final[ExtraCallsRule] = "allow_read_only"
 """The rule of extra calls in new suites: a look-up is allowed, and a second payment fails."""

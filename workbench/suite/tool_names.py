@@ -14,7 +14,8 @@ from workbench.suite.server_model import Answer
 
 _MAX_LISTED = 8
 ONLY_SUBJECT = "only the subject can have"
-"""The beginning of the warning about a tool that the suite does not define. The first case with it has the warning."""
+"""The beginning of the warning about a tool that the suite does not define. Only the first case that names the tool has
+the warning."""
 _ON_PURPOSE = "write unlisted = true if this is intended"
 
 

@@ -81,7 +81,7 @@ class ServerLog:
         self._last = ""
         """The end of the server's output."""
         self._lines: dict[tuple[str, int], _RedactedLines] = {}
-        """The lines of the server that are held back because a secret may continue in the next one."""
+        """The lines of the server that are held back because a secret may continue in the next line."""
         self._line_ends = 0
         """The number of line ends in the server's whole output."""
         self.problem: str | None = None
@@ -268,7 +268,7 @@ class StdioTransport:
         self.overlong = False
         """Whether a message exceeded the limit. Nothing is read after it."""
         self.own_exit_code: int | None = None
-        """The exit code of a process that ended by itself. If a signal killed it, the negative number of the signal."""
+        """The exit code of a process that ended by itself, or the negative number of the signal that killed it."""
 
     @property
     def pid(self) -> int | None:

@@ -97,7 +97,7 @@ class Session:
         self._task_tools: tuple[str, ...] = ()
         self._issues: tuple[ListingIssue, ...] = ()
         self.instructions = ""
-        """The server's text on how to use its tools, empty without one."""
+        """The server's text on how to use its tools. Empty if the server has no such text."""
         self._tell_relisted = relisted
         self._relisting: asyncio.Future[None] | None = None
         self._error: BaseException | None = None

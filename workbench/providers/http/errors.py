@@ -31,7 +31,7 @@ TLS_REQUIRED_TEXTS = ("plain http request was sent to https", "http request to a
 MEDIA_REFUSAL = re.compile(r"image|vision|visual|audio|modal|content.{0,40}\bstring\b", re.IGNORECASE)
 """Words of a refusal of images or sounds. Servers of text models also complain that the content is a list."""
 MEDIA_STATUSES = frozenset({400, 404, 415, 422, 500, 501})
-"""Statuses with which endpoints refuse images or sounds: llama.cpp sends 500, OpenRouter 404."""
+"""Statuses with which endpoints refuse images or sounds: llama.cpp sends 500, and OpenRouter sends 404."""
 QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
 """Codes with status 429 for which waiting does not help."""
 

@@ -395,7 +395,7 @@ _LACKING = {
 }
 """Parameters of Chat Completions and Responses that this API refuses, each with its replacement.
 
-The text is empty if there is none."""
+The text is empty if there is no replacement."""
 
 
 def _own_fields(spec: ModelSpec) -> dict[str, Any]:

@@ -395,7 +395,7 @@ _LACKING = {
 }
 """Parameters of Chat Completions and Messages that this API refuses, each with its replacement.
 
-The text is empty if there is none."""
+The text is empty if there is no replacement."""
 
 _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
