@@ -95,7 +95,7 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
             row.append(("list", len(one)))
             pending.extend(one)
         elif isinstance(one, bool):
-            # In Python, True equals 1, but in JSON it does not.
+            # In Python, True equals 1. In JSON, they differ.
             row.append(("boolean", one))
         else:
             row.append(one)
@@ -362,8 +362,8 @@ def align(left: Trajectory, right: Trajectory) -> tuple[AlignedRow, ...]:
 
     Equal rounds at the beginning and the end stay together. In between, rounds and calls are matched so that as many as
     possible have the same tools on both sides. A round without a match is paired with the other side's round at the
-    same position, or stands alone. Differences are those of `first_difference`, and also those in system prompts and
-    first messages."""
+    same position, or stands alone. The differences are of the kinds of `first_difference`. Differences in system
+    prompts and first messages are added."""
     rows = [*_texts("system", (0, 0), _first_prompt(left), _first_prompt(right))]
     rows += _texts("said", (0, 0), _first_texts(left), _first_texts(right))
     for one, other in _matched_rounds(left.rounds, right.rounds):
@@ -473,7 +473,9 @@ def _alike(left: Round, right: Round) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Fingerprint:
-    """A round or a call prepared for many comparisons. Two of them are equal exactly if their `identity` is equal."""
+    """A round or a call prepared for many comparisons.
+
+    Two rounds (or two calls) are equal exactly if their `identity` is equal."""
 
     identity: int
     tools: tuple[str, ...]

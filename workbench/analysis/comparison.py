@@ -175,8 +175,8 @@ class ModelTotals(StatusCounts):
     runs_of_unknown_cost: int
     """The number of runs of unknown cost. The cost excludes these runs."""
     users: UserFigures | None
-    """The tokens and cost of the models that played users in all runs, or `None` if no model did. No other figure
-    includes them."""
+    """The tokens and cost of the models that played users in all runs, or `None` if no model played a user. No other
+    figure includes them."""
     cases_a_minute: float | None
     """Graded cases divided by the time with at least one run of the model in progress."""
     passing: tuple[PassAtK, ...]

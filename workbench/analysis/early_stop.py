@@ -1,8 +1,8 @@
 """Early stopping: decides a batch from its finished runs, and names the remaining runs that are not needed.
 
 Results are counted in the random order of the plan, and not in the order in which runs end. The runs that end first are
-the quick ones, which are no random sample. A decision depends only on the results, so it stays the same when a stored
-batch is read again."""
+quick runs, which are no random sample. A decision depends only on the results, so it stays the same when a stored batch
+is read again."""
 
 from __future__ import annotations
 

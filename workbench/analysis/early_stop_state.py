@@ -108,7 +108,7 @@ class GateEarlyStop:
 class TooFewUnits:
     """A gate that an early decision cannot reach, because it has only `units` cases or clusters.
 
-    Not even good runs in all of them would be enough."""
+    Even if all runs in these cases or clusters were good, they would not be enough."""
 
     suite: str | None
     gate: float

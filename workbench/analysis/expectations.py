@@ -25,8 +25,9 @@ class ExpectedArgument:
 class Expectation:
     """An expected or a disallowed call. If it has `alternatives`, one of them is expected.
 
-    `arguments` is `None` if any arguments will do. `place` is the place in the order of calls: `ordered 2`, `ordered 2,
-    in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to 3 times`."""
+    `arguments` is `None` if any arguments are right. `place` is the place in the order of calls: `ordered 2`,
+    `ordered 2, in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to
+    3 times`."""
 
     tool: str
     place: str
@@ -54,7 +55,7 @@ class Expectations:
 
 
 def forbidden_extra_calls(case: Case, grading: Grading) -> str:
-    """Describe the unexpected calls that fail a run. Return an empty text if no such call does."""
+    """Describe the unexpected calls that fail a run. Return an empty text if no unexpected call fails a run."""
     match extra_calls_of(case, grading):
         case None | "allow":
             return ""

@@ -488,7 +488,7 @@ _USED_UP = "the rounds were used up"
 
 
 def _early_end(evidence: _Evidence, *, calls_expected: bool) -> str | None:
-    """Describe why a run may have ended too early. Return `None` if it did not."""
+    """Describe why a run may have ended too early. Return `None` if the run did not end too early."""
     # With a single round, no further rounds could be used up. The missing call was simply not made.
     if evidence.finish == "rounds exhausted" and evidence.rounds > 1:
         return _USED_UP

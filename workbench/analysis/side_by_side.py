@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from workbench.analysis.early_stop_state import PairEarlyStop
 
 MAX_ALL_PAIRS = 3
-"""The most models among which every pair is compared. With more models, each is compared only with the first one,
-because every further comparison makes the corrected tests weaker."""
+"""The most models among which every pair is compared. With more models, each model is compared only with the first
+model, because every further comparison makes the corrected tests weaker."""
 
 
 @dataclass(frozen=True, slots=True)

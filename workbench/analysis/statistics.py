@@ -35,10 +35,10 @@ class Interval(NamedTuple):
 def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
     """Return the 95% interval of the mean of values in 0..1, or `None` without values or for a value outside 0..1.
 
-    This extends the mid-p interval of Clopper and Pearson (1934; mid-p: Lancaster 1961) from shares to scores. The
-    values and one extra value, 0 or 1, get random weights (a Dirichlet distribution). For either extra value, a beta
-    distribution has the mean and variance of the weighted mean. The bounds are quantiles of the average of both beta
-    distributions. If every value is 0 or 1, the result is exactly the mid-p interval.
+    The method extends the mid-p interval of Clopper and Pearson (1934; mid-p: Lancaster 1961) from shares to scores.
+    The values and one extra value, 0 or 1, get random weights (a Dirichlet distribution). For either extra value, a
+    beta distribution has the mean and variance of the weighted mean. The bounds are quantiles of the average of both
+    beta distributions. If every value is 0 or 1, the result is exactly the mid-p interval.
 
     The interval always has a width. With `clusters`, one for each value, n values count as n / d independent values.
     Here d is the design effect times the squared ratio of Student's quantile to the normal quantile."""

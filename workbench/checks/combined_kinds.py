@@ -100,7 +100,7 @@ class AllOf(_Combined):
         meeting: list[JsonValue] = []
         for part in self.parts:
             meeting += filter(self.holds, part.known_samples())
-        # A value that meets all nested checks may exist, even if none of their samples does.
+        # A value that meets all nested checks may exist, even if no sample of a nested check meets all of them.
         if not meeting:
             raise UnknownSampleError
         return tuple(meeting)

@@ -98,7 +98,7 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
     """Return whether two JSON values are equal at every depth.
 
     Numbers are compared by value (5 = 5.0), and integers exactly. A boolean is never a number. The order of a list
-    matters, but the order of an object's keys does not."""
+    matters. The order of an object's keys is ignored."""
     if isinstance(left, str):
         return left == right
     # A stack replaces recursion, because the arguments of a broken model can nest deeper than Python's recursion limit.

@@ -64,7 +64,7 @@ def grade_accuracy(
 def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade:
     """Return the grade of a run's calls, averaged with the scores of the named checks of the answer.
 
-    The calls and each named check count equally, as the scorers of an Evalite eval do. `numbers["calls"]` keeps the
+    The calls and each named check count equally, like the scorers of an Evalite eval. `numbers["calls"]` keeps the
     score of the calls. The key is missing if no calls are expected."""
     if not metrics:
         return grade

@@ -13,7 +13,7 @@ from workbench.trajectory.trajectory import CallRecord
 
 
 def result_mismatch(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> str | None:
-    """Return why the result of a call is not the expected result, or `None` if it is.
+    """Return why the result of a call is not the expected result, or `None` for the expected result.
 
     Raises CheckError if a check cannot be evaluated."""
     if not expected.checks_result:

@@ -300,7 +300,7 @@ argument."""
 
 
 def _published_parts(args: Checks) -> Iterator[tuple[str, Check]]:
-    """Split the checks of arguments as the published system has them: a required value, and separate validators.
+    """Split the checks of arguments into the parts of the published system: a required value, and separate validators.
 
     A suite writes the value and its validators as `all_of`, with the value first."""
     for name, check in args.items():

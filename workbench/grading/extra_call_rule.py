@@ -44,7 +44,7 @@ class ExtraCallRule:
 
     @property
     def failure_reason(self) -> str | None:
-        """Return why an extra call fails the run, or `None` if it does not."""
+        """The reason why an extra call fails the run, or `None` if extra calls never fail it."""
         match self.written:
             case "allow" | None:
                 return None

@@ -1,4 +1,4 @@
-"""The requirements of `final`: the changes and the statements of a run, and the state that tools report afterwards."""
+"""The requirements in a case's `final`: changes and statements of a run, and the state of tools after the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _MAX_SHOWN = 200
 
 
 def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> Iterator[Issue]:
-    """Yield the issues of `final`. They are the same under every grader and affect no score.
+    """Yield an issue for each unmet requirement of `final`.
+
+    These issues are the same under every grader and affect no score.
 
     Raises CheckError if a check cannot be evaluated, or if the tools of the run were not asked for a state."""
     if case.final is None or trajectory.finish is None:

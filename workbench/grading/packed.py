@@ -292,7 +292,7 @@ def _tool(key: str, number: int) -> ToolDefinition:
 class _Reducers(dict[type, Callable[[Any], Any]]):
     """A dispatch table for `pickle` that creates a reducer for each new type.
 
-    Records are recreated by a call with the values of their fields. This takes half as long as setting each field."""
+    Records are recreated by a call with the values of their fields, which takes half as long as setting each field."""
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         reducer: Callable[[Any], Any]

@@ -247,9 +247,9 @@ _MAX_UNLISTED = 1_000
 def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Return the pairing with the largest sum of gains that keeps the order of rows and columns.
 
-    This is a sequence alignment."""
-    # This is dynamic programming, as for a longest common subsequence. `best[row][column]` is the largest sum from this
-    # row and column on.
+    The method is a sequence alignment."""
+    # The method is dynamic programming, as for a longest common subsequence. `best[row][column]` is the largest sum
+    # from this row and column on.
     if not gains:
         return []
     rows, columns = len(gains), len(gains[0])
@@ -499,7 +499,7 @@ def common_issues_of(
 ) -> tuple[Issue, ...]:
     """Return the issues of requirements that are the same under every grader.
 
-    `metrics` are the named checks of the answer, and `checked` are the schema checks of the calls. Pass them if they
+    `metrics` are the named checks of the answer, and `checked` are the schema checks of the calls. Pass both if they
     are already known. Raises CheckError."""
     context = _context_with_run(trajectory, case, context)
     if metrics is None:

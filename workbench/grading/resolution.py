@@ -498,8 +498,8 @@ class _Resolution:
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
         """Find, for each expected call with unfilled slots, unused calls that were probably meant as this call.
 
-        These are calls with the same arguments first, and then calls of the same tool. They are then reported as wrong,
-        in place of a missing call."""
+        Calls with the same arguments come first, and then calls of the same tool. The grade reports them as wrong
+        calls, in place of a missing call."""
         left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
@@ -716,7 +716,7 @@ class _Slots:
 def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
     """Return changes to a case that make it expect no calls.
 
-    They apply to a run that made none of the case's expected calls, which are all optional."""
+    The changes apply to a run that made none of the case's expected calls, which are all optional."""
     if by == "trajectory":
         # Under `trajectory`, surplus calls cost nothing by themselves.
         return {"extra_calls": "allow"} if case.extra_calls is None else {}

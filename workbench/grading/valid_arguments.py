@@ -46,7 +46,7 @@ _NOT_OF_ARGUMENTS = late_pattern(
 
 
 def refusal_of(record: CallRecord) -> str | None:
-    """Return the one-line message with which a server refused a call's arguments, or `None` if it did not."""
+    """Return the one-line message with which a server refused a call's arguments, or `None` without a refusal."""
     # Only real servers and tools outside Workbench validate arguments. A mock answers as its suite says.
     result = record.unedited or record.result
     if result is None or not result.is_error or result.source not in ("server", "reported"):
@@ -189,7 +189,8 @@ def argument_issues(
     """Yield an issue for each call with invalid arguments.
 
     The issue fails the run, unless the model corrected the call. If the arguments are a JSON object that violates the
-    schema, this also depends on `decides`. With "fail", the issue fails the run. With "ignore", there is no issue."""
+    schema, the effect also depends on `decides`. With "fail", the issue fails the run. With "ignore", there is no
+    issue."""
     cut_off = {}
     for each in trajectory.rounds:
         if each.stop_reason == "truncated":

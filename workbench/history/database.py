@@ -1,4 +1,4 @@
-"""Opens the file of a history: checks it, renames a damaged file, and migrates an older one to the current schema."""
+"""Opens the file of a history: checks it, renames a damaged file, and migrates an older file to the current schema."""
 
 from __future__ import annotations
 
@@ -550,8 +550,8 @@ def _migrated(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
                     f"the history {file} was written by an older Workbench, and a read-only view cannot migrate it: "
                     "run 'workbench history list'"
                 )
-            # This must be set before the first table exists. It lets removed batches return their pages to the disk in
-            # steps.
+            # `auto_vacuum` must be set before the first table exists. It lets removed batches return their pages to the
+            # disk in steps.
             if version == 0:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             # With a write-ahead log, programs can read while another program writes.

@@ -178,7 +178,7 @@ def _remove_batch_rows(connection: sqlite3.Connection, numbers: Sequence[int]) -
 
     If the program is killed afterwards, runs without a batch remain. No list shows them, and the next removal deletes
     them."""
-    # With foreign keys, SQLite would delete all runs within this transaction. For a large batch, this takes seconds.
+    # With foreign keys, SQLite would delete all runs within this transaction, which takes seconds for a large batch.
     connection.execute("PRAGMA foreign_keys = OFF")
     with transaction(connection):
         for table, column in (("batches", "id"), ("parts", "batch"), ("gradings", "batch"), ("plans", "batch")):

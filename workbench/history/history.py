@@ -462,7 +462,7 @@ class History(StoredBatches):
     def cases_of(self, batch: int, grading: Regrade | None = None) -> Generator[CaseOutline]:
         """Yield the cases of a batch in the order of its plan, without forks.
 
-        This is far faster than reading the runs. Close the generator if you do not read it to its end."""
+        This method is far faster than reading the runs. Close the generator if you do not read it to its end."""
         joined, status = "", "runs.status"
         values: tuple[int, ...] = (batch,)
         if grading is not None:

@@ -320,7 +320,7 @@ class SuiteRef:
         return _file_of(self.project, self.path)
 
 
-# This is cached, because a report asks for the file of each run, but runs have few suites.
+# The path is cached, because a report asks for the file of each run, but runs have few suites.
 @lru_cache(maxsize=64)
 def _file_of(project: str, path: str) -> Path:
     return Path(project) / path

@@ -116,7 +116,7 @@ class ModelError(Exception):
 
 
 class AnswerTooLargeError(ModelError):
-    """An answer exceeds the limits. This counts as a failure of the model, not of the infrastructure."""
+    """An answer exceeds the limits. The run then fails because of the model, not because of the infrastructure."""
 
 
 class AnswerSize:

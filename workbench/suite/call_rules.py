@@ -1,4 +1,6 @@
-"""Validation rules for the keys of expected calls. The rules read parsed TOML, as `workbench.suite.rules` does."""
+"""Validation rules for the keys of expected calls.
+
+The rules read parsed TOML, like those of `workbench.suite.rules`."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ _OUTSIDE: Final = ("python", "judged")
 class CaseRows:
     """A suite's parsed TOML, in which a case with the key `each` is replaced by one case for each row.
 
-    `templates` has, for each case, the index of its `[[cases]]` table in the file. It is empty if no case has `each`.
+    `templates` has, for each case, the index of its `[[cases]]` table in the file. It is empty if no case has rows.
     `labels` has a description of each case's row, for messages."""
 
     raw: Table
@@ -126,7 +126,7 @@ def place_in_text(place: Place, templates: Sequence[int]) -> Place:
 
 
 def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
-    """Expand the cases of a suite that have `each`. Return the expanded suite and the findings about rows and columns.
+    """Expand the cases of a suite that have rows. Return the expanded suite and the findings about rows and columns.
 
     A case is left out if its rows cannot be read or if it names a missing column. Its findings are errors."""
     if not any("each" in case for _, case in tables(raw.get("cases"))):
@@ -514,7 +514,7 @@ def with_columns(value: Any, row: Row) -> Any:
 
 
 def filled_table(case: Case) -> Table:
-    """Return the case of a row as a table without `each`, as if it had been written by hand.
+    """Return the case of a row as a table without the key `each`, as if the case had been written by hand.
 
     Raises ValueError if a value has a null, which TOML lacks."""
     written = to_toml_data(case)

@@ -16,7 +16,7 @@ _EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 
 
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
-    """Find problems in the checks of `args` or `when`, a table of checks by argument name."""
+    """Find problems in a table of checks by argument name, such as the `args` of a call or the `when` of a mock."""
     for name, value in table(checks).items():
         if name in AMBIGUOUS_ARGUMENTS and not is_check(value):
             hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
@@ -80,7 +80,8 @@ def check_rules(
 
 
 _NEAR: Final = 0.85
-"""The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
+"""The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches this similarity, and
+`orange` stays below it."""
 
 _NEAR_OF_WORDS: Final = 0.82
 """The limit if both key and check have several words. It is lower, as hardly any other key resembles such a check.
@@ -204,7 +205,9 @@ def mixed_rules(name: str, others: Iterable[str], place: Place) -> Iterator[Find
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:
-    """Check that either all arguments of a call have a weight or none has. `weight = 0` counts as a weight."""
+    """Check that all arguments of a call have a weight, or that no argument has a weight.
+
+    `weight = 0` counts as a weight."""
     graded = {name: value for name, value in table(args).items() if table(value).get("present") is not False}
     without = [name for name, value in graded.items() if not _has_weight(value)]
     if without and len(without) < len(graded):

@@ -171,7 +171,7 @@ class CallWithoutArguments(ExpectedCall):
 
 
 def with_forbidden(call: ExpectedCall) -> ExpectedCall:
-    """Return an expected call whose `args` with `present = false` are moved to `forbidden_args`.
+    """Return an expected call in which arguments with the check `present = false` are moved to `forbidden_args`.
 
     A call without such an argument is returned unchanged."""
     absent: Checks = {}

@@ -435,7 +435,7 @@ class Case(Frozen):
 
     @property
     def row(self) -> dict[str, JsonValue]:
-        """The columns of the row that the case was made for, or an empty dictionary for a case without `each`."""
+        """The columns of the row that the case was made for, or an empty dictionary for a case without rows."""
         # `suite.case_rows` has replaced a case with several rows by one case for each row. The key `each` of such a
         # case lists only the case's own row.
         if self.each is None or isinstance(self.each, str):
@@ -462,7 +462,7 @@ class Case(Frozen):
 
     @property
     def template(self) -> str | None:
-        """The id of the case with `each` to which this row belongs, or `None` without `each`."""
+        """The id of the case with rows that this case was made from, or `None` if the case has no row."""
         if not self.row:
             return None
         return self.id.removesuffix(f"/{self.row['id']}")

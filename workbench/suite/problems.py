@@ -20,7 +20,7 @@ class Problem:
     """A problem of a suite file, with its place and a hint on how to solve it.
 
     `line` counts from 1. `where` is a path such as `cases[3].ordered[0].args.city`, and `case` is the name of the case
-    at this place. An error prevents runs of the suite. A warning does not."""
+    at this place. An error prevents runs of the suite, and a warning allows them."""
 
     file: Path
     line: int | None

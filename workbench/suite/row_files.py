@@ -65,7 +65,7 @@ class Rows:
 
 
 def rows_of(each: object, folder: Path) -> Rows:
-    """Read the rows of `each`, which is the path of a file in the suite's folder, or a list of tables.
+    """Read the rows of a case. `each` is the path of a file in the suite's folder, or a list of tables.
 
     Raises RowsError."""
     if isinstance(each, str):

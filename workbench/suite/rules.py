@@ -97,7 +97,7 @@ _SHARES: Final = (
 def is_score(of: str) -> bool:
     """Return whether the name of a measure means a score.
 
-    If a suite has a lower limit for a score, that limit decides the exit code, and the statuses of single cases do not.
+    If a suite has a lower limit for a score, that limit decides the exit code in place of the statuses of single cases.
     A limit for any other measure counts in addition to the statuses."""
     return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
 

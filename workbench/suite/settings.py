@@ -1,4 +1,4 @@
-"""Computes the settings of a case. Each key comes from the case, else from its suite, else from the defaults."""
+"""Computes the settings of a case. Each setting comes from the case, else from its suite, else from the defaults."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Grading:
     repeat_rule: RepeatRule = "every"
     invalid_arguments: InvalidArguments = "fail"
     whole_numbers: WholeNumbers = "as JSON"
-    """Whether 5.0 counts as the integer 5, as in JSON. In the checker of the BFCL leaderboard it does not."""
+    """Whether 5.0 counts as the integer 5, as in JSON, or as a fraction, as in the checker of the BFCL leaderboard."""
     extra_calls: ExtraCalls | None = None
     """The allowed extra calls. `None` leaves them to the grader's own rule."""
     quarantined: bool = False
@@ -196,7 +196,7 @@ def surplus_rule(grading: Grading, grader: str | None = None) -> str:
 def surplus_calls_cost(grading: Grading) -> bool:
     """Return whether extra calls lower the score.
 
-    They do if the suite has no rule for extra calls and the grader's own rule gives them a cost."""
+    Extra calls cost something if the suite has no rule for them and the grader's own rule gives them a cost."""
     return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 

@@ -66,7 +66,7 @@ class SuiteFile:
     is_historical: bool = False
     """Whether the text is an earlier version from a history."""
     templates: tuple[int, ...] = ()
-    """For each case, the index of its table in the text. Empty unless tables with `each` stand for several cases."""
+    """For each case, the index of its table in the text. Empty if each table is one case, because no table has rows."""
     row_files: tuple[str, ...] = ()
     """The files of rows that cases name, as paths relative to the suite's folder."""
     written: SuiteFile | None = None
@@ -88,7 +88,7 @@ class SuiteFile:
     def standalone(self) -> SuiteFile:
         """The suite with a separate `[[cases]]` table for each row of a case, so that reading it needs no file of rows.
 
-        Only the text changes: the suite and its cases are the same objects. A suite without `each` is returned
+        Only the text changes: the suite and its cases are the same objects. A suite without rows is returned
         unchanged."""
         if not self.templates or self.suite is None:
             return self
@@ -574,7 +574,8 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     Return `None` if something outside the cases changed, or if too many cases changed."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks):
         return None
-    # If there are no keys outside the cases, a missing key is reported at the first case. This may now be another case.
+    # If there are no keys outside the cases, a missing key is reported at the first case. The first case may now be
+    # another case.
     if not now.header:
         return None
     # Text between cases may now belong to another case, unless it consists of blank lines.
@@ -706,7 +707,7 @@ def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) 
     # If the number of cases differs, there are only blank lines between the cases, and no problems there.
     if line is None or len(before) != len(now):
         return 0
-    # Gaps have the even indices. This is the last gap that begins on an earlier line.
+    # Gaps have the even indices. The gap before a line is the last gap that begins on an earlier line.
     gap = max((at for at in range(0, len(before), 2) if before[at] < line), default=0)
     return now[gap] - before[gap]
 

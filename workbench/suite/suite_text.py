@@ -38,9 +38,9 @@ class SuiteText:
 
     Every change creates a new value, so undo can return to the old value.
 
-    `blocks` are the texts of cases without a final line end. Comments directly above a case belong to the case, and
-    comments between blank lines do not. `between` is the text before each block and after the last block. `header` is
-    the content outside the cases. Do not change its tables in place.
+    `blocks` are the texts of cases without a final line end. Comments directly above a case belong to the case.
+    Comments between blank lines belong to no case. `between` is the text before each block and after the last block.
+    `header` is the content outside the cases. Do not change its tables in place.
 
     `in_blocks` is false if cases are written in brackets or with other tables among them. Then `blocks` is empty, and
     each change edits the whole text. `kept_formatting` is false if a change had to rewrite more than it changed. The

@@ -70,7 +70,7 @@ def has_comment(text: str, key: str) -> bool:
 def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item | None:
     """Return the replacement of an item, or `None` if the item was changed in place.
 
-    `keys` lead to the item. Without them, the item's value is written on one line."""
+    `keys` lead to the item. Without `keys`, the item's value is written on one line."""
     match item, old, new:
         case Array(), list(), list() if "\n" in item.as_string() and new:
             _edit_array(item, old, new)

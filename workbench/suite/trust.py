@@ -217,9 +217,9 @@ class SuiteNeeds:
     Commands run in `folder`, and modules are found there. `models` are the models that the suite and its settings file
     name (`workbench.evaluation.approval`). `files` is the code of `modules` and `python`
     (`workbench.tools.python_code`). `passed` are the shell variables that the suite's commands get without naming them
-    (`workbench.config.passed_variables`). `calls` are the calls of `setup` and `final` if a server may answer them.
-    `provider_tools` are tools that model providers would run. `roots` are folders that servers may use. `answers` are
-    replies to requests of servers."""
+    (`workbench.config.passed_variables`). `calls` are the calls that the suite itself makes (`setup` and `final`), if a
+    server may answer them. `provider_tools` are tools that model providers would run. `roots` are folders that servers
+    may use. `answers` are replies to requests of servers."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -330,7 +330,7 @@ class SuiteNeeds:
 
 
 _MAX_SHOWN_CALLS = 10
-"""Maximum number of `setup` and `final` calls, and of answers to servers, that are listed with one line each."""
+"""Maximum number of the suite's own calls, and of answers to servers, that are listed with one line each."""
 
 
 def _grouped_by_endpoint(models: Sequence[ModelNeed], more: str) -> str:
@@ -366,7 +366,7 @@ def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServ
     """Split the needs of a suite in which the user typed servers.
 
     Returns the needs before the user typed, and the present needs without the servers that the user added. Both include
-    the calls of `setup` and `final` and the answers to servers, because the user did not type these."""
+    the calls that the suite makes itself and the answers to servers, because the user did not type these."""
     before: list[Server] = []
     others: list[Server] = []
     for server in suite.servers:
@@ -672,7 +672,7 @@ class TrustStore:
     def _load_or_set_aside(self) -> dict[str, _Entry]:
         """Read the store, or rename it if it is damaged.
 
-        Call this under the lock, because another program may have just replaced a damaged store by a new one."""
+        Call this under the lock, because another program may have just replaced a damaged store by a new store."""
         try:
             return self._load()
         except ValueError:

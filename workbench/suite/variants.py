@@ -147,7 +147,7 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
     names = _Names.of(variant)
     update: dict[str, object] = {
         "servers": _replaced(suite.servers, variant.servers),
-        # A host's tools are in addition to the suite's tools, which are the tools under test.
+        # The tools of a host are offered in addition to the suite's tools, which are the tools under test.
         "tools": _replaced(variant.tools, suite.tools) if variant.host else _replaced(suite.tools, variant.tools),
         "mocks": tuple(map(names.mock, suite.mocks)),
         "answers": tuple(map(names.answer, suite.answers)),

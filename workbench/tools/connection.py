@@ -237,7 +237,7 @@ if sys.platform == "win32":
 
 
 def inherited_variables(environment: Mapping[str, str], passed: Iterable[str], secrets: Secrets) -> dict[str, str]:
-    """Return the environment variables that a started program gets: the usual ones, and those in `passed`.
+    """Return the environment variables that a started program gets: the usual variables, and the variables in `passed`.
 
     Their values are registered as secrets."""
     add_passed(passed, environment, secrets)

@@ -51,7 +51,7 @@ def launcher_of(command: Sequence[str]) -> str | None:
 def rolls_back(command: Sequence[str]) -> bool:
     """Return whether the program of a command rolls back a download when it gets SIGTERM.
 
-    Only npm does. If it is killed instead, half of the package stays."""
+    Only npm rolls back. If npm is killed instead, half of the package stays."""
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 
 

@@ -47,8 +47,8 @@ class StartNotice:
 class McpServer:
     """An MCP server of a suite, however it is reached.
 
-    It has one session at a time. If the session has ended or expired, the next run gets a new one. Every ServerError
-    names the server with its command, address or module, redacted.
+    It has one session at a time. If the session has ended or expired, the next run gets a new session. Every
+    ServerError names the server with its command, address or module, redacted.
 
     `connect` returns a new connection, which is not open yet. `relisted` is called after the server has listed
     different tools than before, and `announce` is entered around each start. `known` is whether the server has run

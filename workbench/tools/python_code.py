@@ -318,7 +318,7 @@ class PythonFunctions:
         self._shared: tuple[PythonFunctions, frozenset[str]] | None = None
 
     def for_run(self, modules: Iterable[str]) -> PythonFunctions:
-        """Return functions for one run. The run gets its own copies of the given modules, and shares all others.
+        """Return functions for one run. The run gets its own copies of the given modules, and shares all other modules.
 
         Call `forget` after the run."""
         own = PythonFunctions(self._code)

@@ -80,7 +80,7 @@ class RedirectServer:
     def accept_address(self, address: str) -> str | None:
         """Take the answer to the login from an address that the user pasted.
 
-        Returns why the address is not an answer, `None` if it is."""
+        Returns why the address is not an answer, `None` if it is an answer."""
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:
             return "this is not the address to which the browser was sent: it has neither code= nor error="

@@ -248,7 +248,7 @@ class ServerPool:
         sent, notices = [], []
         for server in servers:
             present = by_server.get(server)
-            # Earlier instructions were stored redacted, so the current ones are compared redacted.
+            # Earlier instructions were stored redacted, so the current instructions are compared redacted.
             text = self.secrets.redact(present.text) if present is not None else ""
             before = then.get(server, text)
             if before == text:
@@ -431,7 +431,7 @@ class ServerPool:
     def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> StartingServer:
         """Start a server that only one run uses. `first` is whether it is the first in its batch.
 
-        The first server of a batch determines the tools of all later ones."""
+        The first server of a batch determines the tools of all later servers."""
         return self._begin(suite_file, definition, grant, quiet=not first)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> StartingServer:

@@ -580,7 +580,7 @@ async def _group_ends_within(group: int, seconds: float) -> None:
 
 
 async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Wait at most `seconds` until a process has ended. Returns whether it has."""
+    """Wait at most `seconds` until a process has ended. Returns whether it has ended."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + seconds
     while process.returncode is None and clock() < deadline:  # noqa: ASYNC110

@@ -192,7 +192,7 @@ class Toolbox:
         return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
     def count_replayed(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
-        """Count a call whose recorded answer was replayed. A mock with several results continues with the next one.
+        """Count a call whose recorded answer was replayed. A mock with several results continues with the next result.
 
         No judge is asked and no function is called. Raises ToolsError if a mock's condition cannot be evaluated."""
         if step_mock is None and call.tool in self._offered and call.problem is None:

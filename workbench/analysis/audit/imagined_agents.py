@@ -772,7 +772,7 @@ def _weight(is_harmful: bool) -> Weight:
 
 
 def _with_further_argument(agent: ExactAgent, written: _PlacedCall, tool: ToolDefinition) -> Iterator[MutatedAgent]:
-    """Yield a mutant with one more argument, which the tool has but the expected call does not.
+    """Yield a mutant with one more argument of the tool, which the expected call does not list.
 
     A harmful argument is preferred. The value differs from the argument's default because the default changes nothing.
     """

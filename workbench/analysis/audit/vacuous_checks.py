@@ -149,8 +149,8 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
             least = schema.get("minItems")
             count = least if isinstance(least, int) else 0
             if depth < _DEEPEST and count <= _MAX_TRIED_VALUES:
-                # The first list has different items, because a schema with `uniqueItems` refuses equal ones. The second
-                # has equal items.
+                # The first list has different items, because a schema with `uniqueItems` refuses equal items. The
+                # second list has equal items.
                 items = list(islice(candidates_of(resolved(schema.get("items", {}), root), root, depth + 1), count))
                 yield list(islice(cycle(items), count))
                 yield items[:1] * count
@@ -221,7 +221,7 @@ def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[Json
 
 
 def few_other_values(check: Check, schema: Schema) -> Iterator[JsonValue]:
-    """Yield a few values that a nested check refuses and its schema may allow, as `other_values` does."""
+    """Yield a few values that a nested check refuses and that its schema may allow, the most different values first."""
     if not check.uses_outside_service:
         yield from islice(other_values(check, schema), _MAX_OF_PART)
 

@@ -102,7 +102,7 @@ class RenewableCredentials(Generic[_Value]):
         self._value, self._failure = value, None
 
     def forget(self) -> None:
-        """Discard the credentials, because the cloud has refused them. The next request fetches new ones."""
+        """Discard the credentials, because the cloud has refused them. The next request fetches new credentials."""
         self._value = None
 
     def _valid_for(self, seconds: float) -> _Value | None:

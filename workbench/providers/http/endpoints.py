@@ -72,7 +72,7 @@ def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
 
 
 MIN_WAIT_MS = 100.0
-"""The shortest wait that is reported; shorter ones may be delays of the network."""
+"""The shortest wait that is reported; shorter waits may be delays of the network."""
 
 MIN_SLOT_DELAY_S = 0.3
 """The least delay that proves a limited number of slots, in seconds.

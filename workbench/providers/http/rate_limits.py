@@ -91,7 +91,7 @@ class RateLimiter:
     def pause_silently(self, seconds: float) -> None:
         """Let no request pass for `seconds`, without calling `on_endpoint_pause`.
 
-        This is for a pause that the endpoint asked of another process."""
+        Use it for a pause that the endpoint asked of another process."""
         until_s = self._clock() + min(seconds, MAX_HOLD_SECONDS)
         if until_s > self._held_until_s:
             self._held_until_s = until_s

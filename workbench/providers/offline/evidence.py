@@ -253,8 +253,8 @@ class ToolResult:
         """The content parsed as JSON, or the text if it is not JSON."""
         try:
             data: JsonValue = json.loads(self.content[:_MAX_PARSED_CHARS])
-            # This raises ValueError for NaN and Infinity, which Python parses, but which are not JSON and could not be
-            # sent in an argument.
+            # `dumps` raises ValueError for NaN and Infinity, which Python parses, but which are not JSON and could not
+            # be sent in an argument.
             json.dumps(data, allow_nan=False)
         except (ValueError, RecursionError):
             return self.content

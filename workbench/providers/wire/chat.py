@@ -43,7 +43,7 @@ from workbench.trajectory.media import Media, text_and_media
 WIRE = "openai"
 
 _MAX_NUMBER = 1e12
-"""The largest number of tokens or milliseconds that is plausible; larger ones are ignored."""
+"""The largest number of tokens or milliseconds that is plausible; larger numbers are ignored."""
 
 _END = "[DONE]"
 _TRUNCATED = {"length", "max_tokens", "model_length"}

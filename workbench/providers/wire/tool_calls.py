@@ -344,7 +344,7 @@ class OpenCall:
     def add(self, piece: str) -> str:
         """Add a fragment of the arguments' text, and return its new part, which does not repeat earlier text."""
         # Some endpoints send the whole text so far in every fragment. No JSON object begins with `{` twice, so a second
-        # fragment that begins with the first one must be such a repetition.
+        # fragment that begins with the first fragment must be such a repetition.
         before = self.pieces[-1] if self.pieces else ""
         self.pieces.append(piece)
         self.repeats = self.repeats and piece.startswith(before or "{")
