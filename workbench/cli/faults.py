@@ -88,7 +88,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if first is None:
         return INTERRUPTED
     trials = plan_faults(trying.plan, first, faults)
-    # There is nothing to repeat if no run called a chosen tool, or if every run failed without a fault.
+    # No run can be repeated with a fault if no run called a chosen tool, or if every run already failed without faults.
     if not trials.plan.runs:
         for each in trials.untried:
             warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)

@@ -553,7 +553,7 @@ def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
     if "SLURM_ARRAY_TASK_ID" in environment:
         task, count = _number(environment, "SLURM_ARRAY_TASK_ID"), _number(environment, "SLURM_ARRAY_TASK_COUNT")
         first, step = _number(environment, "SLURM_ARRAY_TASK_MIN"), _number(environment, "SLURM_ARRAY_TASK_STEP", 1)
-        # An array such as --array=10-50:10 has the tasks 10, 20, … 50.
+        # A Slurm array such as --array=10-50:10 has the tasks 10, 20, … 50.
         number, odd = divmod(task - first, max(step, 1))
         if odd or not 0 <= number < count:
             raise OptionsError(

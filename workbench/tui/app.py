@@ -88,8 +88,8 @@ def open_app(
     gc.set_threshold(min(gc.get_threshold()[0], OBJECTS_BETWEEN_COLLECTIONS))
     gc.enable()
 
-    # The offline model is slowed down to make its steps visible. A comparison shows latencies, so it needs the real
-    # ones.
+    # The offline model is slowed down to make its steps visible. A comparison shows latencies, so the model then runs
+    # at full speed.
     pace_ms = OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0
 
     def open_runtime(listener: BatchListener) -> AppRuntime:

@@ -191,7 +191,8 @@ class CasesAccepter:
                 wanted.append((suite.path, key))
         await self._run_cases(cases, REPEATS)
         began = False
-        # There is no `await` between the check and `clear`, so no delivery can come in between and be missed.
+        # Events are delivered only during an `await`. There is none between the check and `clear`, so no delivery is
+        # missed.
         while self._selection.book.any_active(wanted):
             began = True
             self._delivered.clear()

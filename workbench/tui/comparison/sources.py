@@ -304,7 +304,7 @@ class StoredRuns:
         self._rows: dict[CellKey, dict[int, RunRow]] = {}
         self._cases: dict[tuple[str, str], ComparedCase] = {}
         for run in read.runs:
-            # A fork is an experiment and counts for no case.
+            # A fork does not count for the result of its case.
             if run.is_fork:
                 continue
             case = run.suite.key, run.case_id

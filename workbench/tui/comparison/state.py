@@ -320,7 +320,7 @@ class CompareState:
         here, there = self.at(key).cell, self.at((key[0], key[1], self._base)).cell
         if here is None or there is None or not here.is_graded or not there.is_graded:
             return 0
-        # The verdict decides. If the verdicts are equal, the score does.
+        # The cell with the better verdict is better. If the verdicts are equal, the scores are compared.
         better, worse = here.is_good and not there.is_good, there.is_good and not here.is_good
         one, other = here.score or 0.0, there.score or 0.0
         if not better and not worse and scores_differ(one, other):
@@ -408,7 +408,7 @@ class CompareState:
             self.rows.append(self._case_rows[case.key])
         at = self.cursor
         if stay_on is not None:
-            # A newer version may have replaced the case.
+            # The row of the case may be a new object, so the row is found by the key of the case.
             wanted = self._case_rows.get(stay_on.key)
             at = next((at for at, row in enumerate(self.rows) if row is wanted), at)
         self.move_to(at, self.column)

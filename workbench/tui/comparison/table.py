@@ -337,7 +337,7 @@ def _case_mark(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
         elif cell_state.cell is not None:
             others.append(cell_state.cell.status)
     if active:
-        # The order: runs that wait for the user, running runs, runs that wait to begin.
+        # Runs that wait for the user come first, then running runs, then runs that wait to begin.
         return _sign(min(active, key=lambda one: (one.waits is None, one.stage != "running")))
     # A cell without a verdict, for example after an error, counts only if no other cell has a verdict.
     worst = worst_of(graded or others)

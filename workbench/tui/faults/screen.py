@@ -72,7 +72,7 @@ class FaultTable(ListState[FaultRow]):
         self.column = 0
         self.names = min(max((cell_len(row.name) for row in self._all()), default=0), _WIDEST_NAME)
         self._rebuild()
-        # Row 0 is the head of the first tool and has no trials.
+        # Row 0 is the heading of the first tool and has no trials.
         self.move_to(1)
 
     def _all(self) -> Iterator[FaultRow]:
@@ -152,7 +152,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         state = self.state
         row, shown = state.rows[index], state.columns(width)
         is_head = row.fault is None
-        # The row of a tool is also the head of the columns. It shows how many columns are hidden on each side.
+        # The heading of a tool also has the names of the columns. It shows how many columns are hidden on each side.
         before = f" {GLYPHS.result}{shown.start}" if is_head and shown.start else ""
         room = state.names - cell_len(before)
         name = padded(cut_middle(row.name, room), room)

@@ -220,7 +220,8 @@ class FaultTrials:
         return None
 
     async def _ended(self, is_under_way: Callable[[], bool]) -> None:
-        # There is no `await` between the check and `clear`, so no delivery can come in between and be missed.
+        # Events are delivered only during an `await`. There is none between the check and `clear`, so no delivery is
+        # missed.
         while is_under_way():
             self._delivered.clear()
             await self._delivered.wait()

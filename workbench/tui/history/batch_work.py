@@ -230,8 +230,8 @@ class BatchWork:
             from workbench.engine.suite_secrets import exempt_stored_suites, register_secrets
 
             program = self._program
-            # From stored runs, only the secrets known at that time were removed. Secrets that are known now are
-            # registered, so that they are removed, too.
+            # Stored runs lack only the secrets that were known when the runs were stored. All secrets known now are
+            # registered, so that they are removed as well.
             for place in {suite.file.parent for suite in batch.suites}:
                 with suppress(ConfigError):
                     register_secrets(program, place)

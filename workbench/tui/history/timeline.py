@@ -104,7 +104,7 @@ class Timeline(MarkedState[RunRow]):
         found: dict[str, list[float]] = {}
         for run in reversed(self.runs):
             figures = run.figures
-            # Forks are experiments and do not count for the case.
+            # Forks do not count for the results of their case.
             if figures is not None and not run.is_fork and figures.status.graded:
                 value = figures.score if figures.score is not None else float(figures.status.good)
                 # A stored score may be NaN, and a bar needs a height.

@@ -89,7 +89,7 @@ _needs_round = while_held(
 
 
 def _again(now: MainSituation) -> str | None:
-    # In a conversation with an agent, only the message of the user can be made again.
+    # An agent cannot be asked again for an answer. Only the user's message can be asked for again.
     if now.by_agent and now.held in ("call", "result"):
         from workbench.engine.checkpoint import AGENT_NOT_REPEATABLE
 

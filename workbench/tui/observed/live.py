@@ -67,7 +67,8 @@ class SeenConversation:
     def events(self) -> Sequence[Event]:
         """Return the conversation as events, as if it were an active run."""
         conversation = self.conversation
-        # Messages up to the user's last request start the run. The messages after it are the rounds of the model.
+        # The messages up to the user's last request are the start of the run. The later messages are the rounds of the
+        # model.
         asked = last_request(conversation.messages)
         first = len(conversation.messages) if asked is None else asked + 1
         tools = []

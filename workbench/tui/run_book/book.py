@@ -538,7 +538,7 @@ class RunBook:
             self._clear_caches(record)
         for case, runs in fresh.items():
             self.by_model.start(runs.values())
-            # Recorded runs and their forks stay, after the new runs.
+            # Recorded runs and their forks stay in the list, after the new runs.
             for kind, run in self._latest.get(case, {}).items():
                 if root_of(run).recorded:
                     runs[kind] = run

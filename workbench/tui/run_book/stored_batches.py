@@ -187,7 +187,8 @@ def _active(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
 
     active: set[int] = set()
     for batch in batches:
-        # A batch without an end is active only while a process claims it. That process may have been killed.
+        # A batch without an end is active only while a process claims it. Otherwise, the process that ran the batch was
+        # killed.
         if batch.ended_at is None and batch.damage is None and is_claimed(file, batch.number):
             active.add(batch.number)
     return frozenset(active)

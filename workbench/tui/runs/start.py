@@ -582,7 +582,7 @@ class Starter:
         if (name := variant_name_of(recorded.planned.model)) is not None:
             variants = Variants(variants.names | {name}, variants.all_of_them, plain=False)
         planned = planned_as(models=[model], variants=variants)
-        # The user did not select the model, so everything in the suite needs approval.
+        # The user did not select the model, so the runs need approval like runs on a model that the suite names.
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:

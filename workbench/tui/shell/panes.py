@@ -52,7 +52,8 @@ def layout_of(panes: Sequence[Pane]) -> Layout | None:
 
 def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
     """Return the default columns of the borders between panes on a screen of `width` cells."""
-    # The tree takes about a quarter. Above 120 cells it grows faster, until names fit beside results.
+    # The tree takes about a quarter of the width. On a screen of more than 120 cells, it takes a larger share, so that
+    # names fit beside results.
     tree = max(28, width * 26 // 100)
     if width > 120:
         tree = min(31 + (width - 120) * 45 // 100, 60)

@@ -124,7 +124,7 @@ class KeyQueueApp(App[int]):
     async def on_key_handled(self, event: KeyHandled) -> None:
         if event.number != self._number:
             return
-        # Let callbacks run that the key scheduled directly on the event loop.
+        # Callbacks that the key scheduled directly on the event loop run during this `sleep`.
         await asyncio.sleep(0)
         if event.rounds > 1:
             self._follow(event.rounds - 1, of_screen=event.of_screen)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _new(now: MainSituation) -> str | None:
-    # Without a suite at the cursor, the action creates a new suite, which no existing file can prevent.
+    # The new case needs a suite that can be edited. Without a suite at the cursor, the action creates a new suite.
     if now.has_file:
         return now.why_row_not_editable
     return None

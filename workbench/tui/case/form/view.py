@@ -161,7 +161,7 @@ class FormView(FormFields):
     def _has_breakpoint(self, index: int) -> bool:
         page = self.page
         at = page.row_of(index)
-        # A row may take several lines. Only the first line has the tool.
+        # A row may take several lines. Only its first line shows the mark of a breakpoint.
         if page.source is None or at >= len(page.rows) or page.lines_of(at)[0] != index:
             return False
         return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
