@@ -200,7 +200,7 @@ class CachedByIdentity(Generic[_Subject, _Answer]):
     """A function that caches its result for each argument for as long as the argument exists.
 
     An argument must never change. Arguments are distinguished by identity, because comparing or hashing a document
-    takes longer than the function. The cache does not keep an argument alive, so a result must not refer to its
+    takes longer than calling the function. The cache does not keep an argument alive, so a result must not refer to its
     argument."""
 
     def __init__(self, answer: Callable[[_Subject], _Answer]) -> None:

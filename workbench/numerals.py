@@ -277,7 +277,7 @@ def cost_text(dollars: float | None) -> str:
 
 
 def with_user_cost(cost: str, user_usd: float | None) -> str:
-    """Return a cost, and the cost of the model that played the user if the user was played: `$0.021 + user $0.012`."""
+    """Return a cost, and the cost of the model that played the user, if any: `$0.021 + user $0.012`."""
     if user_usd == 0:
         return cost
     return f"{cost or '$0'} + user {cost_text(user_usd)}"

@@ -56,8 +56,8 @@ class StartUp:
     """The start-up of a server or a model begins or ends.
 
     Runs that need the server or the model wait for it, and the wait does not count as time of any run. An event with
-    `took_ms` and the same `number` reports the end, after success or failure. If `downloads` is set, the
-    start-up begins with a download. Another event with this `number`, without `downloads`, reports its end."""
+    `took_ms` and the same `number` reports the end, after success or failure. If `downloads` is set, the start-up
+    begins with a download. Another event of the same `number` reports the end of the download."""
 
     number: int
     what: str

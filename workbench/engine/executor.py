@@ -126,7 +126,7 @@ class Executor:
 
     `permission` decides which tools are executed on servers. Each execution is written to the audit log first, so
     nothing is executed without an `audit`. `judge` evaluates the mock conditions that need a judge. `definitions` are
-    the tools offered to the model, by default all. `media` has the content of the run's images and sounds."""
+    the tools offered to the model, by default all tools. `media` has the content of the run's images and sounds."""
 
     def __init__(
         self,

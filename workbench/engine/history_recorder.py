@@ -128,9 +128,9 @@ def settings_of_batch(
     """Return the settings of a batch as JSON: models, judges, tool execution and concurrency.
 
     API keys and the names of their variables are left out. `compares` marks a comparison of models, and `until` is the
-    rule for early stopping. Each `shard` stores the settings of the whole plan, and `min_score` is the gate over all
-    its runs. `cost_limit_usd` is the limit of the batch. `confirms` is the number of the batch whose broken cases this
-    batch reruns."""
+    rule for early stopping. Each `shard` stores the settings of the whole plan. `min_score` is the gate over all runs
+    of the plan. `cost_limit_usd` is the limit of the batch. `confirms` is the number of the batch whose broken cases
+    this batch reruns."""
     # All shards of a plan must store the same settings, because the plan's id is derived from them.
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}

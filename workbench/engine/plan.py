@@ -113,7 +113,7 @@ class PlannedRun:
 class Selection:
     """A selection of cases by id and tag.
 
-    An empty set of ids selects every id, and an empty set of tags every tag."""
+    An empty set of ids selects cases with any id. An empty set of tags selects cases with any tags or none."""
 
     case_ids: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -151,7 +151,7 @@ CellKey = tuple[Path, str, str]
 class ExecutionRules:
     """The rules for executing tools on their servers in a batch.
 
-    A call that the rules do not allow needs a person's permission. Without a person, it is refused."""
+    A call that the rules do not allow needs a person's permission. Without a person, the call is refused."""
 
     wanted: bool | None = None
     """Whether tools are executed in all cases; `None` leaves the decision to each case."""
@@ -270,7 +270,7 @@ def _variants_of_case(case: Case, variants: Variants) -> Variants:
     """Return the variants in which a case is run.
 
     A case may be limited to certain variants. Such a case runs only those of its variants that the plan selects. If the
-    plan selects no variants, the case runs all of its own."""
+    plan selects no variants, the case runs in all of its variants."""
     if not case.runs_only_in_variants:
         return variants
     own = frozenset(each.name for each in case.variants)
@@ -417,9 +417,9 @@ def costs_of(
 ) -> list[float]:
     """Return the expected duration in milliseconds of each run of a plan.
 
-    The estimate is the mean duration of the case with the model, or else of the model, or else of all models. The keys
-    of `means` are the suite's path in its project, the case and the model. `paths` maps each suite file to its path in
-    the project."""
+    The estimate is the mean duration of the case with the model. If it is unknown, the estimate is the mean duration of
+    the model's runs, or else of all runs. The keys of `means` are the suite's path in its project, the case and the
+    model. `paths` maps each suite file to its path in the project."""
     of_model: dict[str, list[float]] = {}
     for (_, _, model), mean in means.items():
         of_model.setdefault(model, []).append(mean)

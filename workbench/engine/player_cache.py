@@ -21,7 +21,7 @@ StoredAnswer = Mapping[str, str | None]
 
 
 class PlayerCache:
-    """Answers of players, found by model, parameters, prompt, facts, conversation and repeat.
+    """Stores the answers of players, which are found by model, parameters, prompt, facts, conversation and repeat.
 
     Each line of the file is a JSON object with a digest of these values. The file may be deleted at any time. Answers
     to questions that contain a secret are kept only in memory."""

@@ -45,7 +45,7 @@ class TimeLimit:
     def before(self, context: AbstractAsyncContextManager[object]) -> Unlimited:
         """Return a context that enters and leaves `context`.
 
-        The time that entering takes does not count."""
+        The time to enter `context` does not count towards the limit."""
         return Unlimited(self._suspension, context)
 
     def suspend(self) -> None:

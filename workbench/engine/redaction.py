@@ -227,7 +227,7 @@ class RunRedaction:
         self._cases = cases
 
     def search(self, run: FinishedRun) -> Search | None:
-        """Return a function that searches a run's JSON for secrets; `None` if the run must be redacted in any case.
+        """Return a function that searches a run's JSON for secrets; `None` if the run must always be redacted.
 
         A run in which the function finds nothing may be stored unchanged."""
         finder = self._parts.secrets.finder

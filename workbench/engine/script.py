@@ -60,8 +60,9 @@ def next_scripted_message(user: UserTable, trajectory: Trajectory, context: Chec
     """Return the next message of a script.
 
     The next message is the first unsent message of the script whose condition holds. If no condition holds, it is the
-    script's `otherwise` message, or a departure after too many `otherwise` messages. Raises
-    CheckError."""
+    script's `otherwise` message, or a departure after too many `otherwise` messages.
+
+    Raises CheckError."""
     said = user_messages(trajectory)
     left = _unsaid(user, said)
     turn = len(said) + 1

@@ -44,8 +44,8 @@ _POLL_S = 0.01
 class ProgramResult:
     """The result of a program: its exit code, its output and the end of its standard error.
 
-    The exit code is negative for a signal. With `output_too_large`, the program was killed because its output exceeded
-    the limit."""
+    The exit code is negative if a signal ended the program. With `output_too_large`, the program was killed because its
+    output exceeded the limit."""
 
     code: int
     output: bytes

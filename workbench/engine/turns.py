@@ -189,7 +189,7 @@ def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -
 
 
 def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Message, ...]:
-    """Return the user messages right before a request: `follow_up`, then the messages that a person `added`."""
+    """Return the user messages right before a request: `follow_up`, then `added`, the messages that a person added."""
     texts = list(added)
     if follow_up is not None:
         texts.insert(0, follow_up)

@@ -201,8 +201,8 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 class Baseline:
     """The runs of an earlier batch, for the comparison with a new batch.
 
-    `suites` and `planned` describe the new batch: its suites by path, with the keys under which the history stores
-    them, and the cases that will run."""
+    `suites` and `planned` describe the new batch. `suites` maps the path of each suite to its key in the history.
+    `planned` are the cases and models that will run."""
 
     batch: BatchRow
     grading: Regrade | None

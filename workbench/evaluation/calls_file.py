@@ -152,7 +152,7 @@ class RecordDocument(GivenRunDocument):
 class GivenCalls:
     """The runs in a file of calls, keyed by case id. A case that was not run has no runs.
 
-    `places` says where each case is in the file. Messages quote these texts."""
+    `places` are texts that say where each case is in the file. Messages quote them."""
 
     agent: str
     runs: Mapping[str, tuple[ExternalRun, ...]]

@@ -40,10 +40,10 @@ _SKIPPED = "# Exit code 4: no case has a request yet. Remove `|| …` with the f
 class CiJob:
     """A CI job that installs Workbench and runs a suite.
 
-    `suite` is the path from the root of the repository, `model` a name for `--model`. The job receives `variables` from
-    the repository's secrets. `programs` holds the programs that start the servers, such as `npx`. `installs` holds what
-    pip must install for servers written in Python. `all_skipped` means that no case has a request yet. The job then
-    passes although nothing ran."""
+    `suite` is the path from the root of the repository. `model` is a name for `--model`. The job receives `variables`
+    from the repository's secrets. `programs` holds the programs that start the servers, such as `npx`. `installs` holds
+    what pip must install for servers written in Python. `all_skipped` means that no case has a request yet. The job
+    then passes although nothing ran."""
 
     suite: str
     model: str

@@ -200,7 +200,7 @@ class Reading:
     def variable(self, server: str, name: str, value: str | None) -> _Variable:
         """Return the variable that replaces a value in a suite.
 
-        If a variable with this name already has another value, the server's name is put before the name."""
+        If a variable with this name already has another value, the server's name is put before the variable's name."""
         # Two servers may use the same name for different keys, such as API_KEY.
         plain, before = _variable_name(name), _variable_name(server.upper())
         longer = plain

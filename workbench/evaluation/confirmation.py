@@ -201,7 +201,7 @@ def _runs_of(
 
 
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
-    """Return the planned run that reruns of a case repeat; `None` if the plan has no run of its suite and model.
+    """Return the planned run to repeat for a case; `None` if the plan has no run of the case's suite and model.
 
     In a resumed batch, the plan lacks cases whose runs finished earlier. Such a case gets the settings of another
     planned case of its suite and model, for which the user has approved the same needs."""

@@ -265,9 +265,9 @@ def cost_with_judges(result: RunResult) -> float | None:
 class CostGuard:
     """Lets runs of a batch begin as long as they fit the cost limit.
 
-    An unfinished run counts with its expected cost. While a model's cost is only a guess, a single run of the model
-    begins, if its first request fits. Its real cost replaces the guess. `ask` may raise the limit: it receives the
-    limit and the amount spent, and returns a new limit or `None`."""
+    An unfinished run counts with its expected cost. While a model's cost is only a guess, only one run of the model
+    begins, if its first request fits. The real cost of this run then replaces the guess. `ask` may raise the limit: it
+    receives the limit and the amount spent, and returns a new limit or `None`."""
 
     status: Status = Status.STOPPED
 

@@ -1,4 +1,4 @@
-"""Early stopping of a batch: its runs have a random order, and the rest are skipped once the result is decided."""
+"""Early stopping of a batch: runs have a random order, and once the result is decided, the other runs are skipped."""
 
 from __future__ import annotations
 

@@ -85,9 +85,10 @@ def starter_suite(
 ) -> str:
     """Return the text of a first suite for some tools of its servers.
 
-    The same tools always give the same text. `by` is the deciding grader, `min_pass_rate` the gate, in `[0, 1]`.
-    Without tools, the suite has only the servers. A tool with `drafts` gets a case for each draft instead of an empty
-    case. With `schema`, the first line names the JSON Schema that editors use to complete keys."""
+    The same tools always give the same text. `by` is the deciding grader. `min_pass_rate` is the pass rate that the
+    suite's gate requires, from 0 to 1. Without tools, the suite has only the servers. A tool with `drafts` gets a case
+    for each draft instead of an empty case. With `schema`, the first line names the JSON Schema that editors use to
+    complete keys."""
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):

@@ -61,8 +61,8 @@ def notes_on_instructions(
 ) -> Iterator[str]:
     """Yield a sentence for each server whose instructions, and each image whose content, differ between two batches.
 
-    A run in `before` is compared with the run of the same case in `after`. The sentences refer to
-    the two batches by their `names`."""
+    A run in `before` is compared with the run of the same case in `after`. The sentences refer to the batches by their
+    `names`."""
     reported: set[str] = set()
     looked_at: dict[str, int] = {}
     for key in islice((key for key in after if key in before), MAX_RUNS):

@@ -59,7 +59,9 @@ class KnownEndpoint:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the endpoint can be used: a server on this machine must have answered, and others need a key."""
+        """Whether the endpoint can be used.
+
+        A server on this machine must have answered. Any other endpoint needs a key."""
         return self.models is not None or (not self.preset.is_local and self.key_is_found)
 
     @property

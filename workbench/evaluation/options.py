@@ -55,7 +55,7 @@ class OwnModel(Protocol):
 class AddedVariants:
     """Variants that are added to every suite of a batch.
 
-    `tables` have the form of `[[variants]]` in a suite. Messages name their `origin`."""
+    `tables` have the form of `[[variants]]` in a suite. Messages name `origin`, where the variants come from."""
 
     tables: tuple[Mapping[str, object], ...]
     origin: str

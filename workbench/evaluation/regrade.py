@@ -157,7 +157,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
 def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> Trajectory:
     """Return the trajectory with the time that the case's clock showed when the run began.
 
-    A trajectory that already has a clock, or whose case sets none, stays unchanged."""
+    A trajectory that already has a clock, or whose case sets no clock, stays unchanged."""
     clock = planned.settings.clock
     if trajectory.start is None or trajectory.clock is not None or clock is None or not started_at:
         return trajectory

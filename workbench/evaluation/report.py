@@ -307,7 +307,7 @@ class Report:
     def exit_code(self) -> int:
         """The exit code of a command that ends with this report.
 
-        A shard has only some of the runs, so its exit code says only whether these could be executed."""
+        A shard has only some of the runs, so its exit code says only whether these runs could be executed."""
         # The worst outcome decides, in this order: interrupted, incomplete, errors, missed requirements, nothing
         # graded.
         confirmed = None
@@ -399,7 +399,7 @@ class Report:
         return form
 
     def json_pieces(self, *, lean: bool = False) -> Iterator[str]:
-        """Yield the text of `json` in pieces of one run or case, so that memory never holds the whole text."""
+        """Yield the text of `json` in pieces, each with one run or case, so that memory never holds the whole text."""
         document, records = self.document_without_records(), self.json_records()
         if lean:
             from workbench.show.json.lean import lean_pieces

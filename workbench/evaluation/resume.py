@@ -362,7 +362,7 @@ def _complete_suites(
 def _resume_refusals(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
     """Yield the reasons why a batch cannot be resumed with these options.
 
-    Executing all tools needs the user's permission, so the option must be given again each time."""
+    Executing all tools needs the user's permission, so the user must give `--execute-all` again."""
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:
         yield f"batch {number} executed all tools without asking: to resume it, give --execute-all again"

@@ -476,7 +476,7 @@ class Runtime:
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
         """Answer a `CostLimitReached` event with a new limit, or with `None` to begin no more runs.
 
-        Returns at once, and does nothing if the question was answered or its batch has ended."""
+        Returns at once, and does nothing if the event was already answered or its batch has ended."""
 
         async def answered() -> None:
             answer = self._raised.pop(batch, None)

@@ -462,7 +462,7 @@ def stored_report(
     secrets: Secrets,
     damaged: ReportProblem,
 ) -> Report:
-    """Return the report on the finished runs among `runs`, with the batch's first grades or those of `grading`.
+    """Return the report on the finished runs among `runs`, with the batch's first grades or the grades of `grading`.
 
     Each run is read once for its figures, and again when more of it is needed. Line numbers refer to the suites as they
     were when the batch ran. `damaged` is called with a message about each run that is left out."""

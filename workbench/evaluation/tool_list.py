@@ -67,7 +67,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    """Add findings to the tools of a valid suite, about tools that a model finds hard or impossible to use."""
+    """Return the tools of a valid suite with findings about tools that are hard or impossible for a model to use."""
     tools: list[ToolDefinition] = []
     of_servers: list[LintFinding] = []
     for source in suite.sources:

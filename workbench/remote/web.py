@@ -131,8 +131,8 @@ def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> st
 def entry_page(path: str) -> str:
     """Return a page that opens the app at `path`.
 
-    The browser asked for the printed address, which contains the access token. The page replaces it by an address
-    without the token."""
+    The browser asked for the printed address, which contains the access token. The page leads to an address without the
+    token."""
     # This is a page and not a redirect. After a redirect from a link on another page, the browser would not send the
     # new cookie, which is restricted to requests of this site.
     return _page(
@@ -309,7 +309,7 @@ IDLE_TIMEOUT_S = 75.0
 
 
 class Connections:
-    """The open connections, of which there are at most `most`.
+    """The open connections. `most` is the highest number of connections.
 
     If the limit is reached, a new connection replaces the connection that has waited longest for its first allowed
     request. If all connections have sent such a request, the new connection is refused."""

@@ -58,7 +58,7 @@ class JsonRpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AgentLost:
-    """Ends the messages of an agent: its process ended, or sent a message beyond the size limit."""
+    """The last message from an agent: the agent's process has ended, or has sent a message above the size limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ _USAGE_OF_LAST_REQUEST = ("opencode", "vibe")
 class PromptUsage:
     """The tokens and the cost of the prompts since the last `pop`.
 
-    Most agents report tokens in `usage` of the answer to a prompt, Gemini in `_meta`. Qwen reports the tokens of each
-    model request in a message with a part of the answer's text. Agents report the cost as a running total of the
-    session."""
+    Most agents report tokens in `usage` of the answer to a prompt. Gemini reports them in `_meta`. Qwen reports the
+    tokens of each model request in a message with a part of the answer's text. Agents report the cost as a running
+    total of the session."""
 
     def __init__(self, agent: str | None) -> None:
         self._tells_tokens = agent not in _USAGE_OF_LAST_REQUEST

@@ -173,7 +173,7 @@ class WorkerGroup:
         return frozenset(enlisted)
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
-        """Prepare each worker for the runs, and return its answer, by the worker's address.
+        """Prepare all workers for the runs, and return their answers by the workers' addresses.
 
         An answer is a tuple of reasons why the worker cannot execute the runs, and is empty if it can. If all workers
         end before they answer, the workers that replace them are asked."""

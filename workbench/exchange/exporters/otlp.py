@@ -358,7 +358,9 @@ def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *
 
 
 def _headers(text: str, secrets: Secrets) -> dict[str, str]:
-    """Return the headers in `NAME=value,NAME=value`, percent-encoded as OpenTelemetry specifies. Raises ExportError."""
+    """Parse headers written as `NAME=value,NAME=value` and percent-encoded, as OpenTelemetry specifies.
+
+    Raises ExportError."""
     headers = {}
     for each in filter(None, map(str.strip, text.split(","))):
         name, equals, value = map(str.strip, map(unquote, each.partition("=")))
@@ -423,7 +425,7 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
 def _requests(runs: Iterable[ExportedRun], collector: Collector) -> Iterator[tuple[int, bytes]]:
     """Yield the number of runs and the body of each request.
 
-    Small runs share a request. A large run has its own."""
+    Small runs share a request. A large run has a request of its own."""
     count, waiting = 0, _request_of([])
     for run in runs:
         more = _request_of([resource_spans(run, content=collector.content)])

@@ -303,7 +303,9 @@ def described(value: Any, level: int = 0) -> Any:
 
 
 def definitions_in(values: list[Any]) -> list[Any]:
-    """Return the first value that is a list of tool definitions in the form of Anthropic's API; empty if none is."""
+    """Return the first value that is a list of tool definitions in the form of Anthropic's API.
+
+    Returns an empty list if there is no such value."""
     for value in values:
         if isinstance(value, list) and value and all(map(is_definition, value)):
             return value

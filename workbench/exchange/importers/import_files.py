@@ -184,7 +184,8 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
     """Move tools that several cases share into the suite. Returns these tools and the changed cases.
 
     A tool is moved if at least two cases offer it and define it in the same way. Other tools stay in their cases. A
-    case gets the key `offer` if the suite, or with `offers_others` a server, has tools that the case must not offer."""
+    case gets the key `offer` if the suite or a server has tools that the case must not offer. `offers_others` means
+    that the servers may have such tools."""
     definitions: dict[str, list[Table]] = {}
     offered: Counter[str] = Counter()
     for table in tables:

@@ -38,8 +38,8 @@ _ARGS: tuple[ArgsMode, ...] = ("exact", "ignore", "subset", "superset")
 class Match:
     """A way to compare calls.
 
-    `mode` says how calls are compared, and `args` how their arguments are compared. For single tools, `tools` has
-    another mode for arguments, or the paths of the arguments to compare."""
+    `mode` says how calls are compared, and `args` how their arguments are compared. `tools` maps the name of a tool to
+    another mode for its arguments, or to the paths of the arguments to compare."""
 
     mode: str
     args: ArgsMode = "exact"
@@ -60,8 +60,8 @@ class Match:
     def expected(self, call: Table, place: str = "") -> Table:
         """Return an expected call whose arguments are compared in this mode.
 
-        `call` has all arguments of the reference. `place` is the place of the reference in the file, for a
-        RefusedError."""
+        `call` has all arguments of the reference. A RefusedError quotes `place`, which says where the reference is in
+        the file."""
         args = call.get("args")
         assert isinstance(args, dict)
         mode = self.tools.get(str(call["tool"]), self.args)

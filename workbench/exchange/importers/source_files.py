@@ -114,7 +114,7 @@ def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> str:
 def _archive(content: bytes) -> zipfile.ZipFile:
     """Open a zip archive, which may be compressed with Zstandard.
 
-    `zipfile` supports Zstandard from Python 3.14 on. For earlier versions, the package `backports.zstd` does."""
+    `zipfile` supports Zstandard from Python 3.14 on. In earlier versions, the package `backports.zstd` adds it."""
     try:
         module = importlib.import_module("backports.zstd.zipfile")
     except ImportError:

@@ -431,7 +431,7 @@ def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore,
 
 
 def _openai_messages(message: Node, about: list[Note]) -> Iterator[JsonValue]:
-    """Yield the messages in a message of tau2, in OpenAI's form. Calls of the user's own tools are left out."""
+    """Convert a message of tau2 to messages in OpenAI's form. Calls of the user's own tools are left out."""
     table = message.table()
     inner = message.get("tool_messages")
     if inner is not None:

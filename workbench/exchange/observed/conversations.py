@@ -53,8 +53,8 @@ Blanks are left out, because clients change them when they repeat a conversation
 class ConversationBegan:
     """The first request of a conversation was forwarded.
 
-    `number` counts conversations from 1. `started_at` is ISO 8601 text. `request` is the user's last message, `tools`
-    the number of offered tools."""
+    `number` counts conversations from 1. `started_at` is ISO 8601 text. `request` is the user's last message. `tools`
+    is the number of offered tools."""
 
     number: int
     wire: Provider
@@ -205,7 +205,7 @@ class ObservedConversation:
         )
 
     def case(self) -> ImportedCase:
-        """Return a case made from the conversation, with its run. Raises RefusedError if none can be made."""
+        """Return a case made from the conversation, with its run. Raises RefusedError if no case can be made."""
         return case_of(self.conversation())
 
 

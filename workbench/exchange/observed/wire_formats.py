@@ -104,7 +104,7 @@ def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
 
 
 class Decompressor:
-    """Decompresses the body of a request or an answer. Raises ValueError for an unreadable body or another encoding."""
+    """Decompresses the body of a request or an answer. Raises ValueError for an unreadable body or encoding."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding.strip().lower() or "identity"
