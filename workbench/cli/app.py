@@ -61,7 +61,7 @@ class AppParser(Parser):
     purposes: Mapping[str, str] = {}
 
     def format_help(self) -> str:
-        """Return the most common commands with their purposes, and the names of the others.
+        """Return the most common commands with their purposes, and the names of the other commands.
 
         After `--help-all`, return all commands and options."""
         if not self.first:

@@ -113,7 +113,7 @@ def run_on_batch(word: Callable[[_Options, HistoryCommand], int], options: _Opti
 def newest(history: History) -> BatchRow:
     """Return the newest batch that is not a fork.
 
-    Raises HistoryError if there is none."""
+    Raises HistoryError if there is no such batch."""
     for batch in history.each_batch(forks=False):
         if batch.damage is None:
             return batch

@@ -416,7 +416,7 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 def _cwd(text: str | None, folder: Path) -> str | None:
     """Return a server's working folder as it is written into the suite file in `folder`.
 
-    It is a relative path, unless the user gave an absolute one."""
+    It is a relative path, unless the user gave an absolute path."""
     if text is None:
         return None
     path = resolved(Path(text).expanduser())

@@ -57,7 +57,10 @@ MAX_TITLE_CELLS = 32
 
 @dataclass(frozen=True)
 class Show:
-    """Where to print the steps of runs, whether and how fully to print them, and in which style."""
+    """Where and how to print the steps of runs.
+
+    `steps` is whether steps are printed at all, and `verbose` whether they are printed in full. `width` is the maximum
+    width of a line in columns."""
 
     stream: TextIO
     steps: bool

@@ -145,7 +145,9 @@ def group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGr
 
 
 def show_first(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Let `--help` explain only these options, in this order, and list the others. `--help-all` explains all."""
+    """Let `--help` explain only these options, in this order, and list the names of all others.
+
+    `--help-all` explains all options."""
     # The parsers for the man page and the completions are of another class. They show all options.
     if isinstance(parser, Parser):
         parser.first = options

@@ -392,7 +392,7 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @action("tab", "Complete what is typed", needs=_typed, changes=True)
     def do_complete(self) -> None:
-        """Insert the marked completion, or the first one."""
+        """Insert the marked completion, or the first completion if none is marked."""
         completions = self._completions
         found = completions.current or next(iter(completions.found), None)
         if found is not None:

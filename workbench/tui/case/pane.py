@@ -93,7 +93,9 @@ class CasePane(Vertical):
         return self.query_one(TomlPane)
 
     def show(self) -> int | None:
-        """Show the selected row. Return the selected step (from 1) if the cursor moved to it, otherwise `None`."""
+        """Show the selected row.
+
+        If the cursor moved to the selected step, return its number (from 1), otherwise `None`."""
         tree = self._selection.tree
         form, toml = self.form, self.toml
         form.set_class(self.view != "form", "hidden")
@@ -345,7 +347,7 @@ class CasePane(Vertical):
         return self.form.refusals()
 
     def text_to_copy(self) -> tuple[str, str]:
-        """Return the text to copy, and how the notice names it."""
+        """Return the text to copy, and a name of the text for the notice."""
         if self.view == "form":
             return self.form.text, "the content of the cell"
         return self.toml.text, "the TOML"

@@ -101,7 +101,7 @@ class CellsScreen(FilterScreen[None]):
 
     @action("enter", "Show the run of the cell", label="open")
     def do_open(self) -> None:
-        """Show the run of the cell. If there are several runs, ask for one."""
+        """Show the run of the cell. If the cell has several runs, ask which run to show."""
         key = self.state.key
         if key is None:
             return

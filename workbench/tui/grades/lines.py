@@ -194,7 +194,7 @@ def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
 
 
 def copied_grade(state: GradesState) -> tuple[str, str]:
-    """Return the selected grade as text with all details, and how the notice names it."""
+    """Return the selected grade as text with all details, and a name of this text for the notice."""
     # The page shows values in full only while `more` is set, so it is set while the text is made.
     shown, state.more = state.more, True
     lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _COPIED_CELLS).lines)

@@ -319,8 +319,8 @@ _FOLDED, UNFOLDED = 2_000, 20_000
 class Columns(NamedTuple):
     """The widths of the columns of arguments, in cells.
 
-    If expected and actual values do not fit side by side, `expected` is 0, and the expected value is below the actual
-    one."""
+    If expected and actual values do not fit side by side, `expected` is 0. The expected value is then below the actual
+    value."""
 
     name: int
     expected: int

@@ -217,7 +217,7 @@ class BatchWork:
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
         """Export the runs of a batch with the selected grades.
 
-        `form` is the file format. Without it, the runs are saved as recordings in a new folder."""
+        `form` is the file format. Without a format, the runs are saved as recordings in a new folder."""
         grading = screen.state.grading(batch)
         name = f"batch-{batch.number}"
         if grading is not None:

@@ -57,7 +57,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         self.read_soon()
 
     def read_soon(self) -> None:
-        """Reload the history in a thread. If another screen covers this one, wait until it is closed."""
+        """Reload the history in a thread. If another screen covers this screen, reload when that screen is closed."""
         if self._file is not None:
             self._wanted = True
             if not self._reading and not self.is_covered:
@@ -112,7 +112,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         await self._read()
 
     def _show_read(self) -> None:
-        """Show what was read. If another screen covers this one, `on_screen_resume` shows it later."""
+        """Show what was read. If another screen covers this screen, `on_screen_resume` shows it later."""
         if not self.is_covered:
             self._show_state(moved=False)
 

@@ -96,7 +96,7 @@ class Timeline(MarkedState[RunRow]):
         return label
 
     def changed(self, run: RunRow) -> bool:
-        """Return whether the suite was changed between the previous run and this one."""
+        """Return whether the suite was changed between a run and the run before it."""
         return run.id in self._changed
 
     def trends(self) -> dict[str, list[float]]:

@@ -411,7 +411,8 @@ class StepActions(MainActions):
     def answer(self) -> None:
         """Let the user type a tool's answer, a message in place of the user's, or a reply to a tool's server.
 
-        If the server asks the user to open an address, nothing is typed. The server is told that the user opens it."""
+        If the server asks the user to open an address, nothing is typed. The server is told that the user opens the
+        address."""
         from workbench.engine.checkpoint import AnswerQuestion
 
         run = self.app.selection.run

@@ -1,7 +1,8 @@
 """Copies text out of a terminal, and reports where the text went.
 
-It tries, in this order, the buffer of tmux, a desktop command such as `wl-copy`, the terminal's own clipboard (escape
-sequence OSC 52), and a file."""
+The possible destinations are the buffer of tmux, the clipboard of the desktop, the clipboard of the terminal, and a
+file. They are tried in this order. A command such as `wl-copy` fills the clipboard of the desktop, and the escape
+sequence OSC 52 that of the terminal."""
 
 from __future__ import annotations
 

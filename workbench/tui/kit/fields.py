@@ -88,8 +88,10 @@ class FilterField(SafeInput):
 
 
 FieldExit = Literal["done", "back", "next", "previous", "up", "down"]
-"""The effect of a key that leaves a field: accept the text (`done`), discard it (`back`), go to the next or previous
-cell, or move up or down in the list of choices."""
+"""The effect of a key that leaves a field.
+
+`done` accepts the text, and `back` discards it. `next` and `previous` go to another cell. `up` and `down` move in the
+list of choices."""
 
 OnFieldExit = Callable[[FieldExit], object]
 """Called by a field for a key that leaves the field."""

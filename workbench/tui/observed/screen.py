@@ -148,7 +148,9 @@ class _Steps(LazyLines):
 
 
 def detail_lines(seen: SeenConversation, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
-    """Return the details of a conversation: state and steps. `where` tells where its case is, if it has one."""
+    """Return the details of a conversation: state and steps.
+
+    `where` is the place of the case that was made from the conversation, `None` if there is no such case."""
     sign, role, words = _SIGNS[seen.state]
     text = f"{words}: {seen.problem}" if seen.problem else words
     facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> Recording:
-    """Return one run with all events, and with the grades of `grading` or the original ones."""
+    """Return one run with all events, and with the grades of `grading` or else the original grades."""
     with opened(file) as history:
         return history.recording(run, grading)
 

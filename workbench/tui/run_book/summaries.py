@@ -186,7 +186,7 @@ NEVER_RUN = CaseSummary()
 class CaseTally(NamedTuple):
     """Counts cases by outcome.
 
-    `good` counts the cases with the status passed or warned, `graded` the graded cases, and `errors` the cases that
+    `good` counts passed cases and cases with a warning, and `graded` all graded cases. `errors` counts the cases that
     ended in an error on some model."""
 
     good: int = 0

@@ -20,7 +20,8 @@ _HUE_WEIGHT = 5.0
 
 
 def _fixed_colours() -> Iterator[tuple[str, int]]:
-    # The palette of xterm: 16 to 231 are a cube of 6 × 6 × 6 colours, 232 to 255 are greys in steps of 10.
+    # The palette of xterm: the colours 16 to 231 are a cube of 6 × 6 × 6. The colours 232 to 255 are greys in steps of
+    # 10.
     for step in range(24):
         yield f"#{8 + 10 * step:02x}" + f"{8 + 10 * step:02x}" * 2, 232 + step
     for r, g, b in product(range(6), repeat=3):

@@ -156,7 +156,7 @@ def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
 def why_unusable(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
     """Return why the app cannot run in this terminal, `None` if it can.
 
-    `reads` is whether standard input is a terminal, `writes` whether standard error is one."""
+    `reads` is whether standard input is a terminal. `writes` is whether standard error is a terminal."""
     # The app draws on standard error, so users can redirect standard output.
     if SERVED_VARIABLE in environment:
         return None

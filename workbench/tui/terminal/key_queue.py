@@ -84,7 +84,7 @@ MESSAGE_ROUNDS = 2
 class KeyHandled(Message, verbose=True):
     """A marker that travels through the message queues behind a key, to find out when the key is handled.
 
-    `number` is the number of the key. `rounds` is how many times the marker must still pass the queues: in a second
+    `number` is the number of the key. `rounds` is how many times the marker must still pass the queues. In a second
     round, it follows the messages that the key caused, such as the submission of a field. `of_screen` is set if the
     marker follows a change of the screen instead of a key."""
 
@@ -208,7 +208,7 @@ class KeyQueueApp(App[int]):
         if not self.screen_stack:
             return False
         # If the last key changed the screen, a marker is sent through the new screen. A new screen creates its field a
-        # little later, and the screen below a closed one may be about to open a field for the answer.
+        # little later. After a screen was closed, the screen below may be about to open a field for its answer.
         if self.screen is not self._followed or (self._carrier is not None and not self._carrier.is_attached):
             self._followed = self.screen
             self._follow(of_screen=True)

@@ -1,7 +1,7 @@
 """The driver of an app in a browser, connected to the web server of `workbench serve` by two pipes.
 
-A packet has the same form in both directions, as in `textual-serve`: one byte for the kind (`D` for terminal data, `M`
-for JSON about the connection), four bytes for the length (big endian), and the content."""
+A packet has the same form in both directions, as in `textual-serve`. The first byte is the kind: `D` for terminal data,
+`M` for JSON about the connection. Four bytes for the length (big endian) and the content follow."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class _BeforeScreen(QuestionScreen[Literal["ask", "no"]]):
 
 
 class _AfterScreen(QuestionScreen[Literal["add", "no"]]):
-    """Shows the change of the suite and the invalid drafts, which are dropped. Asks whether to add the valid ones."""
+    """Shows the change of the suite and the invalid drafts, which are dropped. Asks whether to add the valid drafts."""
 
     TITLE_LINE = "Add the drafted cases?"
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"

@@ -146,7 +146,7 @@ class HistoryReader:
         """The hashes of the suites at the last reading, `None` before the first screen."""
 
     def begin(self) -> None:
-        """Read the results for the first time. Called when the first screen has been drawn without them."""
+        """Read the results for the first time. Called when the first screen has been drawn without results."""
         if self._read is None:
             self._read = {}
         self._read_changed()

@@ -554,7 +554,7 @@ class FormPage:
         return CellPosition(self._starts[row] + spot.line, spot.start, spot.width)
 
     def cell_at(self, line: int, column: int) -> int:
-        """Return the index of the cell at a position. Between two cells, return the left one."""
+        """Return the index of the cell at a position. Between two cells, return the index of the left cell."""
         row, found = self.row_of(line), 0
         for cell in range(len(self.rows[row].cells)):
             spot = self.spot(row, cell)

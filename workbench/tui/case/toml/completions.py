@@ -105,7 +105,9 @@ def _text_completions(typed: re.Match[str], found: Sequence[Completion], end: st
 
 
 def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
-    """Return the schema of a field or element inside a value. `path` has the keys and checks that lead to it."""
+    """Return the schema of a field or element inside a value.
+
+    `path` has the keys and checks on the way from the value to the field or element."""
     below = False
     for key in path:
         if below or key not in CHECK_CLASSES:
