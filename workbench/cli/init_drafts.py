@@ -53,7 +53,7 @@ from workbench.trajectory.events import ToolDefinition
 
 
 class _StopError(Exception):
-    """Raised to end drafting after the reason was printed. `code` is the exit code."""
+    """Raised to end drafting after the reason was printed. `code` is the exit code of the command."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairSituation(Situation):
-    """The facts that the screen's actions depend on. `differ` is whether the runs differ."""
+    """The facts that decide which actions of the screen are available.
+
+    `differ` is set if the runs have a difference."""
 
     differ: bool = False
 

@@ -229,7 +229,7 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
         # A widget that failed to start up cannot be drawn. Without the app object or the main screen, the app has to
         # end.
         begins = isinstance(message, events.Load | events.Compose | events.Mount)
-        ends = begins and self in (self.app, self.app.main)  # type: ignore[attr-defined]  # of the app that contains
+        ends = begins and self in (self.app, self.app.main)  # type: ignore[attr-defined]  # `self.app` is a `Workbench`
         undrawn = self if begins and isinstance(self, Widget) else None
         containment.handle_error(error, undrawn=undrawn, ends=ends)
         if ends:

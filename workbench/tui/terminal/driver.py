@@ -399,7 +399,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
         self._size = size or self._get_terminal_size()
         self._terminal = _Terminal(sys.__stderr__)
         self.stage = OutputStage(erasing(os.environ.get("TERM", ""), self._terminal.fileno()))
-        self._file = self._terminal  # type: ignore[assignment]  # all that the writing thread asks for
+        self._file = self._terminal  # type: ignore[assignment]  # `_Terminal` has the methods that the writing thread calls
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]

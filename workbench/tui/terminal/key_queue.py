@@ -49,7 +49,7 @@ class PasteRefused(Message):
 def refuses(field: Widget | None, event: events.Paste) -> bool:
     """Return whether a paste is too long for the focused field. If so, post `PasteRefused`."""
     if len(event.text) <= MAX_FIELD_CHARS or field is None or not field.check_consume_key("a", "a"):
-        return False  # short enough, or no text field
+        return False  # the paste is short enough, or the widget takes no text
     if getattr(field, "TAKES_LONG_PASTES", False):
         return False
     # A one-line field takes only the first line, which may be short enough.
