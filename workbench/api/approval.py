@@ -103,7 +103,7 @@ class StandingApproval:
     def _changed_around(self, request: ApprovalRequest, asked: Iterable[ModelSpec]) -> Iterator[str]:
         path = absolute(request.file.path)
         folder = _Folder({}, {})
-        # The variables and models of the nearest approved folder above the suite apply to it.
+        # The variables and models of the nearest approved folder above the suite apply to the suite.
         for place in path.parents:
             if place in self.folders:
                 folder = self.folders[place]

@@ -31,7 +31,7 @@ class CellDone:
 
 
 class Cells:
-    """Collects finished runs by cell, which is one case with one model, until the last run of a cell ends."""
+    """Collects the finished runs of each cell until its last run ends. A cell is one case with one model."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

@@ -179,7 +179,7 @@ def models_in(lists: Sequence[str], paths: Sequence[SuitePath]) -> tuple[str, ..
 
 
 def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tuple[str, ...]:
-    """Return one message for each model that cannot run the suites. Empty if all can."""
+    """Return one message for each model that cannot run the suites. The result is empty if all models can run them."""
     files = tuple({suite.path: suite.file for suite in suites}.values())
     try:
         options = BatchOptions(suites=files, models=tuple(models))

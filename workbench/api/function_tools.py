@@ -22,9 +22,9 @@ _ARGUMENT = re.compile(r"^(\s+)(\w+)(?:\s*\([^)]*\))?:\s+(.*)$")
 def tool_of_function(function: Callable[..., object]) -> Table:
     """Return the definition of the tool that a function implements, as the table of a suite file.
 
-    The tool's description is the docstring without sections such as `Args:`. That section describes the parameters, as
-    does `Annotated[str, "…"]`. The function is not called. Raises UsageError for a function without a name, and for
-    parameters that no JSON Schema describes.
+    The tool's description is the docstring without sections such as `Args:`. The section `Args:` describes the
+    parameters, and so does `Annotated[str, "…"]`. The function is not called. Raises UsageError for a function without
+    a name, and for parameters that no JSON Schema describes.
 
     >>> def search_docs(query: str, limit: int = 10) -> list[str]:
     ...     "Search the documents."

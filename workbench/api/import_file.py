@@ -64,7 +64,7 @@ class Imported:
             folder = Path(recordings)
         made = replace(self._done.made, file=parse_suite(self.suite, suite))
         try:
-            # Both places are checked before either is written, so a refusal leaves nothing behind.
+            # Both paths are checked before anything is written, so a refusal leaves nothing behind.
             if not force:
                 require_unused_paths(suite, folder, "path")
             write_import(made, suite, folder, self._secrets, force=force)
@@ -101,8 +101,8 @@ def import_file(
         raise UsageError(f"{form!r} is not one of the forms {', '.join(FORMS)}")
     if unknown := sorted({*(fields or ())} - {*MEANINGS}):
         raise UsageError(f"fields has {unknown[0]!r}, which is not one of {', '.join(MEANINGS)}")
-    # `dry_run` writes nothing. `output` gives the suite its name until `save` is called, so a file of this name may
-    # exist.
+    # With `dry_run`, nothing is written. Until `save` is called, `output` only names the suite, so a file with this
+    # name may exist.
     file = Path(path)
     options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry_run=True)
     if fields is not None:

@@ -189,8 +189,9 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     """Return the index in the sequence of expected calls at which to insert the expectation of a call.
 
-    `call` is the index of the call in the run. The expectation follows the last one that an earlier call met. If there
-    is none, it precedes the first one that a later call met, or goes to the end."""
+    `call` is the index of the call in the run. The expectation goes behind the last expected call that an earlier call
+    of the run met. If there is no such expected call, it goes before the first expected call that a later call met.
+    Otherwise, it goes to the end."""
     before: list[int] = []
     after: list[int] = []
     for index, pair in paired.items():
@@ -343,7 +344,7 @@ def _most_similar_calls(first: Sequence[AcceptedCall], others: Sequence[Accepted
 
     First come calls with the same expectation, then calls with many equal arguments, then calls at close positions. The
     assignment problem needs a single number, so each criterion weighs more than all later criteria together. `others`
-    must have at least as many calls as `first`. Each is matched at most once."""
+    must have at least as many calls as `first`. Each call is matched at most once."""
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
     unit = (len(first) + 1) * (len(others) + 1)

@@ -396,7 +396,7 @@ def outline_of(index: int, case: Case) -> CaseOutline:
 
 
 def _outline(index: int, case: Table, known: CaseOutline | None = None) -> CaseOutline:
-    """Return the outline of a case's table. `known` is its outline at another index, if it is known."""
+    """Return the outline of a case's table. `known` is the outline of the same table at another index, if any."""
     name = _text(case.get("name"))
     if known is not None and name:
         return CaseOutline(index, known.id, known.id, name, known.tags, known.skip, known.steps, known.is_row)

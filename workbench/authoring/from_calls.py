@@ -1,6 +1,6 @@
 """Adds a call to a case, as a mock with its answer or as an expected call. The call was made in a run or by hand.
 
-In a chain, both can go into a step. Steps count from 1."""
+In a chain, the mock or the expected call can go into a step. Steps count from 1."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def case_with_mock(
 ) -> Table:
     """Add a mock to a case. It precedes mocks of the same tool, because the first matching mock answers.
 
-    A mock for the same arguments is replaced. With `step`, the result goes into that step of the chain. An error
-    becomes a mock of the case even then, because a step cannot express it. Raises ValueError for an unknown step. Also
-    raises it if the answer contains the name of an argument in braces, which a mock would replace by the argument's
-    value."""
+    A mock for the same arguments is replaced. With `step`, the result goes into that step of the chain. Even with
+    `step`, an error becomes a mock of the case, because a step cannot express an error. Raises ValueError for an
+    unknown step, and for an answer that contains the name of an argument in braces. A mock would replace such a name by
+    the argument's value."""
     result: JsonValue = None
     if not answer.is_error:
         result = _result(answer.content, arguments)
@@ -209,13 +209,13 @@ def expectation_of_call(
     """Add to a case the expectation of a call with the arguments that were sent.
 
     The call replaces the expectation that the grader paired with it, and checks that pass are kept. If there is no such
-    expectation, the call is added. In a chain, it goes into its step. Returns `None` if the case already expects
+    expectation, the call is added. In a chain, the call goes into its step. Returns `None` if the case already expects
     exactly this call. Raises ValueError if the call cannot be expected."""
     record = trajectory.calls[index]
     if record.edited is None:
         _check(record)
     as_sent = _as_sent(trajectory)
-    # The call may only replace an expectation of the same tool, because any other would be lost.
+    # The call may only replace an expectation of the same tool, because an expectation of another tool would be lost.
     pairings: list[CallPairing] = []
     if not case.steps:
         pairings = [each for each in _pairings(case, settings, as_sent) if each.same_tool]
@@ -238,7 +238,7 @@ def _check(record: CallRecord) -> None:
 def _as_sent(trajectory: Trajectory) -> Trajectory:
     """Return the run as if the model had written the arguments that were sent.
 
-    They differ where the user edited a held call."""
+    These arguments differ from the model's where the user edited a held call."""
     rounds = []
     for each in trajectory.rounds:
         calls = tuple(replace(call, call=call.sent) for call in each.calls)

@@ -35,7 +35,7 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
 def _written(user: Table, sent: UserSaid) -> dict[str, JsonValue]:
     """Return the scripted message from which a message was sent, without its condition.
 
-    It is found by its id, or else by its text."""
+    The scripted message is found by its id, or else by its text."""
     text = sent.text if sent.original is None else sent.original
     messages = user.get("messages")
     for message in map(_table, messages if isinstance(messages, list) else ()):

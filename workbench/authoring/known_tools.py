@@ -35,7 +35,7 @@ def tools_of_suite(header: Mapping[str, object], path: Path, listings: StoredLis
 
 
 class KnownTools:
-    """A cache of the tools of suites, by their settings."""
+    """A cache of the tools of suites. The tools of a suite stay in the cache until its settings change."""
 
     def __init__(self, listings: StoredListings) -> None:
         self.listings = listings
@@ -45,7 +45,7 @@ class KnownTools:
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
         """Return the tools of a suite.
 
-        They are read again only if `header` is a new object. An edit of a case does not make a new one."""
+        The tools are read again only if `header` is a new object. An edit of a case does not make a new `header`."""
         # Settings are compared by identity, because every edit of them makes a new object.
         known = self._known.get(path)
         if known is None or known[0] is not header:

@@ -30,8 +30,8 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then
 class Change:
     """A step of the undo history: the new document, a summary, and the key of the changed case.
 
-    `reread_count` tells how often the file had been read again by then without asking the user. `typed` has the servers
-    that the user typed in this session."""
+    `reread_count` is the number of times that the file had been reread without asking the user when the change was
+    made. `typed` has the servers that the user typed in this session."""
 
     document: Document
     summary: str
@@ -157,9 +157,9 @@ class OpenSuite:
 
     @property
     def rows(self) -> Mapping[int, tuple[CaseOutline, ...]]:
-        """The rows of each case that is run once per row of a table (`each`), by the index of the case.
+        """The cases made from the rows of a table (`each`), by the index of the case that has the table.
 
-        They come from the last version of the suite without errors."""
+        These cases come from the last version of the suite without errors."""
         file = self.file
         if file.suite is not None and (self._rows is None or self._rows[0] is not file):
             rows: dict[int, list[CaseOutline]] = {}
@@ -343,7 +343,6 @@ class OpenSuite:
         top = self._history[self._at]
         typed = typed_tables_after(top.typed, now, document, by_keys=by_keys)
         now.forget()  # otherwise the undo history would keep the whole text of every version
-        # such as typing in one cell
         del self._history[self._at + 1 :]
         if group is not None and group == top.group:  # such as the keystrokes in one cell
             if self._at and document.text == self._history[self._at - 1].document.text:
@@ -434,12 +433,12 @@ class OpenSuite:
         self.disk, self.on_disk = self.file, state
         self._made_here = False  # from now on, the suite is changed only if its text differs from the file
         self._remember_disk(self.document.parts)
-        # The user agreed to overwrite the external edit, so the text no longer counts as older.
+        # The user agreed to overwrite the external edit, so the text no longer counts as older than the file.
         self._readings = min(self._readings, self._history[self._at].reread_count)
         self.end_group()
 
     def rows_changed(self, disk: SuiteFile) -> None:
-        """Use the suite as read again after files with rows have changed on disk.
+        """Replace the suite by `disk`, which was read after files with rows of its cases changed on disk.
 
         If the suite has unsaved changes, do nothing."""
         if self.dirty:
@@ -470,8 +469,8 @@ class OpenSuite:
     def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
         """Replace the text by a merge of the unsaved changes with the file on disk. This is an undo step.
 
-        `asked` is whether the user agreed. If not, saving after an undo of this step asks first. `case` is the key of
-        the case that gets the cursor after an undo."""
+        `asked` is whether the user agreed. If not, saving after an undo of this step asks the user first. `case` is the
+        key of the case that gets the cursor after an undo."""
         self.reloaded(disk, None)
         if not asked:
             self._readings = max(self._readings, self._history[self._at].reread_count) + 1

@@ -59,7 +59,7 @@ class AcceptedArgument:
     choices: tuple[CheckChoice, ...]
     chosen: int = 0
     was_expected: bool = False
-    """Whether the suite already has a check for it."""
+    """Whether the suite already has a check for the argument."""
 
     @property
     def choice(self) -> CheckChoice:
@@ -161,8 +161,8 @@ def update_expectation(
         else:
             lost.append((name, CheckChoice(KEEP_CHECK, check).text))
     if written["tool"] == ANY_TOOL and raw is None:
-        # The expectation allowed any tool, so it had no checks for the arguments. They are left out unless the user
-        # chooses one.
+        # The expectation allowed any tool, so it had no checks for the arguments. An argument is left out unless the
+        # user chooses a check for it.
         arguments = [replace(each, chosen=len(each.choices) - 1) for each in arguments]
     if written.get("only_args"):
         for name in record.arguments:
@@ -181,7 +181,7 @@ def update_expectation(
 
 
 def alternative_place(expected: ExpectedCall, place: Place, tool: str | None) -> Place:
-    """Among the alternatives of an expected call, return the place of the one with this tool, or else `place`."""
+    """Return the place of the alternative of an expected call that accepts this tool, or `place` if none accepts it."""
     for number, alternative in enumerate(expected.any_of):
         if tool is not None and alternative.may_be_call_of(tool):
             return (*place, "any_of", number)
@@ -300,16 +300,16 @@ def _expected_argument(
 ) -> AcceptedArgument:
     """Build the possible checks of an argument.
 
-    If the argument's check passed, it is kept. Otherwise, the new check gets its weight. An argument that had no check
-    gets `weight`, because either all arguments of a call have weights or none."""
+    If the argument's check passed, it is kept. Otherwise, the new check gets the weight of the failed check. If the
+    argument had no check, the new check gets `weight`, because either all arguments of a call have weights or none."""
     options = _options_of(check, weight)
-    # `workbench init` writes `present` if it has no value. The value of the run is then better.
+    # `workbench init` writes `present` if it knows no value. The value in the run then makes a better check.
     if check == {"present": True}:
         choices = choices_for(name, value, check, options)
         return AcceptedArgument(name, value, True, choices, int(len(choices) > 2), was_expected=True)
     own_check = check if verdict is not None and verdict.holds is not False else None
     choices = choices_for(name, value, own_check, options)
-    # If the check passed only in part, it is offered, but another one is selected.
+    # If the check passed only in part, it is offered, but another check is selected.
     in_part = verdict is not None and bool(verdict.holds) and verdict.score < verdict.weight * _IN_FULL
     chosen = int(in_part and len(choices) > 2)
     return AcceptedArgument(name, value, True, choices, chosen, was_expected=check is not None)
@@ -406,8 +406,8 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
 
 
 MAX_LISTED_VALUES: Final = 3
-"""The maximum number of values in a check that lists them. If every value is different, they count as free text and are
-not listed."""
+"""The maximum number of values in a check that lists them. Values that are all different count as free text and are not
+listed."""
 
 
 def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterator[tuple[str, object]]:
@@ -472,8 +472,8 @@ NO_CALLS: Final = "no calls at all"
 class Proposal:
     """A proposed change of a case: calls that become expected, and expectations that are dropped or added.
 
-    If `whole`, the calls of the run replace all expected calls. If `in_place`, each call stays at the place of its
-    expectation."""
+    If `whole` is set, the calls of the run replace all expected calls. If `in_place` is set, each call stays at the
+    place of its expectation."""
 
     case: str
     calls: tuple[AcceptedCall, ...]

@@ -245,7 +245,7 @@ class Question:
         steps[0] = {"user": table["user"], **steps[0]}
         trajectory = self.runs[0].trajectory
         if trajectory.rounds and not trajectory.rounds[-1].calls:
-            # If the run ended with an answer without calls, a last step without a tool expects that.
+            # If the run ended with an answer without calls, a last step without a tool expects that answer.
             steps.append({})
         return {**without_keys(table, "user"), "steps": steps}
 
@@ -309,8 +309,7 @@ class Question:
     def changed(self, text: str, tools: Sequence[ToolDefinition]) -> Question:
         """Replace what the focused row expects by a typed value, or by a typed call such as `set_lights room=kitchen`.
 
-        Raises:
-            CellError: The text is not a valid value, or names no tool of `tools`."""
+        Raises CellError if the text is not a valid value, or names no tool of `tools`."""
         focus, calls = self.focus, list(self.proposal.calls)
         if focus is None:
             call = _typed_call(text, None, tools)
@@ -464,7 +463,7 @@ class QuickAdd:
     has_keyboard: bool = False
     """Whether letters are commands for the question or failure above the line."""
     changing: str | None = None
-    """The typed text of a changed expectation, while one is changed."""
+    """The typed text while the user changes an expectation, otherwise `None`."""
     confirmed: str = ""
     """The request for which Enter was already pressed once, although a case has the same request."""
     _recalled: int = -1
@@ -505,7 +504,7 @@ class QuickAdd:
 
     @property
     def why_full(self) -> str | None:
-        """Why no further request can be queued, `None` if it can."""
+        """Why no further request can be queued, or `None` if another request can be queued."""
         if self.count("waiting") < MAX_WAITING_ITEMS:
             return None
         return f"{MAX_WAITING_ITEMS} requests are waiting already, so this one stays in the line"
@@ -527,7 +526,7 @@ class QuickAdd:
         self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
 
     def recall(self, step: int) -> bool:
-        """Put an earlier (1) or later (-1) request into the line, and return whether there was one.
+        """Put an earlier (1) or later (-1) request into the line. Return whether there was such a request.
 
         After the latest request, the line gets the typed text back."""
         at = self._recalled + step
@@ -552,14 +551,16 @@ class QuickAdd:
         self.recent = [text, *others][:MAX_RECENT_ITEMS]
 
     def show_result(self) -> bool:
-        """If the line is empty, show the result of the first request. Return whether it was not shown before."""
+        """If the line is empty, show the result of the first request. Return whether the result is newly shown."""
         if self.head is None or self.is_open or self.text:
             return False
         self.is_open = True
         return True
 
     def open(self) -> bool:
-        """Show the result that waits, and let letters answer it. Return whether there was one."""
+        """Show the result of the first finished request, and let letter keys answer it.
+
+        Return whether there is such a result."""
         if self.head is None:
             return False
         self.is_open = self.has_keyboard = True

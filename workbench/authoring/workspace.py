@@ -498,7 +498,7 @@ SuiteChange = tuple[OpenSuite, Change]
 def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     """Undo the last change of a suite.
 
-    If it moved a case to another suite, it is undone in both, because otherwise the case would be in both or in
+    A move of a case to another suite is undone in both suites, because otherwise the case would be in both or in
     neither. Returns the undone changes, or why nothing was undone. The suite that has the case afterwards comes
     last."""
     move = suite.last.linked_to if suite.last is not None else None

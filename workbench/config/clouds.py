@@ -151,8 +151,8 @@ def checked_profile(text: str) -> str:
 
 def default_api(cloud: Cloud, model: str) -> Api:
     """Return the API for a model whose settings name no API."""
-    # Claude uses Messages everywhere. Other models are named PUBLISHER/MODEL at Vertex, and OpenAI's are openai.MODEL
-    # at Bedrock.
+    # Claude models use the Messages API at every cloud. Other models are named PUBLISHER/MODEL at Vertex, and OpenAI's
+    # are openai.MODEL at Bedrock.
     if cloud == "vertex" and "/" in model:
         return "chat"
     if cloud == "bedrock" and model.startswith("openai."):
@@ -193,7 +193,7 @@ class _LocationError(Exception):
 
 
 _COMMAND_KEY = " "
-"""Stands for the variable of a key that a command prints."""
+"""Takes the place of the variable's name if a command prints the key."""
 
 
 def place_of(

@@ -62,7 +62,8 @@ class ModelOptions:
     """The command line's options for models. They do not apply to models that a suite names.
 
     `judge` is the model for judged checks that name no model. `user_model` simulates the users of cases that name no
-    model for them. `users` (`replay:DIR`) names recordings. The user messages in them replace simulated users."""
+    model for them. `users` (`replay:DIR`) names a folder of recordings, whose user messages are replayed in place of
+    simulated users."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
@@ -139,7 +140,8 @@ class ModelBook:
     def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
         """Return the specification of a model for the suites in a folder.
 
-        `by_suite` is true if a suite, and not the command line, names the model. `judges` is true if it is a judge.
+        `by_suite` is true if a suite, and not the command line, names the model. `judges` is true if the model is a
+        judge.
 
         Raises UnknownModelError for an unknown name. Raises ConfigError if a `workbench.toml` cannot be used, or if the
         address or the credentials of a model at a cloud are unknown."""

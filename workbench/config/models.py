@@ -368,7 +368,7 @@ class Preset:
         """Return a name that describes a model at this endpoint, such as `openai:gpt-6-luna`.
 
         Returns `None` if such a name is not enough, so that the model needs an entry in a `workbench.toml`."""
-        # Such a name does not contain the variable of the key, so the usual variable must be the right one.
+        # Such a name does not contain the variable of the key, so the model must use the usual variable.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None
         if self.base_url == OWN_URLS.get(self.provider):

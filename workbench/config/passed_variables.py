@@ -86,7 +86,7 @@ def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Se
 
 
 def secret_parts(name: str, value: str) -> Iterator[str]:
-    """Yield the secrets in a passed variable: addresses with their hosts, and values that look unusual.
+    """Yield the secrets in a passed variable: addresses, host names, lists of hosts, and values that look like secrets.
 
     Values such as `true`, `60`, `copy`, a path and a public registry are not secret. If they were, ordinary words in
     reports would be redacted."""

@@ -60,7 +60,9 @@ _PREFIXES = tuple(chain.from_iterable(form.prefixes for form in _FORMS))
 
 
 def _head_before(sign: str) -> re.Pattern[str]:
-    """Return a pattern that finds `sign` where it follows the part of a token's prefix before that sign."""
+    """Return a pattern that finds `sign` after the beginning of a token's prefix.
+
+    The beginning is the part of the prefix before its first `sign`, such as `ghp` for the sign `_`."""
     # A pattern is fastest if it begins with a single literal character and then looks behind it.
     heads = dict.fromkeys(prefix.partition(sign)[0] for prefix in _PREFIXES if sign in prefix)
     before = "".join(head[-1] for head in heads)
@@ -69,7 +71,7 @@ def _head_before(sign: str) -> re.Pattern[str]:
 
 _HEADS = tuple(map(_head_before, "_-"))
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
-"""The prefixes without punctuation."""
+"""The prefixes that consist only of letters and digits."""
 
 # These five patterns are texts and not compiled here, because few commands need them and compiling them takes half a
 # percent of a short command's time.

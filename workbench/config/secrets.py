@@ -19,7 +19,7 @@ from workbench.startup import late_pattern
 
 # Whether a value is secret depends on where it comes from. A value that is used as a key or a header is secret unless
 # it obviously is not. A value of a `.env` is secret unless it is ordinary. The environment contains all kinds of
-# settings, so a value from there is secret only if both its name and its form suggest it. If too many values were
+# settings, so a value from there is secret only if both its name and its form suggest a secret. If too many values were
 # secret, ordinary words in reports would be redacted. If too few were, a key would be stored.
 
 MIN_DECLARED_CHARS = 4
@@ -88,9 +88,16 @@ def is_secret_if_used(name: str, value: str) -> bool:
 def is_secret_of_file(name: str, value: str) -> bool:
     """Return whether a value in a `.env` is secret, if nothing is known about its use.
 
-    It is secret unless `is_secret_if_used` excludes it, it is a number, an address or a single word, or its name is
-    ordinary, such as MODEL or REGION. If the name contains "password", "token" or "secret", a single word is secret
-    too, but not a word of the name (`POSTGRES_PASSWORD=postgres`)."""
+    The first of these rules that applies decides:
+
+    - A value of fewer than `MIN_DECLARED_CHARS` characters, a placeholder and the path of an existing file are not
+      secret.
+    - A value that begins like the keys of well-known services is secret.
+    - Under a name for a password, a token or another secret, every value is secret, except a word of the name
+      (`POSTGRES_PASSWORD=postgres`).
+    - A short number, an address, and an identifier made of words are not secret.
+    - Any other value is secret if its name suggests a secret. It is also secret if it has at least `MIN_KEY_CHARS`
+      characters and no word of its name is ordinary, such as MODEL or REGION."""
     if len(value) < MIN_DECLARED_CHARS or _PLACEHOLDERS.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -415,7 +422,7 @@ class RedactedPieces:
 
 
 def _finding_in_json(value: str) -> tuple[str, ...]:
-    """Return the forms of a value inside a JSON string: with lone surrogates as they are, and with escaped ones."""
+    """Return the forms of a value inside a JSON string: with lone surrogates unescaped, and escaped."""
     text = json.dumps(value, ensure_ascii=False)[1:-1]
     if text.isascii():
         return (text,)
@@ -524,8 +531,8 @@ class Secrets:
     def add_passwords(self, name: str, text: str) -> None:
         """Add the password of each `scheme://user:password@` in a text.
 
-        A password that is an ordinary word is redacted only after its user and a colon."""
-        # Otherwise the password in `postgres://postgres:postgres@` would hide the word "postgres" everywhere.
+        A password that is an ordinary word is redacted only after its user and a colon. Otherwise, the password in
+        `postgres://postgres:postgres@` would hide the word "postgres" in every text."""
         if "://" not in text:
             return
         for user, password in passwords_in(text):
@@ -559,7 +566,7 @@ class Secrets:
 
     @property
     def replacements(self) -> Mapping[str, str]:
-        """The replacement of each form of each value. After a value is added, this is another mapping."""
+        """The replacement of each form of each value. Adding a value creates a new mapping."""
         return self.finder.replacements
 
     def merge(self, replacements: Mapping[str, str]) -> None:
@@ -676,7 +683,7 @@ class _ValueRedaction:
 
 
 def _may_hold(value: Any, finder: Finder) -> bool:
-    """Return whether a value may hold a secret. A value that JSON cannot express always may."""
+    """Return whether a value may hold a secret. The result is true for a value that JSON cannot express."""
     if type(value) is str:
         return finder.may_contain(value)
     try:

@@ -177,7 +177,7 @@ class _Model(_Strict):
     @field_validator(*_OF_CLOUDS)
     @classmethod
     def _only_at_their_clouds(cls, value: str | None, info: ValidationInfo) -> str | None:
-        # Which settings are valid depends on the provider. If it is unknown, they are not checked.
+        # Which settings are valid depends on the provider. If the provider is unknown, no setting is checked.
         if value is not None and info.field_name is not None and "provider" in info.data:
             for _, problem in setting_problems(_cloud_of(info.data["provider"]), {info.field_name: value}):
                 raise ValueError(problem)

@@ -31,7 +31,7 @@ MAX_FAILURES = 20
 """The most failures in an answer of `run`, because a coding agent reads all of it. The report has all failures."""
 
 MAX_REPORTS = 50
-"""The most reports that are readable as resources. A further one replaces the oldest."""
+"""The most reports that are readable as resources. A further report replaces the oldest."""
 
 INSTRUCTIONS = """Checks whether language models call tools correctly, by suites of cases in TOML files.
 After a change to a tool, its description or its schema: `run`, then `failures` for what to do about what failed.
@@ -49,7 +49,7 @@ class ServerPermissions:
     models: tuple[str, ...] = ()
     """The models that runs may use in addition to `offline`."""
     judge: str | None = None
-    """The model that may judge. Without one, cases with judged checks are refused."""
+    """The model that may judge. Without a judge, cases with judged checks are refused."""
     trust: bool = False
     """Whether the suites may start programs and import code at the start of the server without earlier trust."""
     execute: bool = False
@@ -141,7 +141,7 @@ class NotStartedError(Exception):
 
 
 def server_for(allowed: ServerPermissions) -> MCPServer:
-    """Return a server with these permissions. They apply to the suites and models as they are now.
+    """Return a server with the permissions `allowed`, which cover the suites and the models only as they are now.
 
     Raises NotStartedError for an unknown model."""
     try:
@@ -167,7 +167,7 @@ def server_for(allowed: ServerPermissions) -> MCPServer:
 
 
 class _ServerTools:
-    """The tools of the server. It keeps the reports of its runs."""
+    """The tools of the server, and the reports of its runs."""
 
     def __init__(self, allowed: ServerPermissions) -> None:
         self._allowed = allowed

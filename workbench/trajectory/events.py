@@ -170,7 +170,8 @@ UserFault = Literal[
     "no message",
     "asked again",
 ]
-"""The reason why a message of the simulated user is not sent. `asked again` means that a person wanted another."""
+"""The reason why a message of the simulated user is not sent. `asked again` means that a person wanted another
+message."""
 
 HoldPlace = Literal["user", "request", "call", "question", "result", "permission"]
 """The place where a run is held.

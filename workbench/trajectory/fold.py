@@ -210,7 +210,8 @@ class TrajectoryFold:
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
             case PromptProgress(round=number) | AnswerPaused(round=number):
-                # The trajectory does not store the progress. The call checks that it belongs to the current round.
+                # The trajectory does not store this event. `_round` raises an error if the event belongs to another
+                # round.
                 self._round(number)
             case AgentStarted():
                 self._agent = what
@@ -238,7 +239,7 @@ class TrajectoryFold:
             case ExecutionStarted(call_id=call_id, server=server):
                 self._call(call_id).server = server
             case ExecutionProgress(call_id=call_id):
-                # The trajectory does not store the progress. The call checks that the tool call exists.
+                # The trajectory does not store this event. `_call` raises an error if the run has no such call.
                 self._call(call_id)
             case CallEdited(call_id=call_id, arguments=arguments):
                 self._call(call_id).edited = arguments

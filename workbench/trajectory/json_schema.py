@@ -1,4 +1,4 @@
-"""Questions about the JSON Schemas of tools: references, types, allowed values, properties, and sample values.
+"""Lookups in the JSON Schemas of tools: references, types, allowed values, properties, and sample values.
 
 Malformed parts of a schema are ignored, because a model provider may still accept the tool. Only references within the
 schema are followed, so that reading it never causes a network request."""
@@ -77,7 +77,7 @@ def target_of(reference: str, root: Schema) -> JsonValue | Schema:
 
 
 def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
-    """Return a schema merged with the target of its `$ref` in `root`, and with the targets that this refers to.
+    """Return a schema merged with all schemas to which its `$ref` leads in `root`, directly or by further references.
 
     Keywords beside a reference take precedence over keywords of its target. The result is empty for `true`, for an
     invalid schema, and for a broken reference."""
@@ -220,7 +220,7 @@ def field_of(schema: Schema | None, name: str) -> Schema | None:
 
 
 def keyword(schema: Schema | None, name: str) -> object:
-    """Return the value of a keyword in a schema or in one of its `parts_of`, or `None` if it is absent."""
+    """Return the value of a keyword in the first schema of `parts_of` that has the keyword, otherwise `None`."""
     for part in parts_of(schema, schema or {}):
         if name in part:
             return part[name]

@@ -407,7 +407,7 @@ class Trajectory:
 
     @property
     def asked(self) -> list[Round]:
-        """All rounds that sent a request to a model, including superseded answers, but not replayed rounds."""
+        """All rounds and superseded answers for which a request was sent to a model. Replayed rounds are excluded."""
         answers = []
         for round_ in self.rounds:
             answers += [answer for answer in (round_, *round_.superseded) if not answer.replayed]

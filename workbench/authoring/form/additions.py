@@ -68,7 +68,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
             line = Completion(place_text((*owner, "any_of")), "any_of", about)
             asked = alternative(source, owner)
             found.append(((not is_here, not is_here, True, len(_USUAL)), Addition(row, line, question=asked)))
-        # A table of arguments may have no row of its own, so the row of its first argument stands for it.
+        # A table of arguments may have no row of its own, so the row of its first argument stands for the table.
         if row.kind == "pair" and holds_arguments(row.place[:-1]):
             owner = row.place[:-1]
         if owner in owners or (owner == row.place and not _is_open(source, row)):
@@ -110,7 +110,7 @@ def _is_open(source: FormSource, row: FormRow) -> bool:
 
 
 def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
-    # If the place is inside an element of a list, the label begins after the element, which the description names.
+    # If the place is inside an element of a list, the label leaves out the element, because the description names it.
     start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=len(_fact(owner) or ()))
     label = place_text(owner[start:]).removeprefix("args.")
     if owner[0] == "mocks":
@@ -131,7 +131,9 @@ def _fact(place: Place) -> Place | None:
 
 
 def _element(source: FormSource, place: Place) -> str:
-    """Return a name for a fact or an element of a list: its tool, or its own name, or the list with its number."""
+    """Return a name for a fact or an element of a list.
+
+    The name is the element's tool or its own name, otherwise the name of the list and the element's number."""
     for key in ("tool", "name", "role"):
         name = value_at(source.table, (*place, key))
         if isinstance(name, str) and name:

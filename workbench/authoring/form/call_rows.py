@@ -117,7 +117,7 @@ def alternative_rows(source: FormSource, place: Place, call: Table, indent: int,
 
 
 def _is_forbidden(place: Place) -> bool:
-    """Return whether the element at a place is a forbidden call itself, not part of one."""
+    """Return whether the element at a place is a whole forbidden call, and not a part of a forbidden call."""
     own = in_turn(place)
     return own[0] == "disallowed" and len(own) == 2
 
@@ -155,7 +155,7 @@ conversation."""
 def result_rows(
     place: Place, call: Table, indent: int, *, rare: bool = False, key: CheckedKey = "result"
 ) -> Iterator[FormRow]:
-    """Yield the rows of the check of a call's result, or of the check of another text (`key`) of the call."""
+    """Yield the rows of the check under `key` in the table `call`: a call, a condition or a conversation."""
     at = (*place, key)
     if key not in call:
         check = Cell("check", at, absent=True, shown=f"any {key}" if rare else f"which {key}?", choices=form_names())

@@ -331,7 +331,7 @@ def looks_like_check(value: object) -> bool:
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
     """Return a value as text for the cell of an editor. A value that the editor cannot represent is shown as TOML."""
-    # These values are read back unchanged. Any other value would not be, so it is shown as TOML.
+    # Values of these kinds are read back unchanged. Any other value would change, so it is shown as TOML.
     match editor.input_kind, value:
         case (("nothing" | "presence"), True):
             return ""

@@ -76,7 +76,7 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
 
 
 def with_written(table: Table, place: Place, value: object) -> Table:
-    """Set the value at a place, or remove it if it is `ABSENT`.
+    """Set the value at a place. If `value` is `ABSENT`, remove the value at the place.
 
     Some tables may be written as plain text, such as a fact without a condition. The text becomes a table when another
     key is set, and plain text again when that key is removed."""
@@ -131,7 +131,7 @@ def with_id(source: FormSource, table: Table) -> Table:
 
 
 def toggled(cell: Cell) -> str | None:
-    """Return the text of a yes-or-no cell after Enter. Return `None` for other cells."""
+    """Return the text that Enter puts into a yes-or-no cell. Return `None` for other cells."""
     if cell.kind not in ("yes_no", "optional", "required"):
         return None
     if (cell.text or cell.shown).startswith("yes"):
@@ -143,7 +143,6 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
     """Return the schema of the argument at a place. For an answer of the model, return the schema of a string."""
     if _is_of_text(place):
         return TEXT
-    # the result or the whole table of arguments, for which there is no schema
     above = next((at for at in range(len(place)) if holds_arguments(place[: at + 1])), None)
     if above is None or above + 1 == len(place):  # a result or all arguments, which have no schema here
         return None
@@ -308,7 +307,7 @@ def _words(text: str) -> list[str]:
 def _json(text: str, *, as_text: bool) -> object:
     """Read a JSON object as a table.
 
-    If `as_text`, or if the JSON contains null, which TOML cannot express, return the text unchanged."""
+    With `as_text`, return the text unchanged. Do the same if the JSON contains null, which TOML cannot express."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

@@ -93,9 +93,10 @@ def first_change(before: object, after: object) -> Place:
 
 
 def place_in(after: object, before: object, place: Place) -> Place | None:
-    """Return where an element is after a change, `None` if it was removed.
+    """Return the place of an element after a change, or `None` if the element was removed.
 
-    `place` is where the element was in `before`. A key that is not written stays in its element."""
+    `place` is the element's place in `before`. The place of a key that is not written moves with the element around
+    it."""
     if not place:
         return ()
     old = value_at(before, place[:1])
@@ -406,7 +407,7 @@ def read_switch(text: str) -> bool:
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str:
-    """Read one of several words. Raises CellError for any other."""
+    """Read one of several words. Raises CellError for any other word."""
     text = read_text(text)
     if text not in choices:
         raise CellError(f"write {' or '.join(filter(None, [', '.join(choices[:-1]), choices[-1]]))}")
@@ -424,7 +425,7 @@ def read_duration(text: str) -> str:
 
 
 def read_range(text: str) -> list[int | float]:
-    """Read two ends, `5..40`. A missing end, as in `5..` or `..40`, means no limit. Raises CellError."""
+    """Read a range, such as `5..40`. A missing end, as in `5..` or `..40`, means no limit. Raises CellError."""
     match = _RANGE.fullmatch(text.strip())
     found = _toml(text.strip())
     ends: list[str] = []
@@ -521,7 +522,9 @@ def _split(text: str) -> list[str]:
 
 
 def pieces_of(text: str) -> Iterator[str]:
-    """Split at commas and line ends outside of brackets and quotes. An apostrophe inside a word opens no quote."""
+    """Split a text at commas and line ends outside of brackets and quotes.
+
+    An apostrophe inside a word opens no quote."""
     piece, quote, depth, escaped = "", "", 0, False
     for character in text:
         if quote:

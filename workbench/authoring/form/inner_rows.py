@@ -1,4 +1,4 @@
-"""The rows for the parts of a nested value: one for each field below `has_fields`, and for each element of a list."""
+"""The rows for the parts of a nested value: a row for each field below `has_fields` and for each element of a list."""
 
 from __future__ import annotations
 

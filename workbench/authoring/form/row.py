@@ -79,7 +79,7 @@ class Cell:
     """A value in a row that the user can edit.
 
     `text` is the content when editing starts. If `shown` is set, it is displayed instead of `text` while the cell is
-    not edited. If `absent`, the value is not written, and the cell shows the default."""
+    not edited. If `absent` is set, the value is not written, and the cell shows the default."""
 
     kind: CellKind
     place: Place
@@ -202,7 +202,7 @@ class FormSource:
 
 @dataclass(frozen=True)
 class Field:
-    """A key with one value. `default` applies if it is not written."""
+    """A key with one value. `default` applies if the key is not written."""
 
     key: str
     kind: CellKind
@@ -372,7 +372,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 
 
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
-    """Return the row for a choice among `keys`, of which a table has one: a cell for the key, and one for its value."""
+    """Return the row of a table that has one of `keys`. One cell shows the key, and another shows its value."""
     written = list(only_keys(table, keys))
     # If no key is written, the row uses the place of the first key, because the cursor needs a place.
     if not written:

@@ -43,7 +43,7 @@ from workbench.trajectory.events import ToolDefinition
 def expected_call(tool: ToolDefinition | str) -> Table:
     """Return an expected call. Each required argument of the tool gets a suggested value.
 
-    If there are none, or only the tool's name is known, any arguments are allowed."""
+    If the tool requires no arguments, or only its name is known, any arguments are allowed."""
     if isinstance(tool, str):
         return {"tool": tool}
     from workbench.analysis.prefilled import first_value  # imported on use, because the first screen does not need it
@@ -88,7 +88,9 @@ def _tool_name(tool: ToolDefinition | str) -> str:
 
 
 def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) -> Table:
-    """Return a step of a chain. `tool` is the tool of its expected call, and `user` its message, both if given."""
+    """Return a step of a chain.
+
+    `tool` is the tool of its expected call, and `user` is its message. Both may be `None`."""
     step: Table = {}
     if user is not None:
         step["user"] = user
@@ -266,8 +268,8 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     if index + 1 < len(items) and is_group(source.table, after):
         joined = with_item(source.table, (*after, "any_order", 0), call)
         return Edit(without(joined, place), (*place, "any_order", 0, *rest), text)
-    # The new group contains the call and the next one. For the last call of the list, it contains the previous one
-    # instead.
+    # The new group contains the call and the next call. For the last call of the list, it contains the call and the
+    # previous call.
     first, last = max(index - 1, 0), index
     if index + 1 < len(items):
         first, last = index, index + 1
@@ -332,8 +334,8 @@ def _is_list(place: Place) -> bool:
 def _adder(place: Place) -> Callable[[FormSource, Place], PendingAddition | str] | None:
     """Return the function that adds an element to the list at a place, `None` if there is no such list."""
     key = place[-1]
-    # A key inside a value may have any name, so it is no list of the format. The keys of a server's `answers` are names
-    # of requests, so they are no lists either.
+    # A key inside a value may have any name, so it never names a list of the format. The same holds for a server's
+    # `answers`, whose keys are names of requests.
     if isinstance(key, int) or not _OF_VALUES.isdisjoint(place[:-1]) or (key == "answers" and len(place) > 1):
         return None
     return _LISTS.get(".".join(_keys_of(place)[-2:]), _LISTS.get(key))
@@ -595,7 +597,7 @@ def _argument(source: FormSource, place: Place) -> PendingAddition:
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)
-        # Values of arguments in past calls and setup calls are no expectations, so none is suggested.
+        # Values of arguments in past calls and setup calls are no expectations, so no value is suggested.
         value: object = ""
         if "tool_calls" not in place and place[0] != "setup" and place[:2] != ("final", "state"):
             schema = None if info is None else info.schema
