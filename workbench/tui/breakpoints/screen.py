@@ -179,7 +179,7 @@ TYPING: tuple[Action, ...] = (
 
 @dataclass(frozen=True)
 class BreakpointsSituation(Situation):
-    """The facts that the screen's actions depend on. `count` is the number of breakpoints."""
+    """The facts that decide which actions of the screen are available. `count` is the number of breakpoints."""
 
     count: int = 0
 

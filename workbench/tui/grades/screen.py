@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GradesSituation(Situation):
-    """The facts that the screen's actions depend on. `runs` is the number of graded runs of the case."""
+    """The facts that decide which actions of the screen are available.
+
+    `runs` is the number of graded runs of the case."""
 
     runs: int = 0
 

@@ -45,12 +45,12 @@ class RequestField(SafeInput):
     def on_key(self, event: events.Key) -> None:
         if not self.has_commands or not event.is_printable:
             return
-        # The base class would insert the letter.
+        # Without this call, the base class would insert the letter.
         event.prevent_default()
         keymap = keymap_of(self)
         own = {key for action in actions_of(QuickAddActions) for key in keymap.keys(action)}
         if event.key not in own:
-            # Otherwise the letter would be a command of the panes.
+            # Without this call, the letter would be a command of the panes.
             event.stop()
             self.post_message(self.Unused(event.key))
 

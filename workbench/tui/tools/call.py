@@ -466,7 +466,7 @@ TYPING: tuple[Action, ...] = (
 
 @dataclass(frozen=True)
 class CallSituation(Situation):
-    """The facts that the screen's actions depend on: whether a call is running, and whether it was answered."""
+    """The facts that decide which actions are available: whether a call is running, and whether it was answered."""
 
     running: bool = False
     answered: bool = False

@@ -132,7 +132,7 @@ def server_of(source: ServerTools) -> SuiteServer | None:
 
 @dataclass(frozen=True)
 class ToolsSituation(Situation):
-    """The facts that the actions of the tools screen depend on."""
+    """The facts that decide which actions of the tools screen are available."""
 
     on_tool: bool = False
     """Whether the cursor is on a tool."""

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrajectorySituation(Situation):
-    """The facts that the screen's actions depend on. `why_not_graded` is the reason if the run has no grades."""
+    """The facts that decide which actions of the screen are available.
+
+    `why_not_graded` is the reason if the run has no grades."""
 
     shown: RunPaneContent = "nothing"
     why_not_graded: str | None = None

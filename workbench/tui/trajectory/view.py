@@ -321,7 +321,7 @@ class RunList(LineView):
     def on_click(self, event: events.Click) -> None:
         action = held_action(self.line_at(self.top + event.y), event.x)
         if action is not None:
-            # Otherwise, the handler of the base class would select the line.
+            # Without this call, Textual would also call the handler of the base class, which selects the line.
             event.prevent_default()
             self.post_message(self.ActionClicked(action))
 

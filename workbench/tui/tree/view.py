@@ -84,7 +84,7 @@ class SuiteTree(LineView):
             return
         row = self.state.rows[index]
         if self.state.is_foldable(row) and event.x == fold_cell(row):
-            # Otherwise Textual would also call the base class's handler, which opens the row.
+            # Without this call, Textual would also call the handler of the base class, which opens the row.
             event.prevent_default()
             self.state.move_to(index)
             self.state.fold(row, not self.state.is_folded(row))
