@@ -118,7 +118,7 @@ def too_much_sent(limit: int) -> str:
     return f"the model sent too much: more than {limit >> 20} MiB in one answer"
 
 
-# What endpoints and servers send.
+# Data that endpoints and servers send.
 
 MAX_BODY_BYTES = Limit(256 << 20, "a request of more than {mib} is not forwarded", "shorten the conversation")
 """The largest request that is forwarded, and the most bytes that an endpoint may send for one answer. These include the

@@ -263,7 +263,7 @@ def document(model: type[_Document], value: object) -> _Document:
 
 def _message_of(model: type[BaseModel], detail: ErrorDetails) -> str:
     parts = []
-    # Pydantic's path to a mistake includes the tags of discriminators, which are in parentheses. They are left out.
+    # Pydantic's path to a mistake includes the tags of discriminators, which are in parentheses. The tags are left out.
     for part in detail["loc"]:
         if not (isinstance(part, str) and part[:1] + part[-1:] == "()"):
             parts.append(part)

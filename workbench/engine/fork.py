@@ -118,7 +118,8 @@ class Fork:
         """The messages that a person added in the original run for the fork's first request."""
         if self.at.answered is not None:
             return self.origin.added if self.held_again_at is not None else ()
-        # If the original run sent this request, the added messages are in its round, otherwise in the trajectory.
+        # If the original run sent this request, the added messages are in its round. Otherwise, they are in the
+        # trajectory.
         following = self.origin.rounds[self.at.round - 1 : self.at.round]
         if following:
             return following[0].added

@@ -368,7 +368,7 @@ async def _python_subject(
     """Return a Python subject as a model, and the request with its time limit.
 
     Raises ToolsError if the subject cannot be used."""
-    from workbench.engine.python_subject import open_python_subject  # imported here: few suites have one
+    from workbench.engine.python_subject import open_python_subject  # imported here: few subjects are in Python
 
     if planned.fork is not None:
         raise ToolsError(SUBJECT_NOT_STEPPED)

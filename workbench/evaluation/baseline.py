@@ -391,7 +391,8 @@ def _baseline(
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
     before = {run.model for run in selected}
-    # If each batch has a single model, these two models are compared. With more models, their pairs would be guesses.
+    # If each batch has a single model, these two models are compared. With more models, it would be a guess which
+    # models belong together.
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
         raise HistoryError(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "

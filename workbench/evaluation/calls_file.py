@@ -360,7 +360,7 @@ def run_given(
         model=agent,
         repeat=repeat,
     )
-    # The trajectory is built from events, as for every other run, so graders treat both alike.
+    # The trajectory is built from events, as for every other run, so graders treat all runs alike.
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
     ungraded = replace(result_of(planned, Status.ERROR, trajectory), cost_usd=cost_of(trajectory, None))

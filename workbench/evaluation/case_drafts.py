@@ -236,7 +236,7 @@ def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
             named[tool.name] = tool
-    # If several tools have one name, the last replaces the others, so only the last must fit into a suite.
+    # If several tools have the same name, the last tool replaces the others, so only this tool must fit into a suite.
     return {name: tool for name, tool in named.items() if _fits_suite(tool)}
 
 

@@ -283,7 +283,7 @@ class _Server:
             table["transport"] = _TRANSPORTS[kind]
         if headers := self._texts("headers"):
             table["headers"] = {key: self._header(key, value) for key, value in headers.items()}
-        # Claude Code writes `oauth`, Cursor `auth`.
+        # Claude Code calls this key `oauth`, and Cursor calls it `auth`.
         login = entry.get("oauth", entry.get("auth"))
         if isinstance(login, dict) and "authorization" not in map(str.lower, headers):
             table |= self._login(login)
@@ -653,7 +653,7 @@ def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredSe
                 found = servers_of_client(file, folder, [name])
             except ClientConfigError:
                 continue
-            # A server may be in the configurations of two clients.
+            # A server may be in the configurations of two clients, but is yielded only once.
             if found.tables not in seen:
                 seen.append(found.tables)
                 yield ConfiguredServer(client, file, name, found)

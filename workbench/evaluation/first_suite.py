@@ -182,7 +182,7 @@ def _gate(min_pass_rate: float, *, written: bool) -> Iterator[str]:
     if written:
         yield block
         return
-    # As long as all cases are skipped, a gate would fail. So it is written as a comment.
+    # As long as all cases are skipped, a gate would fail. So the gate is written as a comment.
     yield "# With this gate, the job in CI passes although some cases fail. Remove the marks once requests are written."
     for line in block.splitlines():
         yield f"# {line}"

@@ -236,7 +236,7 @@ class RunOptions(CommonOptions):
             if SEPARATOR in name:
                 yield f"{model_of(name)!r} is the model of {name!r}: choose the variant with --variant"
         for name, own in self.own_models.items():
-            # Results identify models only by name.
+            # Results identify models only by name, so the names must differ.
             if is_built_in(name) or any(model != own and _name(model) == name for model in self.models):
                 yield f"two models are called {name!r}: give your own model another name"
         if self.repeats is not None and not 1 <= self.repeats <= MAX_REPEATS:

@@ -55,8 +55,8 @@ class Reruns:
         on."""
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
-        # If all cases shared the runs at the same time, none might get enough to be confirmed. So some cases are
-        # confirmed before others begin.
+        # If all cases shared the runs at the same time, no case might get enough runs to be confirmed. So some cases
+        # are confirmed before others begin.
         for first in range(0, len(self.cases), self.cases_at_once):
             for repeat in range(min(MAX_RERUNS, self.max_runs)):
                 for place, case in list(enumerate(self.cases))[first : first + self.cases_at_once]:

@@ -81,7 +81,7 @@ class Results(LazySequence[RunResult]):
         """From now on, read results from the history as soon as it has stored their runs.
 
         Stored results are redacted."""
-        # Lazy import, as below.
+        # This import is lazy, because most batches are smaller.
         from workbench.evaluation.stored_runs import LiveColumns
 
         self._let_go = LiveColumns(file, handle)
@@ -397,8 +397,8 @@ class Evaluation:
                 future.set_result(self._outcome.results[-1])
             elif isinstance(event, BatchDone):
                 for future in self.runs.values():
-                    # This cancels only the futures of runs that failed together with the batch. Those of finished runs
-                    # are done already.
+                    # This cancels only the futures of runs that failed together with the batch. The futures of finished
+                    # runs are done already.
                     future.cancel()
                 self._done.set()
         self._news.set()

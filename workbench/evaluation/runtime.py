@@ -394,7 +394,7 @@ class Runtime:
             wait_until_stored=stored,
         )
         if group is not None:
-            # Lazy import, as in `_worker_group`.
+            # This import is lazy, because few batches have a cluster.
             from workbench.evaluation.cluster.batch import ClusterBatch
 
             spread = ClusterBatch(name, plan, queue_of, context, group, members, approval)

@@ -136,7 +136,7 @@ class WorkerGroup:
             if (where := next(literal_secrets(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
         self._packed = fast_pickle(self._setup)
-        # The scheduler and all its other clients can read the message.
+        # The scheduler and all its other clients can read the message, so it must not contain a secret.
         if self._secrets.finder.may_contain(_as_text(self._packed)):
             raise ClusterError(
                 "a secret in the options would be sent to the cluster: give its variable instead, as in --api-key-env"
@@ -461,7 +461,7 @@ class ClusterBatch(Batch):
 
     async def _watch(self) -> None:
         cluster, now_s = self._group.cluster, asyncio.get_running_loop().time
-        # The time at which there was last a worker.
+        # The last time at which the cluster had a worker.
         last_s = now_s()
         while True:
             await asyncio.sleep(POLL_INTERVAL_S)

@@ -393,7 +393,7 @@ class EndpointQueue:
         most = MAX_PORTION_BY_LOSSES[losses]
         if losses == 0:
             parts = min(workers * MAX_PORTIONS_PER_WORKER, self.limits.most_parts)
-            # A portion with fewer runs could not use its whole share of the limit.
+            # A portion with fewer than `least` runs could not use its whole share of the limit.
             least = -(-self.limits.concurrency // parts)
             most = min(most, max(least, -(-self.length // (parts * TARGET_PORTIONS_PER_WORKER))))
         runs: list[PlannedRun] = []

@@ -84,7 +84,7 @@ def _is_request(line: Node) -> bool:
 
 def _case(turn: list[Node]) -> ImportedCase:
     messages: list[JsonValue] = []
-    # Answers by the id that the endpoint gave them. All lines of an answer have its id.
+    # This dictionary has the answers by the id that the endpoint gave them. All lines of an answer have its id.
     written: dict[str, dict[str, JsonValue]] = {}
     model = ""
     for line in turn:

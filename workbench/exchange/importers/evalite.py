@@ -85,7 +85,7 @@ def _case(suite: Node, result: Node) -> ImportedCase:
         # The task ended with the model's calls. A run to compare with it must end there too.
         case.table["limits"] = {"max_rounds": len(run.rounds)}
     name = suite.text_of("variantName") or "imported"
-    # Version 0 writes times as SQLite does, without a time zone. They are UTC.
+    # Version 0 writes times as SQLite does, without a time zone. The times are UTC.
     at = result.text_of("createdAt")
     if " " in at:
         at = at.replace(" ", "T") + "Z"

@@ -580,7 +580,8 @@ def write_import(
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
-        # The suite is written last. If the recordings fail, no suite looks like a finished import.
+        # The suite is written last. If the recordings cannot be written, there is no suite that looks like a finished
+        # import.
         recorded = 0
         if recordings is not None:
             recorded = record_runs(made, recordings, secrets, agreement)
@@ -625,7 +626,7 @@ def register_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> i
     The secrets are called `name` with a number."""
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
-    # A loop instead of recursion, because a file may nest more deeply than Python's recursion limit.
+    # This is a loop instead of a recursion, because a file may nest more deeply than Python's recursion limit.
     while waiting:
         match waiting.pop():
             case str() as text:

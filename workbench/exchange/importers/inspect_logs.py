@@ -53,7 +53,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
             answers.append(each)
     # The tokens and the duration of an answer are not in its message, but in the event of its request.
     measured = {_id_of_answer(event): event for event in asked}
-    # If answers have no ids, events are assigned to answers in order, provided that there are as many of both.
+    # If answers have no ids, events are assigned to answers in order, if there are as many events as answers.
     if "" in measured:
         measured = {}
         if len(answers) == len(asked):

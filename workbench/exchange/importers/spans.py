@@ -300,7 +300,7 @@ def _of_requests(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_vercel(span: Attributes) -> Iterator[JsonValue]:
-    # The span of a run has `ai.prompt`, and that of a request `ai.prompt.messages`. Some spans have both.
+    # The span of a run has `ai.prompt`, and the span of a request has `ai.prompt.messages`. Some spans have both keys.
     prompt, listed = None, span.node("ai.prompt.messages")
     if "ai.prompt.messages" not in span.values:
         prompt = span.node("ai.prompt")
@@ -422,7 +422,7 @@ def _parts_in(value: JsonValue) -> JsonValue:
     return parts if typed else value
 
 
-# An SDK may write several dialects into one span. The first one with messages is read.
+# An SDK may write several dialects into one span. The first dialect with messages is read.
 _DIALECTS: tuple[Callable[[Attributes], Iterator[JsonValue] | list[JsonValue]], ...] = (
     _of_conventions,
     _of_events,
@@ -513,7 +513,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
             "no span of a model holds its messages: record content at the source",
             place,
         )
-    # Each request repeats the conversation, so the longest one contains all others of the same agent.
+    # Each request repeats the conversation, so the longest request contains all others of the same agent.
     span, messages = max(
         asked, key=lambda each: (len(each[1]), not is_of_whole_run(each[0].attributes), each[0].start_ns)
     )

@@ -385,9 +385,9 @@ def _meant(call: ToolCall) -> str:
     return json_text(dict(sorted(call.arguments.items())))
 
 
-# Conversations are stored on disk while they are recorded, so that none is lost if the program is killed. The file has
-# a redacted JSON line for each answered request. It is removed once suite and recordings are written, and can be read
-# if the recording was interrupted.
+# Conversations are stored in a file while they are recorded, so that no conversation is lost if the program is killed.
+# The file has a redacted JSON line for each answered request. It is removed once suite and recordings are written. If
+# the recording was interrupted, the conversations can be read from the file.
 
 SUFFIX = ".kept.jsonl"
 """The ending of the file, after the name of the suite or of the folder of recordings."""
