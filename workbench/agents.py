@@ -235,9 +235,8 @@ def langgraph(graph: Any, **options: Any) -> Agent:
 def langgraph_run(state: Mapping[str, Any], given: Collection[str] = ()) -> AgentRun:
     """Convert the final state of a graph to a run: the calls in its `messages`, and its last answer.
 
-    Messages whose id is in `given` are left out, because they precede the run. If the state has a
-    `structured_response`, it is the answer, and the call by which the model submitted it does not count as a tool
-    call."""
+    Messages whose id is in `given` are left out, because they precede the run. A `structured_response` in the state is
+    the answer. The call by which the model submitted it does not count as a tool call."""
     messages = [message for message in state["messages"] if message.id not in given]
     structured = state.get("structured_response")
     results = {}
@@ -285,8 +284,9 @@ def _langchain_messages(request: AgentRequest, thread: str) -> list[dict[str, An
 def ai_sdk(function: Callable[[AgentRequest], Any]) -> Agent:
     """Return a function as an agent of Workbench, for an agent in a program with Vercel's AI SDK.
 
-    The function sends a request to the program, and returns the parsed JSON of its answer. It may be async. The answer
-    is `{ steps: result.steps }`, in which `result` is the result of `generateText` or of an agent's `generate`.
+    The function sends a request to the program, and returns the parsed JSON of its answer. The function may be async.
+    The answer is `{ steps: result.steps }`, in which `result` is the result of `generateText` or of an agent's
+    `generate`.
 
     >>> import json, urllib.request, workbench
     >>> @workbench.agents.ai_sdk

@@ -285,9 +285,9 @@ def parsed_json(text: str) -> Any:
 def reader_of(hint: Any) -> Reader:
     """Return a function that converts a JSON value to a type.
 
-    The type is a data class, a named tuple, `str`, `int`, `float`, `bool`, a `Literal` or an enumeration of texts, a
-    homogeneous tuple of any or of a fixed length, a mapping from names to JSON values, or any JSON value. It may also
-    be a union of such a type with `None`. A number may be `Annotated` with `MaxSize`.
+    The type is a data class, a named tuple, `str`, `int`, `float`, `bool`, or a `Literal` or an enumeration of texts.
+    It may also be a homogeneous tuple of any or of a fixed length, a mapping from names to JSON values, or any JSON
+    value. A union of such a type with `None` is possible too. A number may be `Annotated` with `MaxSize`.
 
     The function raises ValueError if the value does not fit. Keys that a data class lacks are ignored."""
     return _reader_of(hint)

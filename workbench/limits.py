@@ -234,7 +234,7 @@ MAX_COLLECTOR_ANSWER_BYTES = 1 << 20
 MAX_OUTPUT_BYTES = Limit(
     16 << 20, "{who} wrote more than {mib} to standard output and was ended", "print only the JSON of the run"
 )
-"""The most bytes that a suite's own program may write to standard output. It writes one run as JSON."""
+"""The most bytes that a suite's own program may write to standard output. Such a program writes one run as JSON."""
 
 MAX_AGENT_ITEMS = Limit(200_000, "the model sent too much: more than {limit} messages of its agent in one run")
 """The most messages of one agent in one run. Each piece of text is a message, and an answer has some thousand
@@ -354,7 +354,7 @@ MAX_SEQUENCE_CHARS = 256
 """The longest control sequence of a terminal. The rest of a longer sequence is dropped."""
 
 MAX_SERVED_PACKET_BYTES = 1 << 24
-"""The largest packet that the web server sends to its app. It has a paste and its frame."""
+"""The largest packet that the web server sends to its app. Such a packet has a paste and its frame."""
 
 # Checks.
 

@@ -32,8 +32,10 @@ PendingRequest = Callable[[], Awaitable[HttpRequest | None]]
 """Returns the next request of a held run as it would be sent; `None` for a model without HTTP. Raises ModelError."""
 
 HoldPlace = Literal["user", "request", "call", "question", "result"]
-"""The place of a checkpoint: before a conversation user's message, a model request, a tool call or a reply to the
-call's server, or after the call's result."""
+"""The place of a checkpoint.
+
+`result` is after the result of a call. The other places are before an action: a message of the user, a request to the
+model, a call, or a reply to the server that executes the call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class Fork:
 
     `system` replaces the system prompt after the fork point; an empty text removes it. `result` replaces the last
     result before the point. `user` replaces the user's message right before the fork's first request. `held_again_at`
-    is set if the fork returns to an earlier hold: the fork is then held at this kind of place, with the messages that a
+    is set if the fork returns to an earlier hold. The fork is then held at this kind of place, with the messages that a
     person had added there."""
 
     origin: Trajectory
@@ -192,8 +192,8 @@ def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
 def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fork | None) -> str | None:
     """Return the system prompt of a request. `step` is the number of the request's step in a chain, from 1.
 
-    The fork's own prompt takes precedence, then the prompt of the step, then the prompt at the start of the original
-    run, then the prompt in the settings."""
+    The first of these prompts is used: the fork's own prompt, the prompt of the step, the prompt at the start of the
+    original run, the prompt in the settings."""
     if fork is not None and fork.system is not None:
         return fork.system or None
     if step is not None and (own := case.steps[step - 1].system) is not None:

@@ -1,8 +1,8 @@
 """Asks a language model whether a value meets written criteria.
 
 Criteria and value are sent as data between marks, which the author of the value cannot predict. An answer counts only
-if it repeats the mark, in a call of the tool `verdict` or, from models that call no tools, in a JSON object without
-other text. So a verdict inside the value is never taken for the judge's verdict."""
+if it repeats the mark in a call of the tool `verdict`. A model that calls no tools may repeat the mark in a JSON object
+without other text. So a verdict inside the value is never taken for the judge's verdict."""
 
 from __future__ import annotations
 
@@ -729,8 +729,8 @@ class RunJudge:
 async def grade_with_judge(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
     """Grade a run, and ask the judge about every value that the grading needs.
 
-    `attempt` grades the run with the judge that it receives. It is repeated until all values are judged. Raises the
-    errors of the last attempt."""
+    `attempt` grades the run with the judge that it receives. The attempt is repeated until all values are judged.
+    Raises the errors of the last attempt."""
     # In each attempt, a value without a judgement counts as accepted, so grading continues and finds more values. Then
     # the judge is asked about all of them at once. The assumption may cause errors in an attempt, so these errors are
     # ignored.

@@ -35,7 +35,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 _CHUNK = 64 * 2**10
 _DRAIN_S = 1.0
-"""The seconds to read the output of processes that a program left running. They are then killed."""
+"""The seconds to read the output of processes that a program left running. These processes are then killed."""
 _REAP_S = 1.0
 _POLL_S = 0.01
 

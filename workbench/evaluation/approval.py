@@ -62,10 +62,10 @@ class TypedPart:
 class ApprovalRequest:
     """The needs of one suite, for the user to approve.
 
-    `needs` are the needs to approve now, and `all_needs` those of the whole suite. `asked` are the models that would be
-    called now. If `must_ask` is false, the suite can be used without approval. `can_run_on_mocks` means that the suite
-    can run without its servers. `from_history` means that some needs come from the history instead of the suite's file.
-    `typed` is set if the user typed some of the suite's servers."""
+    `needs` are the needs to approve now. `all_needs` are the needs of the whole suite. `asked` are the models that
+    would be called now. If `must_ask` is false, the suite can be used without approval. `can_run_on_mocks` means that
+    the suite can run without its servers. `from_history` means that some needs come from the history instead of the
+    suite's file. `typed` is set if the user typed some of the suite's servers."""
 
     file: SuiteFile
     needs: SuiteNeeds

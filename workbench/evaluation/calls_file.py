@@ -297,8 +297,8 @@ def runs_given(
 ) -> tuple[list[GivenRun], list[str]]:
     """Return the runs in a file of calls at `path`, and messages about problems.
 
-    `file` is the valid suite. A message reports each of these problems: the suite lacks a case id of the file, the file
-    has no calls for a case, or the file has no results for a case that checks results."""
+    `file` is the valid suite. The messages report case ids that the suite lacks, cases without calls, and calls without
+    the results that their case checks."""
     assert file.suite is not None
     cases = cases_by_id(file.suite)
     problems = []

@@ -146,7 +146,7 @@ def job_of(
 def only_on_this_machine(servers: Iterable[Table], model_url: str) -> Iterator[str]:
     """Yield the programs, folders and addresses that a CI job cannot reach, because they exist only on this machine.
 
-    The addresses are those of servers and of the model."""
+    The addresses of the servers and of the model are examined."""
     for server in servers:
         match server:
             case {"command": [str() as program, *_]} if Path(program).is_absolute():

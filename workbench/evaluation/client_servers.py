@@ -1,8 +1,8 @@
 """MCP servers as tables of a suite, read from the configurations of other clients or typed by the user.
 
-A suite must not contain a secret. In a client's configuration, a literal value becomes a variable if it belongs to
-`env`, to a header, or to an argument whose name suggests a secret. In a typed server, only values of `env` that may be
-secret become variables."""
+A suite must not contain a secret. In a client's configuration, these literal values become variables: values of `env`,
+of headers, and of arguments whose names suggest a secret. In a typed server, only values of `env` that may be secret
+become variables."""
 
 from __future__ import annotations
 
@@ -292,8 +292,8 @@ class _Server:
     def _login(self, login: Mapping[str, object]) -> Table:
         """Convert a client's OAuth settings.
 
-        A client secret is left out with a note, because a suite with `client_secret` must also name the issuer, and
-        the client's configuration does not name it."""
+        A client secret is left out, and a note says so. A suite with `client_secret` must also name the issuer, which
+        the client's configuration does not contain."""
         keys: Table = {"auth": "oauth"}
         client = login.get("clientId", login.get("CLIENT_ID"))
         if client is not None:
@@ -583,7 +583,7 @@ def _query(url: str) -> str:
 # Configurations of MCP clients on this machine: Claude Desktop and Claude Code, Cursor, VS Code, Codex.
 
 _PLACES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcp_servers",))
-"""The keys under which clients store their servers. The third and fourth are those of editors' settings, the last is
+"""The keys under which clients store their servers. The third and fourth are in the settings of editors. The last is
 Codex's key."""
 
 _OF_PROJECTS = (

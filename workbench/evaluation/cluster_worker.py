@@ -158,7 +158,7 @@ def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
 class RequestWatch:
     """Records whether the program still sends requests to this worker.
 
-    After a silence above the limit, all later requests count as too late, because the program may have lent the
+    After a silence above the limit, all later requests count as too late. By then, the program may have lent the
     worker's shares of limits to other workers. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""JSON Schemas of the files that users write, for their editors. They are derived from the models that read the files.
+"""JSON Schemas of the files that users write, for their editors. The models that read the files define them.
 
 The schemas allow no unknown keys. Schemas of TOML files are draft 7 because TOML editors support it best. `workbench
 validate` also checks what a schema cannot express, such as rules between keys."""

@@ -43,8 +43,8 @@ LISTING_TIMEOUT_S = 30.0
 class KnownEndpoint:
     """A known endpoint, the environment that may hold its key, and what the endpoint answered.
 
-    `models` are the models that the endpoint lists. It is `None` if the endpoint was not asked or did not list any. In
-    the second case, `problem` may say why."""
+    `models` are the models that the endpoint lists. `models` is `None` if the endpoint was not asked or listed nothing.
+    In the second case, `problem` may say why."""
 
     preset: Preset
     environment: Mapping[str, str]

@@ -73,7 +73,7 @@ class RegradingJudges:
         self._under_way: PendingJudgements = {}
 
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
-        """Return the judge of one run. It first uses judgements that were `recorded` with the run."""
+        """Return the judge of one run. Judgements in `recorded`, which were stored with the run, are used first."""
         path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
@@ -459,9 +459,9 @@ def plan_regrading(
 ) -> RegradingPlan:
     """Find the suites and cases, as they are now, that grade the runs of a batch.
 
-    `load` reads each suite at its old path. `suite` replaces one suite of the batch: the suite with the same path, or
-    else the only suite, or else the suite with the same file name. `by` is the deciding grader, instead of the cases'
-    own graders. The secrets of the suites are registered.
+    `load` reads each suite at its old path. `suite` replaces one suite of the batch. This is the suite with the same
+    path, or else the only suite, or else the suite with the same file name. `by` is the deciding grader, instead of the
+    cases' own graders. The secrets of the suites are registered.
 
     Raises HistoryError. A batch that is still running is refused, because its remaining runs would be graded by the
     old suites."""

@@ -299,7 +299,7 @@ class Report:
         return self.exit_code == OK
 
     def assert_passed(self) -> None:
-        """Raise AssertionError unless everything passed. Its message lists the failures without secrets."""
+        """Raise AssertionError unless everything passed. The error message lists the failures without secrets."""
         if not self.passed:
             raise AssertionError(f"not everything passed\n{self.text(amount='little')}")
 

@@ -69,7 +69,7 @@ class Results(LazySequence[RunResult]):
     """The results of a batch in the order in which its runs ended.
 
     Results after the first `MAX_UNPACKED_RUNS` are compressed. After `read_from`, memory holds at most
-    `MAX_PACKED_RUNS` results, plus those of runs that the history has not stored yet."""
+    `MAX_PACKED_RUNS` results, plus the results of runs that the history has not stored yet."""
 
     def __init__(self) -> None:
         self._kept: list[RunResult] = []
@@ -266,8 +266,8 @@ class Evaluation:
     `runs`. Leaving the block or cancelling the waiting task stops the remaining runs. Suites and settings are not read
     again after the approval.
 
-    Without a `runtime`, the evaluation creates a runtime and closes it at the end, so several evaluations may run at
-    the same time in one event loop. With a `runtime`, server starts are reported only to the runtime's listener.
+    Without a `runtime`, the evaluation creates a runtime and closes it at the end. Several evaluations may therefore
+    run at the same time in one event loop. With a `runtime`, server starts are reported only to the runtime's listener.
     Without `receives_events`, runs in other processes send only their results."""
 
     def __init__(

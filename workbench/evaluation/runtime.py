@@ -149,7 +149,7 @@ class RuntimeModels:
     ) -> Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None]:
         """Return a function that returns the simulated or recorded user of a run's conversation.
 
-        It returns `None` if a script plays the user."""
+        The returned function returns `None` if a script plays the user."""
         specs = approval.specs
         recorded = BuiltInModels()
 
@@ -357,7 +357,7 @@ class Runtime:
 
         Each run ends with one `RunDone` event, the batch with one `BatchDone`. Runs use what the approval contains, and
         read no suite or settings again. `listener` receives only the events of this batch, and `record` stores its runs
-        as recordings. `until` is the point at which runs pause for the user. It requires a runtime with `asks`.
+        as recordings. `until` is the point at which runs pause for the user. This requires a runtime with `asks`.
 
         Blocks until the history and the cluster are ready. Raises WaitCancelledError if `is_cancelled` ends the wait
         for a cluster. Raises HistoryError if a resumed batch is already running in another program or the history

@@ -323,7 +323,7 @@ def _figures_of(
 ) -> Mapping[str, object]:
     """Return the figures of a run from its row and facts, without reading the run.
 
-    They equal the fields of the result from `result_of_row`."""
+    The figures equal the fields of the result from `result_of_row`."""
     user = report.user or NO_USER
     return {
         "run_id": run_id,

@@ -9,7 +9,7 @@ from workbench.suite.trust import TrustStore
 
 
 def trust_store(folders: Folders) -> TrustStore:
-    """Return the store of suites that the user trusts. It always trusts suites that came with the program."""
+    """Return the store of suites that the user trusts. The store always trusts suites that came with the program."""
     try:
         samples: Path | None = bundled("sample_suites")
     except MissingResourceError:

@@ -165,8 +165,8 @@ class BatchView:
     """A batch of another process that this program watches: `with BatchView(known) as view`.
 
     `plan` holds the batch's runs by place, read from the history, and `over` the runs that had finished when watching
-    began. Iterate over the view for all later events: first those of runs in progress, last `BatchEnded`. Raises
-    AttachError, HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer."""
+    began. Iterate over the view for all later events. Events of runs in progress come first, `BatchEnded` comes last.
+    Raises AttachError, HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer."""
 
     def __init__(self, known: DetachedBatch) -> None:
         self.known = known

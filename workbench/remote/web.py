@@ -80,7 +80,7 @@ window.WebSocket = class extends WebSocket {
   }
 };
 """
-"""The script of the page, in addition to that of the terminal."""
+"""The page's own script. The terminal in the page has another script."""
 
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -107,7 +107,7 @@ def policy(socket: str) -> str:
 def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> str:
     """Return the page that shows the app in the browser.
 
-    `static` is the address of the page's files, `socket` that of its WebSocket."""
+    `static` is the address of the page's files. `socket` is the address of its WebSocket."""
     title, left = "Workbench", "Runs under way were stopped; what had finished is in the history."
     if read_only:
         title, left = "Workbench (read-only)", ""

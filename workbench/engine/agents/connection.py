@@ -268,7 +268,7 @@ class AgentConnection:
     def ignore_messages(self) -> None:
         """Discard all further messages of the agent.
 
-        They are still read, because a full pipe would block the agent."""
+        The messages are still read, because a full pipe would block the agent."""
         self._ignores_messages = True
 
     async def end(self, cancelled: asyncio.Future[Any] | None = None) -> None:

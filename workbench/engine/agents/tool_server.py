@@ -30,7 +30,7 @@ _INVALID_PARAMS = -32602
 _NO_METHOD = -32601
 
 PROGRESS_INTERVAL_S = 5.0
-"""The seconds between progress notices of a waiting call. They keep the agent from giving up."""
+"""The seconds between progress notices of a waiting call. The notices keep the agent from giving up."""
 
 
 @dataclass(frozen=True)

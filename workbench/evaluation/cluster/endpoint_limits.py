@@ -1,7 +1,7 @@
 """The queues and limits of a cluster's batch, and the hashes of what the user approved.
 
-Each endpoint has a queue of runs. Workers borrow shares of the endpoint's limits. They compare hashes with their own
-files and settings, and refuse everything that the user did not approve."""
+Each endpoint has a queue of runs. Workers borrow shares of the endpoint's limits. The workers compare hashes with their
+own files and settings, and refuse everything that the user did not approve."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _HASHED_FILE_BYTES = 16 << 20
 def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
     """Return a few runs that together need everything that all runs need.
 
-    They include each model of each suite, and each case with a judge."""
+    The returned runs include each model of each suite, and each case with a judge."""
     found: dict[str, PlannedRun] = {}
     models: set[tuple[Path, str, bool]] = set()
     cases: set[tuple[Path, str]] = set()
@@ -351,11 +351,11 @@ class EndpointQueue:
     waiting: dict[RunGroup, deque[PlannedRun]] = field(default_factory=dict)
     """The waiting runs by group, in order. A group without waiting runs has no entry."""
     retried: deque[PlannedRun] = field(default_factory=deque)
-    """The runs that were lost with their workers. They go first."""
+    """The runs that were lost with their workers. These runs are assigned first."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
     """Runs that end as errors if they are lost once more.
 
-    They go last, each alone on its worker. If this worker is lost too, the run was the cause."""
+    These runs are assigned last, each alone to a worker. If this worker is lost too, the run was the cause."""
     needs: dict[RunGroup, tuple[EndpointLimits, ...]] = field(default_factory=dict)
     """The limits of all endpoints that the runs of a group ask. This queue's limits come first."""
     losses: Counter[str] = field(default_factory=Counter)
@@ -446,7 +446,7 @@ def endpoint_queues(
 ) -> tuple[tuple[EndpointQueue, ...], Mapping[Endpoint, EndpointLimits]]:
     """Return the queues of a plan's runs, and the limits of all endpoints by address and model.
 
-    The endpoints include those of judges. `samples` are the `representative_runs` of the plan."""
+    The endpoints of judges are included. `samples` are the `representative_runs` of the plan."""
     samples = tuple(samples)
     endpoints: dict[Endpoint, EndpointLimits] = {}
     for endpoint, specs in endpoints_of(approval, samples).items():

@@ -229,7 +229,7 @@ def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], wha
 
 
 def first_refusal(notes: Sequence[Note], otherwise: str, place: str = "") -> RefusedError:
-    """Return an error for a file without a usable case. Its reason is that of the first note, or else `otherwise`."""
+    """Return an error for a file without a usable case. It has the reason of the first note, or else `otherwise`."""
     if notes:
         return RefusedError(notes[0].why, notes[0].place)
     return RefusedError(otherwise, place)

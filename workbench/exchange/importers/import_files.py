@@ -126,7 +126,7 @@ def _notes_on_secrets(place: str, before: Table, after: Table) -> Iterator[Note]
 def fit_to_suite(case: Table, top: Table) -> Table:
     """Return an imported case, changed so that the model gets the same prompt and tools in another suite.
 
-    `top` is the other suite without its cases. Keys of the case that only repeat those of the suite are left out."""
+    `top` is the other suite without its cases. Keys of the case that only repeat keys of the suite are left out."""
     shared, tools = _tools(top), _tools(case)
     changed = dict(case)
     changed.pop("tools", None)

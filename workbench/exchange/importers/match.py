@@ -1,4 +1,4 @@
-"""How a run's calls are compared with those of a reference: the modes of agentevals and of ADK."""
+"""The ways to compare a run's calls with a reference's calls: the modes of agentevals and of ADK."""
 
 from __future__ import annotations
 

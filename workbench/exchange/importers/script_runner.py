@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the type and message of an error. For an exception group, return those of all its parts."""
+    """Return the type and message of an error. For an exception group, return the parts' types and messages."""
     parts = getattr(error, "exceptions", ())
     if not parts:
         return f"{type(error).__name__}: {error}"

@@ -280,7 +280,7 @@ def _of_events(span: Attributes) -> Iterator[JsonValue]:
 def _of_requests(span: Attributes) -> Iterator[JsonValue]:
     """Yield the messages of a request to OpenAI or Anthropic and of its answer.
 
-    They are in attributes that Logfire writes."""
+    Logfire writes these messages into attributes."""
     if '"messages"' not in as_text(span.values.get("request_data")):
         return
     request, response = span.node("request_data"), span.node("response_data")
