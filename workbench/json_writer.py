@@ -40,8 +40,8 @@ FieldsOf = Callable[[Any, type], Sequence[JsonField]]
 class JsonWriter:
     """Writes records of some types as JSON text in one form.
 
-    `fields_of` returns the fields of a record, and `is_record` whether a type is a record. `number` writes a value in a
-    field of floats that is not a finite float. `converting` gets the annotations of a field's type, and returns a
+    `fields_of` returns the fields of a record. `is_record` returns whether a type is a record. `number` writes a value
+    in a field of floats that is not a finite float. `converting` gets the annotations of a field's type, and returns a
     function that changes the value before it is written, or `None`."""
 
     def __init__(

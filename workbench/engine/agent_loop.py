@@ -448,7 +448,7 @@ async def run_case(
 
     Without `audit`, no tool is executed on a server. `judge` evaluates the mock conditions that need a judge. `control`
     can hold the run and change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the
-    calls that the suite itself makes before and after the run. `user` is the user of a conversation.
+    calls that the suite itself makes before and after the run. `user` sends the user's messages in a conversation.
 
     Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
     `error` or `timed out`; they are not raised."""

@@ -34,7 +34,7 @@ class ModelQueue:
 class QueueKey:
     """Identifies the queue of a run.
 
-    `key` is the model with its endpoint, `concurrency` the limit of concurrent runs."""
+    `key` is the model with its endpoint. `concurrency` is the limit of concurrent runs."""
 
     key: str
     concurrency: int

@@ -389,7 +389,7 @@ def run_id_at(run_id: str, place: int) -> str:
 def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
     """Return the positions in the plan of one shard's runs.
 
-    `index` is the number of the shard, from 1, and `of` the number of shards. Each shard gets every `of`-th run.
+    `index` is the number of the shard, from 1. `of` is the number of shards. Each shard gets every `of`-th run.
     Neighbouring runs have different models, so each shard gets runs of all models."""
     return tuple(range(index - 1, planned, of))
 

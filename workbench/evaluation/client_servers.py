@@ -187,7 +187,7 @@ def _typed_variable(text: str) -> tuple[str, str]:
 class Reading:
     """The variables and notes collected while a client's servers are read.
 
-    Messages begin with `where`. `root` is the client's workspace folder, `folder` the suite's folder. With `typed`,
+    Messages begin with `where`. `root` is the client's workspace folder. `folder` is the suite's folder. With `typed`,
     values of `env` become variables only if they may be secret."""
 
     where: str

@@ -50,7 +50,8 @@ MAX_KNOWN_SHOWN = 20
 def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
     """Load suites, choose cases, resolve models, and return the plan of an evaluation.
 
-    Nothing is started or imported. `search` is passed to the search for suites. Raises PlanError."""
+    Nothing is started or imported. `search` has the progress of the search for suites, and can stop it. Raises
+    PlanError."""
     if options.resume is not None:
         # This import is lazy, because a run that resumes nothing needs no history.
         from workbench.evaluation.resume import plan_resumption

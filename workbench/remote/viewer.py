@@ -164,7 +164,7 @@ ViewedEvent = BatchEvent | OutputLine | BatchEnded
 class BatchView:
     """A batch of another process that this program watches: `with BatchView(known) as view`.
 
-    `plan` holds the batch's runs by place, read from the history, and `over` the runs that had finished when watching
+    `plan` holds the batch's runs by place, read from the history. `over` holds the runs that had finished when watching
     began. Iterate over the view for all later events. Events of runs in progress come first, `BatchEnded` comes last.
     Raises AttachError, HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer."""
 

@@ -38,7 +38,7 @@ _ARGS: tuple[ArgsMode, ...] = ("exact", "ignore", "subset", "superset")
 class Match:
     """A way to compare calls.
 
-    `mode` says how calls are compared, and `args` how their arguments are compared. `tools` maps the name of a tool to
+    `mode` says how calls are compared. `args` says how their arguments are compared. `tools` maps the name of a tool to
     another mode for its arguments, or to the paths of the arguments to compare."""
 
     mode: str

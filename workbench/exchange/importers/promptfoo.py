@@ -274,7 +274,7 @@ def case_of_test(
 ) -> ImportedCase:
     """Return a case for a test, with expectations made from its assertions. Raises RefusedError.
 
-    `values` are the values of the test's variables."""
+    `values` maps the names of the test's variables to their values."""
     opening = Conversation(test.place, conversation.messages, conversation.system, tools, name=name)
     asked = case_of(opening, last_request(opening.messages))
     expectations = Expectations(values, tool_names(tools))

@@ -32,7 +32,7 @@ _KNOWN = {"type", "value", "threshold", "transform"}
 class Expectations:
     """Collects the expectations of one case.
 
-    `values` are the variables of the test, `tools` the names of the tools that the case offers."""
+    `values` are the variables of the test. `tools` are the names of the tools that the case offers."""
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
         self.mapped: list[MappedPart] = []

@@ -116,7 +116,7 @@ def gathered_sources(
     """Return a source for each suite file to write, from the output of all executed files.
 
     `files` has the output of each Python file, or the error that it raised. `python` is the interpreter that ran the
-    files, and `cwd` the folder in which they ran, relative to the suites' folder. Raises RefusedError if no file could
+    files. `cwd` is the folder in which they ran, relative to the suites' folder. Raises RefusedError if no file could
     be run."""
     read = {file: source for file, source in files.items() if isinstance(source, Source)}
     problems: list[JsonValue] = []
