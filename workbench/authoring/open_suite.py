@@ -88,9 +88,10 @@ class OpenSuite:
         return suite
 
     def copied(self, path: Path, document: Document) -> OpenSuite:
-        """Create a suite with the content of this one, perhaps with a different head. It is not on disk yet.
+        """Create a suite with the content of this suite, perhaps with different settings.
 
-        Its cases are not read again unless they name files and the copy is in another folder."""
+        The new suite is not on disk yet. Its cases are read again only if they name files and the new suite is in
+        another folder."""
         copy = OpenSuite.new(path, "")
         copy._history = [Change(document, "")]
         parts = self.document.parts

@@ -361,8 +361,8 @@ def choices_for(
     """Return the possible checks for an argument with this value, the preferred check first.
 
     The preferred check is the check in the suite (`KEEP_CHECK`), or else the exact value if TOML can express it. New
-    checks get `options`, such as a weight. They also pass for the values in other runs. `enumerated` is whether the
-    tool's schema lists the possible values."""
+    checks get `options`, such as a weight. They must also pass for `others`, the argument's values in other runs.
+    `enumerated` is whether the tool's schema lists the possible values."""
     found: list[CheckChoice] = []
     if own_check is not None:
         found.append(CheckChoice(KEEP_CHECK, own_check))

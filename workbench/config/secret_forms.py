@@ -185,7 +185,7 @@ def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
 
 @cache
 def _open_token() -> re.Pattern[str]:
-    """Return a pattern for a token at the end of a text that may be incomplete, even in its prefix."""
+    """Return a pattern for an incomplete token at the end of a text. Even the token's prefix may be incomplete."""
     # For the prefix `ab`, the pattern is `(?:a(?:b[…]*)?)?`: any beginning of the prefix, or the whole prefix and a
     # part of the body.
     begun = []

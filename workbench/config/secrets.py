@@ -350,9 +350,9 @@ class Finder:
     def _places(self, text: str, begin: int) -> list[Place]:
         """Return the places of secrets in a text, in order and without overlaps.
 
-        Overlapping places are joined. The joined place gets the replacement of the secret that begins first, and of the
-        longest if several begin there. If a known value and a recognised form are equally long, the value counts,
-        because its name says more."""
+        Overlapping places are joined. The joined place gets the replacement of the secret that begins first. If several
+        secrets begin there, it gets the replacement of the longest. If a known value and a recognised form are equally
+        long, the value counts, because its name says more."""
         values: list[Place] = []
         if self.values:
             for match in self._pattern.finditer(text, begin):

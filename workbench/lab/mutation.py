@@ -231,7 +231,8 @@ class Mutation:
     def _template(self, key: MutatedCaseKey) -> MutatedCaseKey:
         """Return the key of the case that the suite's text contains.
 
-        For a case made from a row of `each`, this is the case with `each`. For any other case, it is `key` itself."""
+        For a case made from a row of a table (`each`), it is the key of the case with the table. Otherwise, it is
+        `key`."""
         return key[0], self._case(key).template or key[1], key[2]
 
     def _should(self, key: MutatedCaseKey, mutant: Mutant) -> bool:

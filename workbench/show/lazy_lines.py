@@ -301,7 +301,9 @@ KEPT_LAYOUTS = 512
 
 
 class LazyLayout:
-    """The lines of items at a width. An item is laid out only when it is scrolled near the visible part."""
+    """The lines of items, laid out at a given width.
+
+    An item is laid out only when it is scrolled near the visible part."""
 
     def __init__(self, width: int) -> None:
         self.width = width

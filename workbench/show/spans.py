@@ -346,7 +346,7 @@ def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
 
 
 def title_line(left: Line, ends: Sequence[Line], width: int) -> Line:
-    """Return a title with the first of `ends` that fits beside it at the right. `ends` has the longest line first."""
+    """Return a title with the longest of `ends` that fits at its right. The longest line must be first in `ends`."""
     for end in ends:
         if cells(left) + cells(end) < width:
             return spread(left, end, width)

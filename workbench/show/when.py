@@ -11,7 +11,7 @@ from workbench.show.visible import one_line
 def local_time(at: str) -> str:
     """Return an ISO 8601 time as local time, such as `2026-11-22 14:03`.
 
-    If `at` is not such a time, return it on one line."""
+    If `at` is not such a time, return the text on one line."""
     try:
         return moment_text(datetime.fromisoformat(at).timestamp() * 1000)
     # A year beyond the range of the system's clock raises OverflowError or OSError.
@@ -58,7 +58,7 @@ def took_s(began: str, ended: str | None) -> float | None:
 def utc_time(at: str) -> str:
     """Return an ISO 8601 time in UTC, such as `2026-11-22 14:03 UTC`, for pages that are read in any time zone.
 
-    If `at` is not such a time, return it on one line."""
+    If `at` is not such a time, return the text on one line."""
     try:
         return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except (ValueError, OverflowError):

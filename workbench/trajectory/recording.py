@@ -232,7 +232,7 @@ class Header:
     """The first line of a recording, which identifies the run.
 
     `program` is the version of Workbench that made the run. `started_at` is an ISO 8601 time, or empty if it is
-    unknown. `repeat` counts from 0. `by` is the deciding grader, if another than the case's grader was chosen."""
+    unknown. `repeat` counts from 0. `by` is the deciding grader if it is not the grader that the case names."""
 
     program: str
     run: str

@@ -307,7 +307,7 @@ def heading(place: Place, indent: int, written: object, *, rare: bool = False) -
 
 
 def in_turn(place: Place) -> Place:
-    """If a place is in a message of a scripted user, return its part below the message, such as `("ordered", 0)`.
+    """If a place is in a message of a scripted user, return it relative to the message, such as `("ordered", 0)`.
 
     Any other place is returned unchanged."""
     if place[:2] == ("user", "messages"):

@@ -27,8 +27,8 @@ from workbench.show.views.gates import aggregate_demands, gate_demands
 
 # All suite tests of a session share one evaluation. It begins with the first test, and gives each test its verdict as
 # soon as the test's runs end. With pytest-xdist, the evaluation is in the controller, and the workers request verdicts.
-# So however the tests are distributed, there is one writer of history and reports, one start of each server and one
-# limit per endpoint.
+# Even with several workers, one process writes the history and the reports, each server starts once, and each endpoint
+# has one limit.
 
 GATE = "gate"
 """The name of the test for a suite's gates and aggregates."""
@@ -38,7 +38,7 @@ STOP_TIMEOUT_S = 20.0
 
 
 class SuiteTest(NamedTuple):
-    """A test of a suite: one cell, or the gates."""
+    """A test of a suite: a test of one cell, or of the suite's gates if `cell` is `None`."""
 
     suite: workbench.LoadedSuite
     cell: workbench.Cell | None
@@ -113,7 +113,7 @@ class Batch:
 
     @property
     def nothing_graded(self) -> str | None:
-        """The message that no counted run was graded, or `None` if one was."""
+        """The message that no counted run was graded, or `None` if a counted run was graded."""
         if not self._tests:
             return None
         if self.report is None:
@@ -153,13 +153,13 @@ class Batch:
             why = f"{type(error).__name__}: {error}"
             raise
         finally:
-            # After any error too, every test must get a verdict, because it would otherwise wait for ever.
+            # Even after an error, every test must get a verdict, because a test without a verdict would wait for ever.
             self._settle_tests(self._tests, Verdict("error", why))
 
     async def _evaluate(self) -> None:
         self._loop, self._work = asyncio.get_running_loop(), asyncio.current_task()
         suites = {str(test.suite.path): test.suite for test in self._tests.values()}
-        # A suite without approval is an error only of its own tests; the other suites are evaluated.
+        # A suite without approval is an error only of its own tests. The other suites are evaluated.
         while suites:
             cells = []
             for test in self._tests.values():
@@ -275,11 +275,11 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
     return Verdict("passed" if all_met else "failed", "\n".join(lines))
 
 
-# A verdict may come hours after its request, and pytest-xdist has no channel for requests of workers. So the controller
-# listens on a local socket, and each worker waits on its own connection. Messages are pickled, so a token keeps out
-# other programs of the machine.
+# A verdict may come hours after its request, and pytest-xdist has no channel for requests of workers. The controller
+# therefore listens on a local socket, and each worker waits on its own connection. Messages are pickled, and a pickle
+# can run code, so a token keeps out other programs of the machine.
 class VerdictServer:
-    """The controller's end of the connections to the workers of pytest-xdist: answers their requests for verdicts."""
+    """The controller's end of the connections to pytest-xdist's workers. It answers their requests for verdicts."""
 
     def __init__(self) -> None:
         self._token = secrets.token_bytes(32)
@@ -317,15 +317,15 @@ class VerdictServer:
     def _answer(self, connection: Connection) -> None:
         self._known.wait()
         assert self._batch is not None
-        # Both errors mean that the worker has ended. Any other error also closes the connection, so that the worker
-        # does not wait in vain.
+        # EOFError and OSError mean that the worker has ended. Any other error also closes the connection, so that the
+        # worker does not wait in vain.
         with connection, suppress(EOFError, OSError):
             while True:
                 connection.send(self._batch.verdict(connection.recv()))
 
 
 class RemoteBatch:
-    """A worker's end of the connection: gets verdicts from the controller's batch."""
+    """A worker's end of the connection. It gets verdicts from the controller's batch."""
 
     def __init__(self, address: tuple[str, bytes]) -> None:
         self._address, self._token = address
@@ -334,7 +334,8 @@ class RemoteBatch:
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
         try:
-            # Connect only for the first verdict: a controller that refuses its options ends before its workers begin.
+            # The connection is made for the first verdict, because a controller that refuses its options ends before
+            # its workers begin.
             if self._connection is None:
                 self._connection = Client(self._address, authkey=self._token)
             self._connection.send(node)
@@ -440,7 +441,7 @@ class Suites:
     def _is_run(self, item: SuiteItem) -> bool:
         if item.get_closest_marker("skip") is None:
             return True
-        # A skipped case is included if it passed in the baseline: that is a change to report.
+        # With a baseline, a skipped case is included, because it may have passed in the baseline.
         of_suite = item.test.cell is not None and item.test.cell.case.definition.skip is not None
         return of_suite and self.settings.baseline is not None
 
@@ -451,7 +452,7 @@ class Suites:
         if not parent.session.isinitpath(file_path) and (installed := _installed_around(file_path, parent.session)):
             self._not_searched.add(installed)
             return None
-        # pytest makes no usable node id for a file outside its root, and the controller finds suites by node id.
+        # The controller finds suites by node id, and pytest makes no usable node id for a file outside its root.
         node = os.path.relpath(file_path, self._root).replace(os.sep, "/")
         return SuiteFile.from_parent(parent, path=file_path, nodeid=node)
 
@@ -490,7 +491,7 @@ class Suites:
             return f"no run that counts was graded: {skipped} skipped"
         return None
 
-    # Runs come first: pytest-xdist waits here for its workers, and the workers wait for verdicts.
+    # Runs are stopped before pytest-xdist waits for its workers, because the workers wait for verdicts.
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Stop unfinished runs, for example after `-x`, and set the session's exit status.
@@ -527,7 +528,8 @@ class Suites:
             else:
                 terminalreporter.line(f"report in {file}")
 
-    # The hooks of pytest-xdist, called in the controller: workers collect tests and send it the node ids.
+    # The hooks of pytest-xdist, which are called in the controller. Workers collect tests and send their node ids to
+    # the controller.
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -557,7 +559,7 @@ class Suites:
 
 
 def _summary(report: workbench.Report) -> Iterator[str]:
-    from workbench.show.views.totals import cost_fact, rate_fact, score_fact  # on use: when a batch was made
+    from workbench.show.views.totals import cost_fact, rate_fact, score_fact  # on use: few sessions have suites
 
     for model, totals in report.totals_per_model.items():
         facts = filter(None, (rate_fact(totals), score_fact(totals), cost_fact(totals)))

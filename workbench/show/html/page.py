@@ -58,7 +58,7 @@ def page_pieces(
 ) -> Iterator[str]:
     """Yield the pieces of the HTML page without secrets, reading cases, facts and runs one at a time.
 
-    `style` is CSS for this kind of page, which follows the CSS of all pages."""
+    `style` is the CSS of this kind of page. It is written after the CSS that all pages have in common."""
     yield from begin_page(redactor.redact(title), part("page.css") + style, _script(), version)
     yield '<main class="page">\n'
     for each in flat(overview):

@@ -84,7 +84,7 @@ def cases_of(
 ) -> Iterator[PageCase]:
     """Yield the rows of the matrix of cases and models.
 
-    `tags` are the tags of cases, by suite and case."""
+    `tags` maps a suite and a case to the tags of the case."""
     # A cell whose runs do not count, because they are forks, has a mark. An empty cell has no mark.
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = set()
@@ -176,7 +176,7 @@ def facts_of(
 ) -> Iterator[PageFacts]:
     """Yield the facts about each run that the page shows before the run is unfolded.
 
-    `causes` are the causes of failures by the index of a run."""
+    `causes` maps the index of a run to the causes of its failure."""
     columns = {model: place for place, model in enumerate(models)}
     # Only one of several runs needs a number. A single run is named after its status.
     repeats = Counter((run.suite, run.case_id, run.model) for run in runs)

@@ -161,7 +161,7 @@ class DifferenceReport(ReportModel):
 
 
 class AgreementReport(ReportModel):
-    """How often Workbench agrees with the source of imported runs. `name` is the source's score that is compared."""
+    """How often Workbench agrees with the source of imported runs. `name` is the name of the compared score."""
 
     name: str
     agree: int = Field(description="number of runs with the same verdict in the source and here")

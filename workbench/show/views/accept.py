@@ -36,8 +36,9 @@ OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {
 class AcceptedCase:
     """A case, and the expectations that `workbench accept` proposes for it.
 
-    `runs` is the number of runs behind the proposal. `left_out` says why other runs were not used. If there is a
-    proposal, `table` is the case with its new expectations, and `block` is the text of the case in the suite."""
+    `runs` is the number of runs from which the proposal was made. `left_out` says why other runs were not used. If
+    there is a proposal, `table` is the case with its new expectations, and `block` is the text of the case in the
+    suite."""
 
     case_id: str
     case_name: str

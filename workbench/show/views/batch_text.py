@@ -205,7 +205,7 @@ def run_lines(
 def _cases_by_last_run(results: Sequence[RunResult], cases: LazyCaseResults) -> dict[str, CaseResult]:
     """Return the cases that have repeats, by the id of their last shown run.
 
-    Runs are identified by id, because a run with its secrets removed is another object than the run in the case."""
+    Runs are identified by id, because the removal of secrets from a run creates a new object."""
     places = {run.run_id: place for place, run in enumerate(results)}
     last: dict[str, CaseResult] = {}
     for case in cases.repeated:
@@ -285,7 +285,7 @@ def _issue_line(issue: Issue, *, indent: int) -> str:
 def _notice_lines(
     results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
 ) -> Iterator[str]:
-    """Yield each deviation of a run from its suite once, with the number of affected runs."""
+    """Yield each notice on a deviation of a run from its suite once, with the number of affected runs."""
     notices: Counter[str] = Counter()
     outputs, lines = ServerOutputs(paint), list[str]()
     for result in results:

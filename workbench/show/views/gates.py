@@ -93,7 +93,7 @@ def demands(quality: Quality, suite_names: Mapping[str, str], *, with_model: boo
 
 
 def watched_text(gate: GateEarlyStop) -> str:
-    """Return what the sequential test of a gate decided, after how many cases, and how many runs that saved."""
+    """Return what the sequential test of a gate decided, after how many cases, and how many runs it saved."""
     worse = demanded_text(gate.worse, is_rate=True)
     size = ""
     if gate.clusters is not None:

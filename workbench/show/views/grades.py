@@ -341,7 +341,7 @@ def _grade_text(grade: Grade) -> str:
 
 
 def parts_line(grade: Grade) -> str | None:
-    """Return the partial scores that make up a grade's score, worded by its grader, or `None` without a score."""
+    """Return a line with the partial scores of a grade in its grader's words, or `None` if the grade has no score."""
     if grade.score is None:
         return None
     parts = " · ".join(TRAITS[grade.grader].parts(grade))

@@ -744,7 +744,7 @@ def _is_alike(left: JsonValue, right: JsonValue) -> bool:
 
 
 def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
-    """Return the note on an argument: a sign and, unless the argument is right, what was expected or is wrong."""
+    """Return the note on an argument: a sign and, unless the argument is right, the expected value or the fault."""
     if verdict is not None and not verdict.listed:
         return f"{GLYPHS.failed} unexpected", "failed"
     if fault is not None and fault.kind == "schema violation" and (verdict is None or verdict.holds is not False):

@@ -169,7 +169,7 @@ def _difference_at(left: str, right: str) -> int:
 
 
 def _from(text: str, at: int, how: PartState, width: int, rows: int) -> Line:
-    """Return the part of a text to show, at most `rows` rows.
+    """Return the part of a text that is shown in at most `rows` rows.
 
     If the first difference, at the index `at`, is beyond the first row, the part begins shortly before it."""
     longest = width * rows

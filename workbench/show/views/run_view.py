@@ -1,4 +1,4 @@
-"""Conversion of a run's events and grade into the items to show. It records which items each event changed.
+"""Conversion of a run's events and grade into the items to show, with a record of the items that changed.
 
 The events are those that `TrajectoryFold` takes. Unexpected events are ignored."""
 

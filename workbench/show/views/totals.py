@@ -239,7 +239,7 @@ def _valid_arguments(row: OfModel) -> Value:
 
 
 def _column_of(measure: Measure) -> Column[OfModel]:
-    """Return a column with a measure of each model. A measure with several figures shows the first."""
+    """Return a column with a measure of each model. A measure with several figures shows the first figure."""
     pooled = measure.pooled[0]
     return Column(pooled.title, lambda row: words(measure.text(pooled.of(row[1]))), right=True)
 

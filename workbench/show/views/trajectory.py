@@ -293,7 +293,9 @@ class StepLines:
         return lines
 
     def _answer(self) -> str:
-        """Return the line before the final answer, after a chain's last step. It shows a changed system prompt."""
+        """Return the line before a chain's final answer.
+
+        If the system prompt differs from the prompt of the last step, the line shows the prompt."""
         if self._suites == self._system:
             return "answer"
         if self._suites:
