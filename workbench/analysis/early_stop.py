@@ -192,8 +192,8 @@ class _Pairs:
 class EarlyStopping:
     """The state of early stopping for one batch: what the finished runs show about its comparisons or its pass rates.
 
-    `places` holds the planned runs by number, in the order of the plan, and `gates` the gates of the suites. Pass each
-    finished run to `add`, in any order. Call `why_not` before starting a run."""
+    `places` holds the planned runs by number, in the order of the plan. `gates` holds the gates of the suites. Pass
+    each finished run to `add`, in any order. Call `why_not` before starting a run."""
 
     def __init__(
         self, until: Until, places: Mapping[int, PlannedRunPlace], gates: Mapping[str, Gate] = NO_GATES

@@ -15,10 +15,10 @@ class PairEarlyStop:
     """The state of the comparison of model `second` with model `first`, in a batch that may stop early.
 
     So far, `cases` of `of` planned cases were compared. `better` counts the cases that were good only with `second`,
-    and `worse` the cases that were good only with `first`. `p` is adjusted for all `comparisons` of the batch. The
-    comparison is decided if `p` is at most `level`. If there is an `e_value`, `p` follows from it and is valid however
-    often it is read. `saved` counts the skipped runs with `second`, and in a single comparison also the skipped runs
-    with `first`."""
+    and `worse` counts the cases that were good only with `first`. `p` is adjusted for all `comparisons` of the batch.
+    The comparison is decided if `p` is at most `level`. If there is an `e_value`, `p` follows from it and is valid
+    however often it is read. `saved` counts the skipped runs with `second`, and in a single comparison also the skipped
+    runs with `first`."""
 
     first: str
     second: str

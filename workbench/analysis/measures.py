@@ -1,6 +1,7 @@
 """Measures of runs: pass rate, score, cost, latency, tokens, and the measures of single graders.
 
-Each measure has a name, a unit, values for a run, a case and a model, a better direction, and a test of two values."""
+Each measure has a name and a unit. It computes the values of runs, cases and models, knows whether more is better, and
+names the test that compares two values."""
 
 from __future__ import annotations
 

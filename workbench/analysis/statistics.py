@@ -406,9 +406,9 @@ _COUNTED_BITS = 400_000_000
 def mcnemar(one: int, other: int) -> float:
     """Return the exact two-sided p-value of McNemar's test (1947).
 
-    `one` counts the pairs that are good only on one side, and `other` the pairs that are good only on the other side.
-    If the sides are equal, each side is the good one with probability 1/2 in each of these n pairs. So p is twice the
-    probability that Binomial(n, 1/2) is at most the smaller count, and at most 1."""
+    `one` counts the pairs that are good only on one side, and `other` counts the pairs that are good only on the other
+    side. If the sides are equal, each side is the good one with probability 1/2 in each of these n pairs. So p is twice
+    the probability that Binomial(n, 1/2) is at most the smaller count, and at most 1."""
     of = one + other
     tail = ways = 1
     for chosen in range(min(one, other)):

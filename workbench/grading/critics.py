@@ -320,8 +320,9 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 # Arcade pairs expected and actual calls so that the sum of the pairs' gains is the largest (an assignment problem). The
 # gains leave out nulls, but the score counts them. Several pairings therefore often have the same sum and different
 # scores, and Arcade's solver picks any of them. Here the same search also resolves ties: gain, score, cost and distance
-# of a pair become the digits of one integer. The base is larger than any sum of lower digits, so the largest sum of
-# these integers belongs to the pairing that is first by gain, then by score, and so on (`_exact_gains`).
+# of a pair become the digits of one integer. The base is larger than any sum of lower digits (`_exact_gains`). So the
+# pairing with the largest sum of these integers has the largest gain, and among equal gains the largest score, and so
+# on.
 #
 # Most runs need no search. Either every expected call pairs perfectly with the call at its position, or every expected
 # call has a clearly best call that no other expected call wants. In the remaining runs, pairs that are part of every

@@ -6,7 +6,7 @@ call. The notations below are those of the templates and parsers of vLLM, SGLang
 
 A call with a template's mark (`<tool_call>`, `[TOOL_CALLS]`) is found anywhere outside Markdown's code. JSON, Python
 and ReAct also occur in explanations, so they are calls only if the answer consists of nothing else. A call counts only
-if its tool was offered and its arguments are valid by the tool's schema: a false alarm would blame the endpoint for a
+if its tool was offered and its arguments are valid by the tool's schema. A false alarm would blame the endpoint for a
 wrong answer of the model."""
 
 from __future__ import annotations

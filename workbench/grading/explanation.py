@@ -158,7 +158,7 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
 class Contribution:
     """The contribution of one pairing to the score of a grade.
 
-    `formula` shows how the pairing's credit was computed. `share` is the contribution to the score, and `most` the
+    `formula` shows how the pairing's credit was computed. `share` is the contribution to the score, and `most` is the
     largest possible contribution. Both are 0 for an extra call that costs nothing. Under `dimensions`, which does not
     add up pairings, both are `None`, and `formula` is the formula of the parameter score. `arguments` is the credit of
     the arguments if some of them were unexpected, otherwise `None`."""
@@ -507,11 +507,11 @@ GRADER_EXPLANATIONS: Mapping[str, Callable[[Grade, Grading], GraderExplanation]]
 class Explanation:
     """The derivation of a grade's score and verdict from its pairings.
 
-    `system` is the name of the published system, `rule` its formula in words, and `more` its rules point by point.
-    `formula` holds the numbers of the run. It is `None` for a grade without a score, and if a rule decided before
-    scoring. Then `shortcut` describes that rule. `verdict` compares the score with its thresholds. `deciding_issues`
-    holds the issues that fail the run regardless of the score. `contributions` has one entry for each pairing. An entry
-    is `None` if the pairing does not affect the score."""
+    `system` is the name of the published system. `rule` is the system's formula in words, and `more` lists its rules
+    point by point. `formula` holds the numbers of the run. It is `None` for a grade without a score, and if a rule
+    decided before scoring. Then `shortcut` describes that rule. `verdict` compares the score with its thresholds.
+    `deciding_issues` holds the issues that fail the run regardless of the score. `contributions` has one entry for each
+    pairing. An entry is `None` if the pairing does not affect the score."""
 
     system: str
     rule: str

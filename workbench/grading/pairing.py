@@ -183,8 +183,8 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
 def certain_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
     """Return pairs that every best pairing contains, as a mapping from row to column.
 
-    A row and its best column form such a pair under two conditions: the column is best by more than `margin`, and it
-    gains nothing with any other row. Returns no pairs if a gain is negative."""
+    A row and its best column form such a pair under two conditions. The column is the row's best by more than `margin`,
+    and the column gains nothing with any other row. Returns no pairs if a gain is negative."""
     if any(min(row) < 0 for row in gains):
         return {}
     gained_by = []
@@ -612,7 +612,7 @@ def _loosely(value: JsonValue) -> Hashable:
 
 
 class StepRound(NamedTuple):
-    """The round that belongs to a step of a chain, and the index of its first call in `Trajectory.calls`."""
+    """The round that belongs to a step of a chain, and the index of the round's first call in `Trajectory.calls`."""
 
     round: Round
     first_call: int

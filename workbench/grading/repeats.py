@@ -195,8 +195,9 @@ class LazyCaseResults(LazySequence[CaseResult]):
 
 
 # A batch may have a million runs. Groups are therefore not lists of runs but three arrays of numbers. Each pair of a
-# case and a model is a cell of a table. `newest` holds the last run of each cell so far, `starts` the first run, and
-# `following` chains every run to the next run of the same cell. Walking the chains yields the runs grouped by case.
+# case and a model is a cell of a table. `newest` holds the last run of each cell so far, and `starts` holds the first
+# run. `following` chains every run to the next run of the same cell. Walking the chains yields the runs grouped by
+# case.
 def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> tuple[Sequence[int], Sequence[int]]:
     """Group runs by case and model, in the order of the first runs.
 

@@ -629,8 +629,8 @@ def _windows_of_one(
     fitting: Sequence[int], best: Sequence[int], fewest: int, most: int, base: int
 ) -> Iterator[tuple[int, int, int]]:
     worths = [best[call] for call in fitting]
-    # A window has two pieces: the required calls, and the further calls. A piece has its lowest and its highest number
-    # of calls, the value of one more call, and the value that is added for the piece before it.
+    # A window has two pieces: the required calls, and the further calls. Each piece has four numbers: its fewest and
+    # its most calls, the value of one more call, and the value that is added for the piece before it.
     pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
     queues: list[deque[tuple[int, int]]] = [deque(), deque()]
     for last, call in enumerate(fitting):

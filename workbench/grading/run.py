@@ -505,11 +505,11 @@ def grade_run(
 ) -> tuple[tuple[Grade, ...], Status]:
     """Grade a run with all graders. The run must have ended without a fault of the infrastructure.
 
-    Returns the grades, the deciding grader's first, and the status of the run. Each grade's issues include the
-    requirements besides the score, and the steps of a chain that fail under that grader. An issue with `decides` fails
-    the run regardless of the score. If the grader does not apply to a case, the case passes or fails only by its
-    requirements. A grader that does not decide and cannot grade the case has the verdict `error`. A run of a case that
-    expects nothing yet has no grades and the status `not graded`.
+    Returns the grades and the status of the run. The grade of the deciding grader comes first. Each grade's issues
+    include the requirements besides the score, and the steps of a chain that fail under that grader. An issue with
+    `decides` fails the run regardless of the score. If the grader does not apply to a case, the case passes or fails
+    only by its requirements. A grader that does not decide and cannot grade the case has the verdict `error`. A run of
+    a case that expects nothing yet has no grades and the status `not graded`.
 
     Raises CheckError if a check cannot be evaluated and GradingError if the case cannot be graded as written. Either
     error ends the run with status `error`. Raises JudgementNeededError, for any grader, if a judge must be asked

@@ -274,8 +274,8 @@ class NoRedaction:
 class SharedText:
     """A compressed text that several runs of a batch share.
 
-    `hash` is a hexadecimal SHA-256 hash. For a block, it is the hash of the compressed bytes; for other texts, the hash
-    of the content."""
+    `hash` is a hexadecimal SHA-256 hash. For a block, it is the hash of the compressed bytes; for other texts, it is
+    the hash of the content."""
 
     hash: str
     packed: bytes

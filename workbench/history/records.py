@@ -330,8 +330,8 @@ def _file_of(project: str, path: str) -> Path:
 class BatchPart:
     """The runs of one suite with one model in a batch.
 
-    `planned` is the number of planned runs, `cases` the number of planned cases, and `counts` the number of runs of
-    each status. Planned runs without a status never finished."""
+    `planned` is the number of planned runs, `cases` is the number of planned cases, and `counts` has the number of runs
+    of each status. Planned runs without a status never finished."""
 
     suite: SuiteRef
     model: str

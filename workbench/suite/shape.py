@@ -244,8 +244,8 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
-    # Some errors only follow from others. pydantic reports a list whose elements are all invalid as too short, and an
-    # id as missing if the name is missing.
+    # Some errors only follow from others. pydantic reports a list as too short if all its elements are invalid. It
+    # reports an id as missing if the name is missing.
     if detail["type"] == "too_short":
         return bool(detail["input"])
     # The default of a field, such as the name of a subject, is not created if a field that it depends on is wrong.

@@ -34,8 +34,9 @@ from workbench.suite.render import (
 from workbench.suite.sections import Section, gap_without, join_sections, split_sections
 from workbench.suite.toml_equality import matching_elements, toml_equal
 
-# tomlkit edits single sections here. On a whole file it is slow, and it assigns a comment above a header to the table
-# before it. "Pairs" are the keys and values of one section. Tables among them are in braces or have dotted keys.
+# tomlkit edits single sections here. On a whole file, tomlkit is slow, and it assigns a comment above a header to the
+# table before the comment. "Pairs" are the keys and values of one section. Tables among them are in braces or have
+# dotted keys.
 
 
 def edit_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:

@@ -1,4 +1,4 @@
-"""Compares TOML data: equality of values, and the pairs of corresponding elements in two lists."""
+"""Compares TOML data: decides whether values are equal, and finds the corresponding elements of two lists."""
 
 from __future__ import annotations
 

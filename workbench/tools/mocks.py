@@ -232,8 +232,8 @@ async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, j
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue], row: Row = NO_ROW) -> ToolAnswer:
     """Convert a mock's result to an answer. Text stays text, and any other value becomes compact JSON.
 
-    In every text, `{name}` is replaced by the argument of that name, and `{row.name}` by the column of the row. A text
-    that is only a column becomes the column's value, which need not be text."""
+    In every text, `{name}` is replaced by the argument of that name, and `{row.name}` is replaced by the row's column
+    of that name. A text that is only a column becomes the column's value, which need not be text."""
     return ToolAnswer(_as_text(_filled(result, arguments, row)))
 
 

@@ -50,7 +50,7 @@ _LOGIN_ENDED_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client")
 
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
-# The SDK's provider is an `httpx2.Auth` that does everything within one request: it sends the request, is refused,
+# The SDK's provider is an `httpx2.Auth` that does everything within one request. It sends the request, gets a refusal,
 # finds the authorization server, opens the login and sends the request again. Meanwhile it holds a lock, so parallel
 # calls would wait for each other, and each could open a browser. Here, the login is a separate step that begins with a
 # refused request. A connection only sends the tokens, and only their renewal holds a lock.

@@ -233,9 +233,10 @@ class StdioTransport:
     watcher in the group makes sure of that even if this program is killed.
 
     On exit, the standard input is closed. If the process does not end within `polite_s` seconds, it gets SIGTERM, and
-    after another `terminate_s` seconds SIGKILL. If `rollback_s` is given, and the command has not sent a message yet,
-    it gets SIGTERM at once and then `rollback_s` seconds to roll back a download. If npm were killed during a download,
-    half a package would stay and never be completed. Entering raises OSError if the command cannot be started."""
+    after another `terminate_s` seconds SIGKILL. If `rollback_s` is given and the command has not sent a message yet,
+    the command gets SIGTERM at once. It then has `rollback_s` seconds to roll back a download. If npm were killed
+    during a download, half a package would stay and never be completed. Entering raises OSError if the command cannot
+    be started."""
 
     def __init__(
         self,

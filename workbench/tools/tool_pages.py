@@ -46,7 +46,9 @@ def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
 
 @dataclass(frozen=True)
 class ListedTools:
-    """The usable tools of a server, with the server's names and in its order, and the violations in its list."""
+    """The usable tools of a server, under the server's own names and in its order.
+
+    `issues` are the violations in the server's list."""
 
     tools: tuple[Tool, ...]
     issues: tuple[ListingIssue, ...]

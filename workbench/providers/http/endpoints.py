@@ -228,8 +228,8 @@ class RequestsInFlight:
         `prompt_ms` is the time that the endpoint took to process the prompt, as it reported."""
         if flight.first_s is None:
             return 0.0
-        # The endpoint's own reports take precedence. Without a report, the wait follows from the number of slots, if it
-        # is known: a slot was free as soon as enough of the earlier requests had ended.
+        # The endpoint's own reports take precedence. Without a report, the wait follows from the number of slots, if
+        # the number is known. A slot was free as soon as enough of the earlier requests had ended.
         if flight.computing_s is not None:
             until_s = flight.computing_s
         elif prompt_ms is not None:

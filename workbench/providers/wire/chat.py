@@ -295,8 +295,9 @@ class ChatReader:
         last[text_key] = text
 
     def _provider_state(self) -> JsonValue:
-        # Endpoints require different data back: OpenRouter its details, DeepSeek the reasoning before a call, Gemini
-        # the signature of each call, LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
+        # Endpoints require different data back. OpenRouter requires its details, DeepSeek requires the reasoning before
+        # a call, and Gemini requires the signature of each call. LiteLLM requires blocks of thinking, and Mistral
+        # requires its thoughts as a part of the content.
         fields: dict[str, Any] = dict(self._more)
         if self._details:
             fields["reasoning_details"] = self._details
