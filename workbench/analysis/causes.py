@@ -351,7 +351,7 @@ class FailedRun:
 
 @dataclass(frozen=True)
 class CauseGroup:
-    """The failed runs that share a cause. It may be the main cause of a run or a further cause."""
+    """The failed runs that share a cause. The cause may be the main cause of a run or a further cause."""
 
     cause: Cause
     runs: tuple[FailedRun, ...]

@@ -134,7 +134,7 @@ class _Pairs:
         return level
 
     def _count(self, pair: _Pair, unit: _PlannedUnit) -> None:
-        """Count the next unit as better or worse with the second model, by the sum of its cases' differences."""
+        """Count the next unit as better or worse with the second model. The sum of its cases' differences decides."""
         apart = 0
         for suite, case_id, model in unit:
             if model == pair.second:

@@ -124,7 +124,7 @@ class FaultMatrix:
 
     @property
     def rows(self) -> tuple[FaultRow, ...]:
-        """The rows of the matrix: tools in the order of the first trials, then faults and durations."""
+        """The rows of the matrix, sorted by tool in the order of the first trials, then by fault and duration."""
         found: dict[FaultRow, None] = {}
         tools: list[str] = []
         for each in self.trials:
@@ -154,7 +154,7 @@ class FaultMatrix:
 def shown_verdict(tried: Iterable[FaultTrial]) -> Verdict | None:
     """Return the verdict to show in a cell of the matrix, or `None` without trials.
 
-    A bad verdict takes precedence over a good verdict, and a good verdict over any other."""
+    A bad verdict takes precedence over a good verdict, and a good verdict takes precedence over any other verdict."""
     first = min(tried, key=lambda each: _rank(each.verdict), default=None)
     if first is None:
         return None

@@ -268,8 +268,9 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
     """Return the approximate smallest difference of two shares that a test at `level` usually detects.
 
     "Usually" means in four of five tries. The formula is (z + z') · √(share of discordant pairs ÷ n), with the observed
-    share. If the difference is larger than this share, more discordant pairs are needed, and all of them are assumed to
-    be better. Returns `None` if no difference up to 1 is large enough."""
+    share, and with the normal quantiles z of the level and z' of `POWER`. If the difference is larger than this share,
+    more discordant pairs are needed, and all of them are assumed to be better. Returns `None` if no difference up to 1
+    is large enough."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
     # Two extra discordant pairs keep the share above 0 if no pair differed.
@@ -407,8 +408,8 @@ def mcnemar(one: int, other: int) -> float:
     """Return the exact two-sided p-value of McNemar's test (1947).
 
     `one` counts the pairs that are good only on one side, and `other` counts the pairs that are good only on the other
-    side. If the sides are equal, each side is the good one with probability 1/2 in each of these n pairs. So p is twice
-    the probability that Binomial(n, 1/2) is at most the smaller count, and at most 1."""
+    side. If the sides are equal, each side is the good side with probability 1/2 in each of these pairs, n = one +
+    other. So p is twice the probability that Binomial(n, 1/2) is at most the smaller count, and at most 1."""
     of = one + other
     tail = ways = 1
     for chosen in range(min(one, other)):
@@ -515,10 +516,10 @@ _OBRIEN_FLEMING: Final = (1.960, 1.977, 2.004, 2.024, 2.040, 2.053, 2.063, 2.072
 def e_value(one: int, other: int) -> float:
     """Return the evidence that two sides differ, from the numbers of pairs good on only one side.
 
-    The e-value is a likelihood ratio for these n pairs. The numerator is their probability if each pair favours one
-    side with an unknown probability (with the prior Beta(1/2, 1/2)). The denominator is their probability if both sides
-    are equally likely. The ratio is B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. It is infinite if a float cannot hold
-    it.
+    The e-value is a likelihood ratio for these pairs, n = one + other. The numerator is their probability if each pair
+    favours one side with an unknown probability (with the prior Beta(1/2, 1/2)). The denominator is their probability
+    if both sides are equally likely. The ratio is B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. It is infinite if a
+    float cannot hold it.
 
     If the sides are equal, the e-value ever reaches 20 with a probability of at most 5%, no matter how often it is read
     (Ville 1939; Grünwald, de Heide and Koolen 2024)."""

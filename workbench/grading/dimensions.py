@@ -318,8 +318,8 @@ def _compared(
 ) -> _Compared:
     """Compare an expected call with an actual call.
 
-    A right argument earns 1, a wrong value ½, and an absent argument 0. A forbidden argument that was given and a
-    validator that fails each add a credit of 0 to the mean."""
+    A right argument earns a credit of 1, a wrong value earns ½, and an absent argument earns 0. A forbidden argument
+    that was given and a validator that fails each add a credit of 0 to the mean."""
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     halves = entries = 0

@@ -229,7 +229,7 @@ _THOUSANDS = late_pattern(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def comparable_text(text: str) -> str:
-    r"""Return a text as `says` compares it: in lower case, without commas between thousands.
+    r"""Return a text in the form in which `final.says` compares texts: in lower case, without commas between thousands.
 
     >>> comparable_text("You get $1,200 BACK")
     'you get $1200 back'

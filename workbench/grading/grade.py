@@ -400,7 +400,7 @@ class RedactedPlace(NamedTuple):
 
 
 class GradingError(Exception):
-    """A case cannot be graded as its suite requires. The message names the key to change and the change."""
+    """A case cannot be graded as its suite requires. The message names the key of the suite to change, and how."""
 
 
 class UserFaultError(GradingError):
@@ -416,9 +416,10 @@ SIMULATED_USER = "the simulated user"
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """An agent's name and version, how its own tools were treated (`builtin`), and what was not graded.
+    """An agent's name and version, the treatment of its own tools (`builtin`), and the counts of ungraded activity.
 
-    `not_forwarded`, `refused` and `own_calls` are counts."""
+    `not_forwarded` counts calls of offered tools that the agent did not forward. `refused` counts refused permissions.
+    `own_calls` counts calls of the agent's own tools."""
 
     name: str
     version: str

@@ -135,8 +135,8 @@ def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Pair rows with columns so that the sum of the gains is as large as possible.
 
     Every row is paired, or every column if there are fewer columns. Gains are integers, so equal sums compare as equal.
-    They may be negative. Returns the pairs in the order of their rows. Implements the Hungarian method with potentials,
-    O(rows² · columns).
+    Gains may be negative. Returns the pairs in the order of their rows. Implements the Hungarian method with
+    potentials, O(rows² · columns).
 
     >>> best_pairing([[3, 2], [3, 0]])
     [(0, 1), (1, 0)]"""

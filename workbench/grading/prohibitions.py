@@ -54,8 +54,8 @@ def _follows(calls: Sequence[CallRecord], call: int, first: int, other: Expected
 def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing]) -> Iterator[Issue]:
     """Yield an issue that fails the run, for each call that repeats a successful call more often than expected.
 
-    Equal calls may succeed as often as `pairings` match them to expected calls, and at least once. A call repeated
-    after an error is another attempt, not a duplicate."""
+    Equal calls may succeed once, or as often as `pairings` match them to expected calls. A call repeated after an error
+    is another attempt, not a duplicate."""
     expected = {line.call for line in pairings if line.expected_call is not None and line.same_tool}
     allowed = Counter(_key(calls[index]) for index in expected if index is not None)
     succeeded: defaultdict[tuple[str, str], list[int]] = defaultdict(list)

@@ -182,7 +182,9 @@ class LazyCaseResults(LazySequence[CaseResult]):
 
     @property
     def passes(self) -> Iterator[tuple[int, int]]:
-        """For each case, the number of runs that passed and the number of graded runs. Empty if no case has repeats."""
+        """Yield the number of passed runs and the number of graded runs of each case.
+
+        Yield nothing if no case has repeats."""
         if len(self._ends) < len(self._runs):
             for case in self:
                 yield case.good, len(case.graded)

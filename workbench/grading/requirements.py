@@ -214,7 +214,7 @@ class _Surplus:
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
 
     def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
-        """Return how well a call meets an expected call, from 1 to `_NEAREST`, and whether it fits.
+        """Return how near a call is to an expected call, from 1 to `_NEAREST`, and whether the call fits.
 
         The number grows with the mean score of the checks, and a failed check counts half. If scores are equal, the
         call with fewer unlisted arguments has the larger number."""

@@ -542,7 +542,9 @@ def graded_run(
     context: CheckContext = EMPTY_CONTEXT,
     cost_usd: float | None = None,
 ) -> GradedRun:
-    """Grade a run as `grade_run` does, with the chain's steps, the answer's checks and the valid arguments.
+    """Grade a run as `grade_run` does.
+
+    Add the grades of a chain's steps, the values of the answer's checks and the validity of arguments.
 
     The deciding grader grades the steps. `cost_usd` is the cost of the run, or `None` if it is unknown."""
     # Verdicts are cached for the run because all five graders evaluate the same slow checks.

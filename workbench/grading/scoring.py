@@ -37,8 +37,8 @@ def known_values(values: Iterable[_Value | None]) -> list[_Value]:
 def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
     """Return whether the run fails if the check does not hold.
 
-    `required` of the check decides. If it is not set, the answer is `without_weight` for a check without a weight, and
-    False for any other check."""
+    The check's `required` decides. If it is not set, a check without a weight gives `without_weight`, and any other
+    check gives False."""
     if check.required is not None:
         return check.required
     return without_weight and check.weight is None
@@ -86,7 +86,9 @@ def earned_share_text(score: float, weight: float) -> str:
 def verdict_of(
     score: float, grading: Grading, slack: float = ROUNDING_SLACK
 ) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:
-    """Return the verdict of a score: passed from the upper threshold on, warned from the lower, otherwise failed."""
+    """Return the verdict of a score.
+
+    The score passes from the upper threshold on, is warned from the lower threshold on, and otherwise fails."""
     # The thresholds may be written in either order. As documented for Arcade evals, a score between them is warned.
     # With the defaults of 0.8 and 0.9, Arcade's own code has no such range and never warns.
     lower, upper = grading.fail_threshold, grading.warn_threshold

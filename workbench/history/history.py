@@ -125,9 +125,9 @@ class StoredBatches(RowReader):
     ) -> Iterator[BatchRow]:
         """Yield batches from the newest to the oldest, including damaged ones, reading a page at a time.
 
-        `forks=True` selects batches of forks and reruns, and `forks=False` all other batches. `suites` (row ids)
-        selects batches with one of these suites. `lacking` selects batches with missing runs, and `unended` selects
-        batches that have not ended."""
+        `forks=True` selects batches of forks and reruns, and `forks=False` selects all other batches. `suites` (row
+        ids) selects batches with one of these suites. `lacking` selects batches with missing runs, and `unended`
+        selects batches that have not ended."""
         wanted = ["id < ?"]
         if forks is True:
             wanted.append(_ASIDE)

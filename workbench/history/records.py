@@ -58,7 +58,7 @@ class NewRun:
     """A planned run.
 
     `run_id` is the run's id in its events. `by` is the deciding grader, `None` for the grader that the case names.
-    `model_of_suite` means that the suite names the model, not the person who runs it."""
+    `model_of_suite` means that the suite, and not the user, named the model."""
 
     run_id: str
     file: SuiteFile
@@ -494,7 +494,7 @@ class RunRow:
 class ModelUse(NamedTuple):
     """A model in the runs of one suite in a batch.
 
-    `is_named_by_suite` means that the suite names the model, not the person who runs it."""
+    `is_named_by_suite` means that the suite, and not the user, named the model."""
 
     suite: SuiteRef
     model: str
@@ -543,7 +543,9 @@ class CaseOutline(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Regrade:
-    """A regrade of a whole batch. `number` counts the batch's regrades from 1. `graded_at` is an ISO 8601 time."""
+    """A regrade of a whole batch.
+
+    `number` is its number among the batch's regrades, from 1. `graded_at` is an ISO 8601 time."""
 
     id: int
     batch: int

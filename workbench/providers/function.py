@@ -77,7 +77,7 @@ class AgentRequest:
 class AgentAnswer:
     """An agent's answer to one request: text, calls, or both.
 
-    If the answer has calls, the agent is called again with their results. A call without an `id` gets one. `reasoning`
+    If the answer has calls, the agent is called again with their results. A call without `id` gets an id. `reasoning`
     is shown and never graded. `usage` has the tokens, and `cost_usd` is in US dollars. An agent that executes its calls
     itself returns an `AgentRun` instead."""
 
@@ -96,7 +96,7 @@ class AgentCall:
 
     `arguments` are an object, or the JSON text that a model wrote. `result` is a text, another value that JSON can
     express, or the tool's exception; `None` if it is unknown. With `is_error`, the result is an error. A call without
-    an `id` gets one."""
+    `id` gets an id."""
 
     tool: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
@@ -439,8 +439,8 @@ def _kind(value: object) -> str:
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
     """Yield each call with an id that is unique in its run.
 
-    A call keeps its own id, unless the id is missing or already in `taken`. `first` is the number of the first of these
-    calls in the run, from which missing ids are made."""
+    A call keeps its own id, unless the id is missing or already in `taken`. Missing ids are made from the numbers of
+    the calls in the run. `first` is the number of the first of these calls."""
     used = set(taken)
     for number, call in enumerate(calls, start=first):
         call_id, extra = call.id or f"call-{number}", 1

@@ -222,8 +222,8 @@ class AcceptsProviderTools(Protocol):
 def accepts_tool(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
     """Return whether a tool can be offered to a model.
 
-    A tool that model providers run needs a model whose API has it. `trusted` means that the user has allowed providers
-    to run the tool."""
+    A tool that model providers run needs a model whose API supports the tool. `trusted` means that the user has allowed
+    providers to run the tool."""
     if tool.provider is None:
         return True
     return isinstance(model, AcceptsProviderTools) and model.accepts_tool(tool, trusted=trusted)

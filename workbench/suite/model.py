@@ -284,7 +284,7 @@ class FinalTable(Frozen):
 
 
 class Step(Frozen):
-    """One model request of a chain. If `tool` names a tool, its call is expected in the answer."""
+    """One model request of a chain. If `tool` names a tool, a call of the tool is expected in the answer."""
 
     user: str | None = None
     system: str | None = None

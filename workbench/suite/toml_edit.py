@@ -157,7 +157,7 @@ class CannotEditError(Exception):
 
 
 def edit_toml(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
-    """Change a TOML text that contains the data `old` to contain the data `new`. `line_end` ends new lines.
+    """Change a TOML text with the data `old` so that it contains the data `new`. `line_end` ends new lines.
 
     Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks."""
     root = _tree(text)

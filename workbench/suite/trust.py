@@ -256,7 +256,7 @@ class SuiteNeeds:
         """Return one line for each thing that the suite may do if the user trusts it.
 
         `asked` holds the models of the coming run. Each of them has its own line, and all other models share one line.
-        The texts come from the suite, so show them as data."""
+        The texts come from the suite, so do not interpret markup in them."""
         lines = []
         for command in self.commands:
             where = "" if command.folder or command.agent else f" (in {self.folder})"

@@ -28,7 +28,7 @@ BeginStart = Callable[[Grant, bool], StartingServer]
 
 
 class FreshServers:
-    """Starts servers from one definition, and a new server for each run.
+    """Starts a new server for each run, always from the same definition.
 
     `name` is the server's name in messages. Use this object on one event loop."""
 

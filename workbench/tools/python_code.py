@@ -70,8 +70,8 @@ class HashedCode:
 def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
     """Find the files of modules and hash them. Nothing is imported.
 
-    A module outside the folder counts as installed. If a file imports modules relatively (`from . import helper`), they
-    are included."""
+    A module outside the folder counts as installed. If a file imports modules relatively (`from . import helper`),
+    these modules are included."""
     folder = folder.absolute()
     # Python caches the entries of folders, and would miss a file that was written a moment ago.
     importlib.invalidate_caches()

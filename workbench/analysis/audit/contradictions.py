@@ -379,7 +379,7 @@ _MAX_NAMED_TOOLS = 3
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:
     """Yield warnings about the conditions of mocks.
 
-    These are not errors, because an invalid call may meet a condition."""
+    The warnings are not errors, because an invalid call may meet a condition."""
     for number, mock in enumerate(mocks):
         yield from map(_as_warning, _of_checks(mock.when, mock.tool, (*place, number, "when"), table))
 

@@ -360,10 +360,9 @@ async def _known(key: str) -> str:
 
 
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
-    """Return a new key in place of a refused key; `None` if the command prints no other key.
+    """Return a key in place of a refused key; `None` if the command may not run again yet.
 
-    `response` is the error response. It is closed, unless the command prints no other key: the caller still needs it
-    then."""
+    `response` is the error response. It is closed if a key is returned. Otherwise, the caller still needs it."""
     try:
         renewed = await command.renewed_key(refused)
     except BaseException:
@@ -436,8 +435,8 @@ def _headers(spec: ModelSpec, access: RequestAccess) -> dict[str, str]:
 def tls_context() -> ssl.SSLContext:
     """Return a TLS context that trusts the system's certificate authorities.
 
-    If SSL_CERT_FILE or SSL_CERT_DIR is set, it trusts the authorities there instead. Raises ValueError if that file
-    cannot be read."""
+    If SSL_CERT_FILE or SSL_CERT_DIR is set, the context trusts the authorities in that file or folder instead. Raises
+    ValueError if that file cannot be read."""
     import httpx2
 
     try:

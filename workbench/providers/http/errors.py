@@ -119,7 +119,7 @@ class Refusal:
     def _is_about_media(self, spec: ModelSpec) -> bool:
         """Return whether the endpoint refuses images or sounds in general.
 
-        Returns False if it may refuse only their size, or another part of the request."""
+        Returns False if the endpoint may refuse only the size of images or sounds, or another part of the request."""
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
         # Leave out the model's name, because names of models that generate images contain such words.

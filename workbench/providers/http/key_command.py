@@ -75,9 +75,9 @@ class KeyCommand:
             return self._key
 
     async def renewed_key(self, refused: str) -> str | None:
-        """Return a new key after an endpoint has refused one; `None` if the command prints the same key again.
+        """Return a key in place of a key that an endpoint has refused; `None` if the command may not run again yet.
 
-        Raises KeyCommandError."""
+        See `MIN_RERUN_INTERVAL_S`. Raises KeyCommandError."""
         async with self._alone:
             # If several requests have the same expired key, the first of them runs the command, and the others get its
             # key here.

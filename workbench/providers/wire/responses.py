@@ -85,7 +85,7 @@ _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "re
 class _Item:
     """One output item of an answer.
 
-    `document` is the item in the form in which it is sent back. For a call, the arguments are left out of it."""
+    `document` is the item in the form in which it is sent back. The document of a call lacks the arguments."""
 
     kind: str
     call: OpenCall | None = None

@@ -377,8 +377,8 @@ class OpenCall:
 class CallAssembly:
     """The calls of one answer, assembled from their fragments.
 
-    Ids are unique within the run. A call keeps the API's id, but gets a new id if the API gives no id or repeats
-    one."""
+    Ids are unique within the run. A call keeps the API's id, but gets a new id if the API gives no id or an id that is
+    already taken."""
 
     def __init__(self, request: ModelRequest, names: ToolNames) -> None:
         self.calls: list[OpenCall] = []
