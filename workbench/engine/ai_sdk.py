@@ -142,7 +142,7 @@ def _answer(run: Document, text: str) -> None:
 
 
 def _add_parts(calls: list[list[Document]], parts: object) -> str:
-    """Add the calls and results in the parts of an answer to `calls`, and return the text of the last answer.
+    """Find the calls and results in the parts of an answer, and add them to `calls`. Return the text of the last answer.
 
     A UI message holds several answers. A part `step-start` precedes each of them."""
     group: list[Document] = []

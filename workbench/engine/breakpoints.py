@@ -30,9 +30,9 @@ BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
 class Breakpoint:
     """A condition under which a run is held (paused).
 
-    `tool` limits the kinds `tool`, `error` and `failed-check` to calls of one tool. `when` holds the checks that a
-    call's arguments must meet. `round` is the number of the round at which a breakpoint of the kind `round` holds. Only
-    an `enabled` breakpoint holds a run."""
+    `tool` limits the kinds `tool`, `error` and `failed-check` to calls of one tool. `when` has the checks that a call's
+    arguments must meet. `round` is the number of the round before which a breakpoint of the kind `round` holds the run.
+    Only an `enabled` breakpoint holds a run."""
 
     on: BreakOn
     tool: str | None = None
@@ -58,7 +58,7 @@ KINDS: Mapping[BreakOn, str] = {
     "round": "before the request of a round: round N, counted from 1",
     "not-read-only": "before calls of tools that are not marked read-only: not-read-only",
 }
-"""The description of each kind of breakpoint: when the kind holds a run, and its notation."""
+"""The description of each kind of breakpoint: when it holds a run, and how it is written."""
 
 _NAME = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
 _WHEN = late_pattern(r"when(?=[\s{]|$)")
@@ -218,7 +218,7 @@ _AT: Mapping[str, HoldPlace] = {"error": "result", "round": "request"}
 """The point at which each kind of breakpoint holds a run; kinds without an entry hold it before a call."""
 
 EvaluateCondition = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
-"""Returns whether the checks of a condition hold for a call's arguments. Raises ConditionError."""
+"""Returns whether a call's arguments meet the checks of a condition. Raises ConditionError."""
 
 FindFailedCheck: TypeAlias = "Callable[[HoldPoint], Awaitable[str | None]]"
 """Returns a short description of the check that the next call fails; `None` if the call fails no check.

@@ -101,7 +101,7 @@ class Conversation:
         return sent
 
     async def stop_result(self) -> RunFinished | None:
-        """Return the run's final event if the conversation's `stop` condition holds now."""
+        """Return the run's final event if the conversation's `stop` condition is met now."""
         if self._table.stop is None:
             return None
         trajectory = self._recorder.trajectory

@@ -112,7 +112,7 @@ def resumable(
 ) -> Resumption:
     """Return the missing runs of a batch, ready to be run.
 
-    The function blocks while it reads the history, suites and settings. `named` are the models that the user names in
+    The function blocks while it reads the history, suites and settings. `named` are the models that the user gives in
     this command. `own_models` must contain the Python models that the batch uses. Raises HistoryError when no run is
     missing, or when a missing run cannot be made as planned."""
     if batch.kind == "reruns":

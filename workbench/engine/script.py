@@ -43,10 +43,10 @@ def heard_answers(trajectory: Trajectory) -> tuple[str, ...]:
 def turn_condition_holds(
     condition: TurnCondition, answer: str | None, called: Iterable[str], context: CheckContext
 ) -> bool:
-    """Return whether a condition of a conversation holds.
+    """Return whether a condition of a conversation is met.
 
-    `answer` is the latest answer shown to the user, `None` before the first answer. `called` holds the names of the
-    tools called so far. Raises CheckError."""
+    `answer` is the latest answer shown to the user, `None` before the first answer. `called` has the names of the tools
+    called so far. Raises CheckError."""
     made = tuple(called)
     for tool in condition.called:
         if not any(same_tool(tool, each) for each in made):
@@ -59,7 +59,7 @@ def turn_condition_holds(
 def next_scripted_message(user: UserTable, trajectory: Trajectory, context: CheckContext) -> UserSaid | Departure:
     """Return the next message of a script.
 
-    The next message is the first unsent message of the script whose condition holds. If no condition holds, it is the
+    The next message is the first unsent message of the script whose condition is met. If no condition is met, it is the
     script's `otherwise` message, or a departure after too many `otherwise` messages.
 
     Raises CheckError."""
@@ -95,7 +95,7 @@ def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
 def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContext) -> dict[str, str]:
     """Return the facts that a user played by a model may disclose, by name.
 
-    A fact is released once its condition holds after an answer. Raises CheckError."""
+    A fact is released once its condition is met after an answer. Raises CheckError."""
     released = {name: fact.value for name, fact in user.withheld.items() if fact.when == TurnCondition()}
     called: list[str] = []
     for each in trajectory.rounds:
@@ -109,7 +109,7 @@ def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContex
 
 
 def is_stop_reached(user: UserTable, trajectory: Trajectory, context: CheckContext) -> bool:
-    """Return whether the `stop` condition of a conversation holds after its last round.
+    """Return whether the `stop` condition of a conversation is met after its last round.
 
     Raises CheckError."""
     if user.stop is None:

@@ -78,8 +78,8 @@ class Stepper:
     def continue_until(self, until: StepTarget, hold: int | None) -> str | None:
         """Let the run continue up to `until`, or return why it cannot.
 
-        `hold` is the number of the hold at which the caller saw the run (`HoldPoint.hold`), or `None` for a run that
-        was not held. If the run has moved on since, the command is refused."""
+        `hold` is the number of the hold that the caller has seen (`HoldPoint.hold`), or `None` for a run that was not
+        held. If the run has moved on since, the command is refused."""
         now = self._hold
         if hold != now:
             if hold is None and until == "stop":
@@ -94,7 +94,7 @@ class Stepper:
     def apply(self, command: Command, hold: int) -> str | None:
         """Apply a command to the held run, or return why it cannot be applied.
 
-        `hold` is the number of the hold at which the caller saw the run. If the run has moved on since, the command is
+        `hold` is the number of the hold that the caller has seen. If the run has moved on since, the command is
         refused."""
         if self.held is None or self.held.hold != hold:
             return _elsewhere(self._hold)
@@ -200,7 +200,7 @@ class _BreakpointConditions:
         self._grading = grading
 
     async def hold(self, when: Checks, arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether a condition holds for a call's arguments.
+        """Return whether a call's arguments meet a condition.
 
         Raises ConditionError."""
         judge = self._grading.judge

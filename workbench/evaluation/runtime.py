@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 _ModelOfSuite = tuple[Path, str, bool]
-"""A suite, the name of a model with its variant, and whether the suite names the model."""
+"""A suite, the name of a model with its variant, and whether the suite chose the model."""
 
 
 def _model_of(planned: PlannedRun) -> _ModelOfSuite:

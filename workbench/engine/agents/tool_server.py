@@ -67,7 +67,7 @@ class ForwardedCall:
 class ToolServer:
     """Listens on a private socket in `folder` for the relays of one run.
 
-    `forward` is called with each call, in the order of arrival."""
+    `forward` receives each call, in the order of arrival."""
 
     def __init__(
         self, servers: Sequence[OfferedServer], folder: Path, forward: Callable[[ForwardedCall], Awaitable[None]]

@@ -51,7 +51,7 @@ def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -
 
 
 def write_table(report: Report, form: str, place: Path, stem: str) -> list[Path]:
-    """Write a report in a form of `show.forms`, and return the new file. Raises ExportError."""
+    """Write a report in one of the forms in `show.forms`, and return the new file. Raises ExportError."""
     return [_written(target_file(place, stem, FORMS[form].ending), pieces_of(form, "history show", report))]
 
 
