@@ -142,9 +142,10 @@ def _answer(run: Document, text: str) -> None:
 
 
 def _add_parts(calls: list[list[Document]], parts: object) -> str:
-    """Find the calls and results in the parts of an answer, and add them to `calls`. Return the text of the last answer.
+    """Find the calls and results in the parts of an answer, and add them to `calls`.
 
-    A UI message holds several answers. A part `step-start` precedes each of them."""
+    Returns the text of the last answer. A UI message holds several answers. A part `step-start` precedes each of
+    them."""
     group: list[Document] = []
     texts: list[str] = []
     for part in filter(_is_table, parts if isinstance(parts, list) else []):

@@ -369,7 +369,7 @@ class Report:
         return "".join(self.json_pieces())
 
     def pieces(self, form: str, *, lean: bool = False) -> Iterator[str]:
-        """Yield the report in one of the forms in `show.forms`. The text is in pieces, because it may not fit into memory.
+        """Yield the report in one of the forms in `show.forms`, in pieces, because memory may not hold the whole text.
 
         With `lean`, a JSON report has each checked argument only once, and no null or empty values."""
         if form == "text":
