@@ -194,7 +194,8 @@ def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
     """Return the definitions of the named models in a folder. A name without a definition is left out."""
     found = {}
     for name in names:
-        # A model that is not defined in this folder may be defined in another. `_refuse_unknown` checks this later.
+        # A model that is not defined in this folder may be defined in another folder. `_refuse_unknown` checks this
+        # later.
         with suppress(ConfigError):
             found[name] = program.models.resolve(name, folder, by_suite=False, judges=True)
     return found

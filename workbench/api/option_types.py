@@ -33,7 +33,7 @@ def check_types(options: CommonOptions) -> None:
 
 
 def _one_of(*types: type) -> _Fits:
-    # `True` is an int in Python. Where a number is expected, it is a mistake.
+    # `True` is an int in Python. Where a number is expected, `True` is a mistake.
     return lambda value: isinstance(value, types) and (bool in types or not isinstance(value, bool))
 
 

@@ -306,7 +306,7 @@ class Document:
     def without_case(self, index: int) -> Document:
         """Remove a case. Raises IndexError if there is no such case."""
         parts = self._sound_parts().without_case(index)
-        # The cases after the removed one get an index that is smaller by one.
+        # The index of each case after the removed case becomes smaller by one.
         places: dict[int, int | None] = {at: at - (at > index) for at in self.unparsed}
         places[index] = None
         document = self._with(parts, places)

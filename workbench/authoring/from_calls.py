@@ -191,7 +191,7 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
         raise ValueError(f"the provider runs {tool} itself, so a mock would never answer it")
     if answer is None:
         raise ValueError(f"{tool} has no answer yet: press s to step to it")
-    if answer.source == "skipped" and record.unedited is None:  # unless edited, its text only says that it was skipped
+    if answer.source == "skipped" and record.unedited is None:  # an unedited text only says that the call was skipped
         raise ValueError(f"{tool} was skipped, so there is no result for a mock")
     _check(record)
     step = step_of(trajectory, index)

@@ -94,7 +94,7 @@ def merge(
         return None
     before = _units(base)
     here, there = _keyed_like(before, mine), _keyed_like(before, theirs)
-    # If units cannot be paired with those of `base` for certain, the wrong ones might be merged.
+    # If it is uncertain which units belong to which units of `base`, the wrong units might be merged.
     if here is None or there is None:
         return None
     chosen = chosen or {}
@@ -142,7 +142,7 @@ def changes_summary(before: SuiteText, after: SuiteText) -> str:
         return "reloaded"
     kept = _shared(new, old)
     changed = [key for key in kept if new[key].text != old[key].text]
-    # The summary counts cases, but names each other table.
+    # The summary counts cases, but names every other table.
     counts = (
         (sum(map(_is_case, changed)), "changed"),
         (sum(map(_is_case, new.keys() - old.keys())), "added"),

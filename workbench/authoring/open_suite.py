@@ -268,8 +268,8 @@ class OpenSuite:
             self._remember_disk(self.disk.parts)
         assert self._cases_on_disk is not None
         parts = self.document.parts
-        # Cases are compared by their text, including comments. If they are not in blocks, they are compared by their
-        # tables.
+        # Cases are compared by their text, including comments. If the cases are not in blocks, they are compared by
+        # their tables.
         if parts.in_blocks:
             return parts.blocks[index] not in self._cases_on_disk[1]
         return id(parts.cases[index]) not in self._cases_on_disk[2]

@@ -719,7 +719,7 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
 def _call(call: AcceptedCall, secrets: Secrets) -> AcceptedCall:
     _check_name(call.tool, secrets)
     arguments: list[AcceptedArgument] = []
-    # If an argument's name contains a secret, it is left out, unless the suite already has it.
+    # An argument whose name contains a secret is left out, unless the suite already has the argument.
     for each in call.arguments:
         if each.was_expected or secrets.redact(each.name) is each.name:
             arguments.append(_argument(each, secrets))

@@ -156,7 +156,7 @@ def _is_gone(path: Path) -> bool:
 
 
 def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
-    # Each root is searched by itself, so that suites in one do not hide the recordings in another.
+    # Each root is searched by itself, so that suites in one root do not hide the recordings in another root.
     found: list[Path] = []
     for root in roots:
         found += find_suites([root], search) or _recordings_below(root, search)

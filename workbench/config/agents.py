@@ -106,7 +106,7 @@ def installed_version(agent: KnownAgent) -> str:
     program = shutil.which(agent.command[0])
     if program is None:
         return ""
-    # npm links to a file of the package, such as `dist/index.js`.
+    # A program that npm installs is a link to a file of its package, such as `dist/index.js`.
     for folder in islice(Path(program).resolve().parents, _MAX_DEPTH):
         try:
             package = parsed_json((folder / "package.json").read_text(encoding="utf-8"))

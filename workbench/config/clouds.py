@@ -152,7 +152,7 @@ def checked_profile(text: str) -> str:
 def default_api(cloud: Cloud, model: str) -> Api:
     """Return the API for a model whose settings name no API."""
     # Claude models use the Messages API at every cloud. Other models are named PUBLISHER/MODEL at Vertex, and OpenAI's
-    # are openai.MODEL at Bedrock.
+    # models are named openai.MODEL at Bedrock.
     if cloud == "vertex" and "/" in model:
         return "chat"
     if cloud == "bedrock" and model.startswith("openai."):

@@ -19,7 +19,7 @@ def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, only_workbench: bool 
     logger = logging.getLogger()
     if only_workbench:
         logger = logging.getLogger("workbench")
-    # If this is called again for another folder, only the new file must get the lines.
+    # If this function is called again for another folder, only the new file must get the lines.
     for handler in tuple(logger.handlers):
         if isinstance(handler, _LogFile):
             logger.removeHandler(handler)

@@ -19,8 +19,8 @@ from workbench.startup import late_pattern
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-# The hosted models in docs, help texts and examples. If a vendor retires one, replace its name here and in the places
-# that `tests/test_example_models.py` finds.
+# The hosted models in docs, help texts and examples. If a vendor retires a model, replace its name here and in the
+# places that `tests/test_example_models.py` finds.
 
 OPENAI_MODEL = "gpt-6-luna"
 ANTHROPIC_MODEL = "claude-sonnet-5-5"

@@ -56,8 +56,8 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     The process can still write into the folder `log`. It can also connect to sockets in the folders `sockets`, where
     other processes send their events."""
     global _is_read_only
-    # Some libraries import `ctypes` late, for example dateutil. The hook would refuse that, because `ctypes` loads a
-    # shared library. So it is imported before the hook is set.
+    # Some libraries import `ctypes` late, for example dateutil. The hook would refuse this import, because `ctypes`
+    # loads a shared library. `ctypes` is therefore imported before the hook is set.
     import ctypes  # noqa: F401
 
     _is_read_only = True

@@ -18,9 +18,9 @@ from workbench.config.secret_forms import BEFORE_WORD, LOOK_BACK_CHARS, FormPlac
 from workbench.startup import late_pattern
 
 # Whether a value is secret depends on where it comes from. A value that is used as a key or a header is secret unless
-# it obviously is not. A value of a `.env` is secret unless it is ordinary. The environment contains all kinds of
+# it is obviously ordinary. A value of a `.env` is secret unless it is ordinary. The environment contains all kinds of
 # settings, so a value from there is secret only if both its name and its form suggest a secret. If too many values were
-# secret, ordinary words in reports would be redacted. If too few were, a key would be stored.
+# secret, ordinary words in reports would be redacted. If too few values were secret, a key would be stored.
 
 MIN_DECLARED_CHARS = 4
 """The shortest used value that is secret under a name that does not suggest a secret."""
@@ -558,7 +558,8 @@ class Secrets:
         """Do not redact the tokens and passwords in a suite's text that are recognised only by their form.
 
         Values that were added stay secret."""
-        # The user wrote these values. If they were redacted in a run but not in an expectation, the two would differ.
+        # The user wrote these values. If they were redacted in a run but not in an expectation, the run and the
+        # expectation would differ.
         own = {form.what for form in forms_in(text)}
         with self._lock:
             if not own <= self.finder.own:
@@ -659,7 +660,7 @@ class _ValueRedaction:
             redacted = value
             if _may_hold(value, self._finder):
                 redacted = self._walked(value)
-            # The cache also keeps the value alive. Otherwise another object could get its id.
+            # The cache also keeps the value alive. Otherwise another object could get the same id.
             known = self._known[id(value)] = (value, redacted)
         return known[1]
 

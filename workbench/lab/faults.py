@@ -177,8 +177,8 @@ def verdict_of(
         if call.tool == faulted.tool and call.result.content != made.content:
             repeated.append(call)
     if repeated or (made.is_error and sound):
-        # The repeated call may be an extra call, for which the case fails. So the calls without it are compared with
-        # those of the original run.
+        # A model that repeats the call makes one call more, for which the case may fail. The calls without the call
+        # that got the fault are therefore compared with the calls of the original run.
         if result.status.good or _calls_of(trajectory, without=call_id) == _calls_of(origin.trajectory):
             return "recovered", f"{(repeated or sound)[0].tool} gave an intact result afterwards"
         return "failed", result.reason or "the case was not met"
@@ -343,8 +343,7 @@ def _with_fault_variants(files: Sequence[SuiteFile], trials: Iterable[PlannedTri
             table = variant.model_dump(mode="json", exclude_unset=True, exclude_none=True)
         table["name"] = _variant_name(trial)
         table["description"] = f"{trial.fault} in the first result of {trial.call.tool}"
-        # A fork replaces only the first result. The mock comes before all others, and gives later calls the same
-        # answer.
+        # A fork replaces only the first result. A mock before all other mocks gives the same answer to later calls.
         answer = "error" if trial.made.is_error else "result"
         mock: dict[str, object] = {"tool": trial.call.tool, answer: trial.made.content}
         if trial.lasts == "once":

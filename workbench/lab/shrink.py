@@ -114,8 +114,8 @@ def _minimal_pieces(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -
                     kept = rest
                 else:
                     at += size
-            # The removal of one piece may make that of another possible. So the search ends only after a pass in which
-            # no single piece could be removed.
+            # The removal of one piece may make the removal of another piece possible. The search therefore ends only
+            # after a pass in which no single piece could be removed.
             if size == 1 and len(kept) == before:
                 break
             size = max(1, size // 2)

@@ -294,7 +294,7 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
         return None
     if (values := listed_values(schema)) is not None:
         return values
-    # A union has a list of values only if every alternative has one.
+    # A union has a list of values only if every alternative has a list of values.
     for kinds in filter(None, alternatives_of(schema, *UNIONS)):
         found: list[JsonValue] = []
         for kind in kinds:

@@ -317,7 +317,7 @@ def read_header(path: Path) -> Header:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.exists() and not path.is_file():
-            # A suite by another author may name a device or a pipe, and reading that might never end.
+            # A suite by another author may name a device or a pipe, and reading it might never end.
             kind = "folder" if path.is_dir() else "special file"
             raise RecordingError(f"{path} cannot be read: it is a {kind}")
         with path.open("rb") as file:

@@ -126,7 +126,7 @@ def mark(value: object, schema: Schema | None) -> str | None:
     try:
         check = read_check(value)
     except ValueError:
-        return None  # one of the suite's problems already
+        return None  # already reported as a problem of the suite
     why = _first_reason(check, schema)
     return _line(why) if why else None
 

@@ -222,7 +222,7 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
     if args is ABSENT or args == {}:
         if key == "when":  # without conditions, a mock answers any arguments
             return [FormRow("section", place, indent, key, absent=True, note="any")]
-        # Without the key, arguments are not checked. An empty table means that the call must have none.
+        # Without the key, arguments are not checked. An empty table means that the call must have no arguments.
         is_absent = args is ABSENT
         shown = "any" if is_absent else "none"
         cell = Cell("args", place, shown, is_absent, shown, choices=("any", "none"))

@@ -210,8 +210,8 @@ def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
 
     Labels that begin with the text come first, then labels that contain it, similar labels, and descriptions that
     contain it."""
-    # If two candidates contain the text, the one with the earlier match comes first. Otherwise candidates of the same
-    # rank keep their order.
+    # If two candidates contain the text, the candidate with the earlier match comes first. Otherwise candidates of the
+    # same rank keep their order.
     candidates = list(found)
     typed = typed.casefold()
     if not typed:
@@ -246,7 +246,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             is_named = cell.place[0] in ("mocks", "variants", "setup", "answers") or "tool_calls" in cell.place
             is_named = is_named or cell.place[:2] == ("final", "state") or key == "after_tool"
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
-        # The call's arguments are not offered again, except for the one that is edited.
+        # The call's arguments are not offered again, except for the argument that is edited.
         case "key" if holds_arguments(cell.place[:-1]):
             table = value_at(source.table, cell.place[:-1])
             used = set(table) - {key} if isinstance(table, dict) else ()

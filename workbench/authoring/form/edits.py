@@ -344,7 +344,7 @@ def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
     place = (*cell.place[:-1], text)
     if value is ABSENT:
         return with_value(table, place, _converted(text, ""))
-    # Only `results` can hold several answers. Under another key, the first one is kept.
+    # Only `results` can hold several answers. Under another key, only the first answer is kept.
     if old == "results" and isinstance(value, list):
         value = (value or [""])[0]
     renamed = with_key_renamed(table, cell.place, text)

@@ -113,7 +113,7 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
         return None
     if part is None:
         return None
-    # The search goes from the outermost element inward, because an edit may have moved any of them.
+    # The search goes from the outermost element inward, because an edit may have moved any of these elements.
     rest = place_in(value_at(after, (part,)), old, place[1:])
     if rest is None:
         return None
@@ -168,7 +168,7 @@ def with_key_renamed(table: Table, place: Place, name: str) -> Table:
     """Rename a key of a table without changing its position."""
 
     def renamed(value: object) -> object:
-        # A new table is built, because a key that is added to the old one would come last.
+        # A new table is built, because a key that is added to the old table would come last.
         changed: Table = {}
         if isinstance(value, dict):
             for key, inner in value.items():
@@ -192,7 +192,7 @@ def _changed_below(value: object, place: Place, change: _Change) -> object:
         items = list(_list(value))
         items[part] = _changed_below(items[part], rest, change)
         return items
-    # A new table is made, because earlier versions of the suite share the old one.
+    # A new table is made, because earlier versions of the suite share the old table.
     table = value if isinstance(value, dict) else {}
     return {**table, part: _changed_below(table.get(part, ABSENT), rest, change)}
 

@@ -55,7 +55,7 @@ def _changes(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]
     if changes is not ABSENT and not isinstance(changes, list):
         yield raw_row(place, indent, changes)
         return
-    # Without the key, changes are not checked. An empty list means that there must be none.
+    # Without the key, changes are not checked. An empty list means that there must be no changes.
     cells: tuple[Cell, ...] = ()
     if not changes or changes is ABSENT:
         shown = "any" if changes is ABSENT else "none"

@@ -152,8 +152,8 @@ def addition_at(source: FormSource, row: FormRow) -> PendingAddition | str:
         if in_turn(at) == ("response",) and source.is_case:
             return _named_check(source, at)
         if (adder := _adder(at)) is not None:
-            # The new element follows the element with the cursor. If the row shows the list itself, the element goes to
-            # its end.
+            # The new element follows the element with the cursor. If the row shows the list itself, the new element
+            # goes to the end of the list.
             index: str | int = len(items_at(source.table, at))
             inside = length < len(place)
             if inside:
@@ -213,7 +213,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
         return "only elements of a list can be duplicated: calls, messages, mocks, steps, tools, servers"
     copy = deepcopy(value_at(source.table, place))
     if isinstance(copy, dict):
-        # The copy needs a new name or id if two elements must not have the same.
+        # If two elements of the list must not have the same name or id, the copy needs a new name or id.
         unique = ""
         if "tool_calls" in place or _keys_of(place) == ("user", "messages"):
             unique = "id"
@@ -290,7 +290,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     calls = items_at(source.table, (*group, "any_order"))
     index, owner = _index(group), group[:-1]
     items = items_at(source.table, owner)
-    # If the cursor is on the group itself, all its calls replace it.
+    # If the cursor is on the group itself, the calls of the group replace the group.
     if group == place:
         table = with_value(source.table, owner, [*items[:index], *calls, *items[index + 1 :]])
         return Edit(table, place, "the any-order group removed")
@@ -539,7 +539,7 @@ def _past_call(source: FormSource, place: Place) -> PendingAddition:
 
 def _scripted_message(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
-        # If the case has a single message, it becomes the first of the script.
+        # If the case has a single message, this message becomes the first message of the script.
         table = with_long_forms(source.table, place)
         at = (*place[:-1], max(_index(place), len(items_at(table, place[:-1])) if table is not source.table else 0))
         return Edit(with_item(table, at, {"say": _some_text(answer)}), at, "a message of the user added")

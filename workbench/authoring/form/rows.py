@@ -138,7 +138,7 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
     if not source.is_case:
         fields += _OF_SUITE_ALONE.get(place, ())
     for field in fields:
-        # In a case, `extra_calls` has its row among the expectations, so there is none here unless the key is written
+        # In a case, `extra_calls` has its row among the expectations, so it has no row here unless the key is written
         # here.
         if field.key in table or not (source.is_case and field.key == "extra_calls"):
             yield field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL)
@@ -383,7 +383,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     table = source.table
     for field in _HEAD:
         yield field_row(table, (), field)
-    # Every valid suite has the same format, so there is a row only for a wrong one.
+    # Every valid suite has the same format, so there is a row only for a wrong format.
     if table.get("format") != 1:
         yield field_row(table, (), Field("format", "number", "which format?"))
     yield from _subject_rows(table)
@@ -660,7 +660,7 @@ def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
     if not own:
         return rows
     found: dict[int, list[Problem]] = {}
-    # The rows are read backwards. If several have the same place, the first one then gets the problems.
+    # The rows are read backwards. If several rows have the same place, the first of these rows then gets the problems.
     places = {place_text((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
     for problem in own:
         at = places.get(nearest(problem.where, places), 0)

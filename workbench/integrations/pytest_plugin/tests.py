@@ -357,7 +357,8 @@ class SuiteFile(pytest.File):
         plugin = self.config.pluginmanager.get_plugin("workbench-suites")
         assert isinstance(plugin, Suites)
         for name, test in tests_of(suite, plugin.settings.models):
-            # Uses the complete node id, because pytest would not recognize the model in `name[model]` as a parameter.
+            # The complete node id is given, because pytest would not recognize the model in `name[model]` as a
+            # parameter.
             yield SuiteItem.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", test=test, plugin=plugin)
 
 

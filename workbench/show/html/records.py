@@ -178,7 +178,7 @@ def facts_of(
 
     `causes` maps the index of a run to the causes of its failure."""
     columns = {model: place for place, model in enumerate(models)}
-    # Only one of several runs needs a number. A single run is named after its status.
+    # A run is numbered only if its cell has several runs. A single run is named after its status.
     repeats = Counter((run.suite, run.case_id, run.model) for run in runs)
     for number, (run, result) in enumerate(zip(runs, results, strict=True)):
         name = f"#{run.repeat + 1}"

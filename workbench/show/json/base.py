@@ -84,7 +84,7 @@ class EndedReport(ReportModel):
 class CountsReport(EndedReport):
     """Numbers of runs or cases by status."""
 
-    # The name is that of an attribute of `StatusCounts`, from which the value is read.
+    # The key has the name of the attribute of `StatusCounts` from which its value is read.
     errors: int
 
 

@@ -216,7 +216,7 @@ def _invalid_call_lines(report: RunsReport) -> Iterator[str]:
             title = f"{one_line(redacted.case_name)}, {one_line(redacted.model)}"
             for line in doubts(redacted):
                 shown.append(f"{title}: {line}")
-        # One line more than is shown suffices to know that there are others.
+        # One line more than is shown is enough to know that there are further lines.
         if len(shown) > _ISSUES_MAX:
             break
     if not shown:

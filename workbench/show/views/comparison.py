@@ -491,7 +491,7 @@ def _pareto_row(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow
     names: dict[str, list[str]] = {each.model: [] for each in totals}
     for measure in PARETO_MEASURES:
         found, _ = pareto_points(measure, totals)
-        # A front needs two models, and at least one value of the measure above 0.
+        # A Pareto front needs two models, and at least one value of the measure above 0.
         if len(found) > 1 and any(point.amount for point in found):
             for point in pareto_front(found):
                 names[point.name].append(measure.title)

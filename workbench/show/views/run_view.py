@@ -177,7 +177,7 @@ class RunView:
                 if (asked := run.request()) is not None:
                     asked.retry = retry
                     end_ms = event.time_ms + retry.wait_ms
-                    # The time of the retry is known only if it is known when the run began.
+                    # The time of the retry is known only if the start of the run is known.
                     asked.retry_at = None
                     if self.began is not None:
                         asked.retry_at = self.began + timedelta(milliseconds=end_ms)

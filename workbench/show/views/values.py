@@ -44,7 +44,7 @@ def content_text(content: str) -> str:
 
     In text that looks like JSON, line breaks and indents become single blanks. Nothing else changes."""
     if content[:1] in ("{", "["):
-        # In a JSON text, a line break inside a string is escaped, so all others are only layout.
+        # In a JSON text, a line break inside a string is escaped, so all other line breaks are only layout.
         content = _LAYOUT.sub(" ", content)
     return one_line(content)
 

@@ -41,7 +41,7 @@ def verdict_of(report: RunsReport) -> Verdict:
     if totals.endpoint_faults:
         details.append(endpoint_text(totals.endpoint_faults, totals.failed))
     if moved := [each.move for each in report.regraded or ()]:
-        # Lazy import: only reports on regrades need it.
+        # Lazy import: only reports on regrades need this module.
         from workbench.show.views.grade_moves import moves_text
 
         details.append(moves_text(moved) or "no grade differs from the recorded one")
