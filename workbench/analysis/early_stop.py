@@ -56,8 +56,9 @@ class PlannedRunPlace:
 class _Pair:
     """The comparison of model `second` with model `first` while results come in.
 
-    `units` are the planned units, of which `seen` are counted. A unit is a case or a cluster, without the cases that
-    were planned with only one of the models. It maps each suite, case and model to the number of planned runs."""
+    `units` are the planned units, of which `seen` are counted. A unit is a case or the cases of a cluster, without
+    cases that were planned with only one of the models. It is stored as the number of planned runs for each suite, case
+    and model."""
 
     first: str
     second: str

@@ -228,8 +228,8 @@ def mean_difference_interval(
 ) -> Interval | None:
     """Return Student's interval of the mean of finite score differences, by cluster.
 
-    `level` is the probability of missing the true mean. A quarter of a case is added at each end of the possible range,
-    so the interval always has a width. Returns `None` with fewer than two clusters."""
+    `level` is the probability of missing the true mean. The least and the greatest possible difference are each added
+    as a quarter of a case, so the interval always has a width. Returns `None` with fewer than two clusters."""
     freedom = len(differences if clusters is None else set(clusters)) - 1
     if freedom < 1:
         return None

@@ -161,7 +161,7 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
     """Return the best pairing if it is obvious, otherwise `None`.
 
     Two conditions make it obvious. Every line of the shorter side (rows or columns) gains more with its partner than
-    with any other, by more than `margin`. No two lines share a partner."""
+    with any other line, by more than `margin`. No two lines share a partner."""
     if not gains or not gains[0]:
         return []
     if len(gains) > len(gains[0]):

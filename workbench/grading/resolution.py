@@ -183,8 +183,8 @@ class _Calls:
     def fits(self, expected: ExpectedCall) -> dict[int, _Fit]:
         """Return the calls that fit an expected call, each with the alternative that it fits best.
 
-        Only tool and arguments must fit. An alternative is preferred if its result fits too, and then if it lists all
-        arguments."""
+        Only tool and arguments must fit. Among several alternatives that fit, one whose expected result fits too is
+        preferred, and then one that lists all arguments."""
         found: dict[int, tuple[bool, bool, int]] = {}
         for number, alternative in enumerate(alternatives_of(expected)):
             checks = self._checks(alternative)

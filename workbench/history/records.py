@@ -175,7 +175,8 @@ def _float_of(value: JsonValue) -> float | None:
 class ShardRef:
     """Shard number `index`, from 1, of a plan with `of` shards.
 
-    `planned` is the number of runs in the whole plan. `plan_id` distinguishes batches of the same plan."""
+    `planned` is the number of runs in the whole plan. `plan_id` is the value of `--plan`, which distinguishes batches
+    of the same plan."""
 
     index: int
     of: int
@@ -697,7 +698,8 @@ class Outline:
     def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
         """Return the id that all shards of a batch with this plan share, whichever machine runs them.
 
-        `settings` are the settings that influence runs. `plan_id` distinguishes batches of the same plan."""
+        `settings` are the settings that influence runs. `plan_id` is the value of `--plan`, which distinguishes batches
+        of the same plan."""
         what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})
         return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -24,8 +24,11 @@ def matching_ids(word: str, cases: Collection[NamedCase]) -> list[str]:
 
     The word is tried in this order, and the first reading that finds a case decides:
 
-    1. an id 2. a name 3. an id or a name in other letter case (`Oslo` for `oslo`) 4. the id of a case with rows
-    (`refund` for its rows `refund/1` and `refund/2`) 5. a pattern with `*`, `?` or `[…]` for ids and names"""
+    1. an id
+    2. a name
+    3. an id or a name in other letter case (`Oslo` for `oslo`)
+    4. the id of a case with rows (`refund` for its rows `refund/1` and `refund/2`)
+    5. a pattern with `*`, `?` or `[…]` for ids and names"""
     folded = word.casefold()
 
     def fits(case: NamedCase, test: Callable[[str], bool]) -> bool:

@@ -210,8 +210,8 @@ def _tree(text: str) -> _Unit:
 class _Piece:
     """A section of the new text.
 
-    If `dropped`, its table was removed, and only the comments and blank lines after it remain. If `added`, it is new
-    and has no gap yet."""
+    If `dropped`, the table of the section was removed, and only the comments and blank lines after it remain. If
+    `added`, the section is new, and its gap is not determined yet."""
 
     section: Section
     dropped: bool = False

@@ -151,7 +151,7 @@ class Connection(Protocol):
     def disconnected(self) -> asyncio.Future[None]:
         """A future that is done when the server has ended the connection.
 
-        It exists after the connection was entered. Await it, but never cancel it."""
+        The future exists only after the connection was entered. Await it, but never cancel it."""
 
     async def __aenter__(self) -> TransportStreams: ...
 

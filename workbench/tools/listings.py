@@ -161,9 +161,9 @@ def digest(text: str) -> str:
 
 
 def _listing_in(document: Any, server: Server) -> Listing:
-    """Return the listing that the parsed content of a file has.
+    """Return the listing in the parsed content of a file.
 
-    Raises ValueError, KeyError or TypeError if there is none."""
+    Raises ValueError, KeyError or TypeError if the content is not a listing."""
     if document["format"] != LISTING_FORMAT:
         raise ValueError("the format of the listing is unknown")
     tools = tuple(

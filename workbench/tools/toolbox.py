@@ -151,8 +151,8 @@ class Toolbox:
 
         In this order, the sources are: the step's mock, the case's mocks, the suite's mocks, the server, and the
         default answer. Invalid arguments always get a tool error. A call of a tool that is not offered gets a tool
-        error unless the step's mock answers. The same holds for a tool of the model's provider, because the provider
-        should have executed it. `judge` evaluates the judged conditions of mocks."""
+        error unless the step's mock answers. A call of a tool of the model's provider gets the same error, because the
+        provider should have executed the call. `judge` evaluates the judged conditions of mocks."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         tool = self._offered.get(call.tool)

@@ -79,7 +79,7 @@ class Coverage:
     def shares(self) -> tuple[tuple[str, CoverageShare], ...]:
         """The coverage of tools, parameters and enum values, each with its name.
 
-        A kind is left out if no tool has it, such as enum values."""
+        A coverage with a total of 0 is left out, for example if no tool has enum values."""
         named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
         return tuple(entry for entry in named if entry[1].total)
 

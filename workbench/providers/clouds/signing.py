@@ -67,8 +67,8 @@ class Sdk:
 class Bearer:
     """A key or a token that an SDK gets by calling this object.
 
-    `renew` fetches the key beforehand. If the call fetched it, the SDK would replace an error of fetching by its own
-    error."""
+    `renew` fetches the key beforehand. If the call itself fetched the key, the SDK would replace the error of a failed
+    fetch by its own error."""
 
     def __init__(self, key: KeySource) -> None:
         self._key = key
