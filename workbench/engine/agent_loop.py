@@ -444,7 +444,7 @@ async def run_case(
     own_calls: OwnCalls | None = None,
     user: Conversation | None = None,
 ) -> Trajectory:
-    """Make one run and return its trajectory.
+    """Execute one run and return its trajectory.
 
     Without `audit`, no tool is executed on a server. `judge` evaluates the mock conditions that need a judge. `control`
     can hold the run and change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the

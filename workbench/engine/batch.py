@@ -75,8 +75,8 @@ class _Running:
 class Batch:
     """Planned runs that are started together.
 
-    `run_one` makes each run, in this process or another. Before each run, the `skip_rules` decide in order whether to
-    skip it."""
+    `run_one` executes each run, in this process or another. Before each run, the `skip_rules` decide in order whether
+    to skip it."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Batch:
         self._running: dict[str, _Running] = {}
 
     async def run(self) -> None:
-        """Make all runs.
+        """Execute all runs.
 
         Each run ends with exactly one `RunDone` event, even if the run is stopped or fails unexpectedly."""
         self._context.listener(BatchStarted(self.name, self.runs))
@@ -133,7 +133,7 @@ class Batch:
                 await self._context.wait_until_stored()
 
     async def run_one(self, planned: PlannedRun) -> None:
-        """Make one run in the current task.
+        """Execute one run in the current task.
 
         The run ends with exactly one `RunDone` event, even if it is stopped or fails unexpectedly."""
         task = asyncio.current_task()

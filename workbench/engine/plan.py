@@ -91,7 +91,7 @@ class PlannedRun:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether a subject makes the whole run by itself, so that the run cannot be held or forked."""
+        """Whether a subject performs the whole run by itself, so that the run cannot be held or forked."""
         return self.subject is not None and not self.subject.is_agent
 
     @property

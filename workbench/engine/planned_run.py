@@ -1,4 +1,4 @@
-"""Makes one planned run: opens the model and the tools, runs the agent loop, and grades the trajectory."""
+"""Executes one planned run: opens the model and the tools, runs the agent loop, and grades the trajectory."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class RunContext:
 
 
 async def run_planned(planned: PlannedRun, context: RunContext) -> None:
-    """Make one run, and send its events and its result to the listener.
+    """Execute one run, and send its events and its result to the listener.
 
     Cancelling the task stops the run."""
     result = await _result_of(planned, context)
@@ -241,7 +241,7 @@ async def _run_and_grade(
         assert subject is not None
         from workbench.engine.subject import run_subject  # imported here: few suites have a subject
 
-        # A subject makes the whole run by itself, so the run cannot be held, and no tool is executed here.
+        # A subject performs the whole run by itself, so the run cannot be held, and no tool is executed here.
         return await grading.result(await run_subject(request, subject, tools, recorder, own_calls))
     trajectory = await run_case(
         request,

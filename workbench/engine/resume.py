@@ -89,7 +89,7 @@ def claim_and_read(
 ) -> Resumption:
     """Claim a batch, and return its missing runs like `resumable`.
 
-    The claim keeps other programs from making these runs. If you do not resume the batch, release `handle.claim`.
+    The claim keeps other programs from executing these runs. If you do not resume the batch, release `handle.claim`.
     Raises HistoryError."""
     taken = claim(history.file, number)
     try:

@@ -241,7 +241,8 @@ class _BreakpointConditions:
     def _python(self, reference: str, value: JsonValue) -> object:
         """Call a Python function for a check.
 
-        Raises CheckError for a function that the suite does not name, because the user trusts only the suite."""
+        Raises CheckError for a function that the suite does not name, because the user's trust covers only functions in
+        the suite."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
             raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")

@@ -1,4 +1,4 @@
-"""Makes runs of a subject: a program, such as an agent, that receives one request and makes the whole run."""
+"""Executes runs of a subject: a program, such as an agent, that receives one request and performs the whole run."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class SubjectRun:
 async def run_subject(
     request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder, own_calls: OwnCalls | None
 ) -> Trajectory:
-    """Make one run of a case with a subject, and return its trajectory.
+    """Execute one run of a case with a subject, and return its trajectory.
 
     The events of the subject's calls are emitted only after the subject has ended."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s

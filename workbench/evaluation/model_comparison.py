@@ -41,7 +41,8 @@ class ModelComparison:
     comparison: Comparison
     outcome: Outcome
     exit_code: int
-    """The exit code of the command. Failed cases do not change it, because the comparison is about them."""
+    """The exit code of the command. Failed cases do not change it, because the comparison shows
+    them and does not judge them."""
     only_differences: bool = False
     against: AgainstBaseline | None = None
     """The comparison with a stored batch, if any."""

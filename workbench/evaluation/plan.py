@@ -84,7 +84,7 @@ class PlanError(Exception):
 
 
 class ClusterError(Exception):
-    """A cluster cannot execute a plan, and no run was made.
+    """A cluster cannot execute a plan, and no run was started.
 
     Each of `problems` is a sentence."""
 
@@ -94,7 +94,7 @@ class ClusterError(Exception):
 
 
 class WaitCancelledError(ClusterError):
-    """The user stopped waiting for a cluster, and no run was made."""
+    """The user stopped waiting for a cluster, and no run was started."""
 
 
 class NotInstalledError(ClusterError):

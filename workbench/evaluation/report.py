@@ -136,7 +136,7 @@ class Report:
     broken: tuple[BrokenSuite, ...] = ()
     """Suites that were not run because of errors."""
     shard: ShardRef | None = None
-    """The shard that made these runs. The gates of the whole plan are then undecided."""
+    """The shard that executed these runs. The gates of the whole plan are then undecided."""
     missing: tuple[MissingRuns, ...] = ()
     """Cases of the plan with missing runs."""
     batch: int | None = None
@@ -154,7 +154,7 @@ class Report:
     suite_of: Callable[[RunResult], str] = field(default=path_of_suite, repr=False)
     """Returns the key of the suite for which a run counts. Runs with equal keys may belong to one case."""
     program_version: str = __version__
-    """The version of the program that made the runs."""
+    """The version of the program that executed the runs."""
     line_of: LineOf = field(default=unknown_line, repr=False)
     """The line of a case in the file of its suite."""
     secrets: Secrets = field(default=NO_SECRETS, repr=False)

@@ -171,7 +171,9 @@ def _places(home: Path) -> dict[str, str]:
 
 
 def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Replace the names of files beside the suite by full paths, because the agent has another working folder."""
+    """Replace the names of files beside the suite by full paths.
+
+    The agent has another working folder, in which the names would not lead to the files."""
     words = []
     for place, word in enumerate(command):
         # A program name without a folder is searched for in PATH, as in a shell.

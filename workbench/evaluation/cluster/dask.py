@@ -412,7 +412,8 @@ class LocalWorkers:
     """Starts and restarts workers on this machine for a scheduler.
 
     A dask nanny restarts a worker that dies, but gives up if a start fails. In this case, another nanny is started.
-    Enter this context on a thread that blocks `PROGRAM_SIGNALS`, because workers inherit the blocked signals."""
+    Workers inherit the blocked signals of the thread that enters this context. The thread must block `PROGRAM_SIGNALS`,
+    because only the program handles these signals."""
 
     def __init__(self, scheduler: str, workers: int, config: Mapping[str, object], **options: Any) -> None:
         self._scheduler = scheduler

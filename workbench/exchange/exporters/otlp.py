@@ -256,7 +256,7 @@ def _tool_definition(function: Json) -> JsonValue:
 def _messages(entries: Iterable[ConversationEntry]) -> str | None:
     """Return messages as JSON in the form of the GenAI conventions; `None` without messages.
 
-    System prompts are left out, because they have their own attribute."""
+    System prompts are left out, because the span has a separate attribute for them."""
     return _json([_message(each) for each in entries if each.role != "system"])
 
 

@@ -369,8 +369,8 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
     """Return the messages of a span whose attributes have numbers, such as `gen_ai.prompt.0.role`.
 
     `match_of` splits an attribute's name into the kind of message, its number and its field. Messages of the kind
-    `last` are answers and come after the others. Raises RefusedError if a number is missing, because SDKs silently drop
-    attributes beyond a limit."""
+    `last` are answers and come after the others. Raises RefusedError if a number is missing. The SDK has then dropped
+    attributes beyond its limit."""
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}
     for key, value in span.values.items():
