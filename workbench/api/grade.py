@@ -107,7 +107,7 @@ class Graded:
 
     @property
     def reason(self) -> str | None:
-        """The reason why the case did not pass, in one line. `None` if it passed."""
+        """The reason why the case did not pass, in one line, or `None` if the case passed."""
         return self.result.reason
 
     @property

@@ -90,7 +90,7 @@ class SuiteCase:
 
 
 class Cell(NamedTuple):
-    """A case with a model. In a report, it is one line for all repeats."""
+    """A case with a model. In a report, all repeats of a cell share one line."""
 
     case: SuiteCase
     model: str

@@ -67,7 +67,7 @@ class KnownTools:
         return known[1]
 
     def forget(self) -> None:
-        """Clear the cache. Called after servers have listed their tools."""
+        """Clear the cache. Call this method after servers have listed their tools."""
         self._known.clear()
         self._checked.clear()
 

@@ -119,7 +119,7 @@ class ModelSpec:
 
     @property
     def cloud_name(self) -> Cloud | None:
-        """The cloud of the model, or `None` for a model elsewhere."""
+        """The cloud of the model, or `None` for a model at no cloud."""
         return next((cloud for cloud in CLOUDS if cloud == self.provider), None)
 
     @property

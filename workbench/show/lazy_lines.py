@@ -31,7 +31,7 @@ class LazyLines(Sequence[Line]):
     """A sequence of lines that are built when they are read. `texts` yields them as plain text."""
 
     def line(self, index: int) -> Line:
-        """Return the line at an index that is not negative."""
+        """Return the line at an index, which must not be negative."""
         raise NotImplementedError
 
     def texts(self) -> Iterator[str]:

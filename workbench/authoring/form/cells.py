@@ -267,7 +267,7 @@ def required_text(value: object) -> str:
 
 
 def with_required(value: object, required: bool | None) -> object:
-    """Set whether the argument must match. `None` leaves that to the grader."""
+    """Set whether the argument must match. `None` leaves the decision to the grader."""
     if required is None:
         return _without(value, "required")
     return _with(value, "required", required)

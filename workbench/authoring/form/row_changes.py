@@ -232,7 +232,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
-    """Move the list element of a row by one place, up (-1) or down (1)."""
+    """Move the list element of a row by one position, up (-1) or down (1)."""
     place = item_of(source, row.place)
     if place is None:
         return "only elements of a list can be moved: calls, messages, mocks, steps, tools, servers"

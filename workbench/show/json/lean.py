@@ -45,7 +45,7 @@ class LeanArgumentReport(ReportModel):
 
 
 class LeanPairingReport(PairingReport):
-    """An expected call and the actual call it is paired with, by index from 0."""
+    """The pair of an expected call and an actual call, by their indices from 0."""
 
     arguments: tuple[LeanArgumentReport, ...]  # type: ignore[assignment]
 

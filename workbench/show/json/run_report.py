@@ -176,7 +176,7 @@ class ForkReport(ReportModel):
 
 
 class ArgumentReport(ReportModel):
-    """The result of one check for one argument."""
+    """The result of one grader's check of an argument."""
 
     argument: str
     holds: bool | None
@@ -191,7 +191,7 @@ class ArgumentReport(ReportModel):
 
 
 class PairingReport(ReportModel):
-    """An expected call and the actual call it is paired with, by index from 0."""
+    """The pair of an expected call and an actual call, by their indices from 0."""
 
     expected_call: int | None
     call: int | None

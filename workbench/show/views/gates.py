@@ -39,7 +39,7 @@ class Demand(NamedTuple):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """All lines. Those below the first are indented."""
+        """All lines. The lines below the first line are indented."""
         return (self.line, *indented(self.below, 2))
 
 

@@ -128,7 +128,7 @@ def lines_of(item: Item, width: int, expanded: bool = False, ways: ActionNames =
 
 
 class _Layout(NamedTuple):
-    """Layout of items as lines, with a given width and options."""
+    """The layout of items as lines, with a given width and options."""
 
     width: int
     expanded: bool
