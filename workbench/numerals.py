@@ -239,7 +239,7 @@ def estimate_time_text(seconds: float) -> str:
 
 
 def pace_text(per_minute: float | None) -> str:
-    """Return a number of cases per minute. Below 100, it has a decimal."""
+    """Return a number of cases per minute. A number below 100 has one decimal."""
     if per_minute is None:
         return NOTHING
     if per_minute >= 100:

@@ -71,7 +71,7 @@ def external_run_started(
     notices: tuple[str, ...] = (),
     scores: tuple[SourceScore, ...] = (),
 ) -> RunStarted:
-    """Return the first event of a run that another program made of a case."""
+    """Return the first event of a case's run that another program executed."""
     settings = settings_of(suite, case)
     clock = None if settings.clock is None else fixed_clock(settings.clock)
     return RunStarted(

@@ -151,7 +151,7 @@ def _user_message_before(origin: Trajectory, round_number: int) -> UserSaid | No
 
 @dataclass(frozen=True, slots=True)
 class PastHold:
-    """A place where a run was held (paused): `events[index]`, a `Paused` event."""
+    """A place where a run was held (paused). `events[index]` is the `Paused` event of this hold."""
 
     events: Sequence[Event]
     index: int

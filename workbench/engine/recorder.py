@@ -49,7 +49,7 @@ class TimeLimit:
         return Unlimited(self._suspension, context)
 
     def suspend(self) -> None:
-        """Suspend the time limit until `resume` is called equally often."""
+        """Suspend the time limit until `resume` has been called as often as this method."""
         self._suspensions += 1
         if self._suspensions == 1:
             self._suspended_s = self._loop.time()

@@ -208,7 +208,7 @@ def redacted_run(
 
 
 def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> RunResult:
-    """Return a result without secrets, like the result of `redacted_run`."""
+    """Return a result without secrets, as `redacted_run` does."""
     shown = parts.secrets.redacted(result)
     stored_case = None if case is None else parts.case(case)
     places = redacted_places(result.trajectory, shown.trajectory, case, stored_case)

@@ -6,7 +6,7 @@ the same batch, at their positions in the plan.
 
 All runs of a batch must have the same conditions. So a suite whose file has changed is run from its text in the
 history, with the graders, repeats and variants of the plan. If settings of models or judges have changed, `differences`
-names them, and the user must accept them. A claim, which is a lock on the batch, keeps two programs from making the
+names them, and the user must accept them. A claim, which is a lock on the batch, keeps two programs from executing the
 same runs. The claim ends with its program."""
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ class ApprovalQuestion:
 
     @property
     def first(self) -> ApprovalRequest:
-        """The first request, which is the only one that the question shows."""
+        """The first request. The question shows only this request, because all its requests have the same needs."""
         return self.requests[0]
 
     @property

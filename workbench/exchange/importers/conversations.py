@@ -156,7 +156,7 @@ class ImportedCase:
         return without_keys(self.table, *keys)
 
     def with_scores(self, scores: tuple[SourceScore, ...]) -> ImportedCase:
-        """Return the case with these scores, from the original system, on every run."""
+        """Return the case with scores of the original system added to every run."""
         return replace(self, runs=tuple(replace(run, scores=scores) for run in self.runs))
 
     @property
