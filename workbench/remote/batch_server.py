@@ -117,7 +117,7 @@ class ViewerServer:
 
     @property
     def is_watched(self) -> bool:
-        """Whether any viewer is watching. If none is, lines need not be made."""
+        """Whether any viewer is watching. Without a viewer, no lines need to be made."""
         with self.lock:
             return any(viewer.is_watching for viewer in self._viewers)
 
@@ -413,7 +413,7 @@ class BatchBroadcast:
             self._server.broadcast(encode_message(said=line))
 
     def end(self, exit_code: int) -> None:
-        """Write the exit code into the record of the batch, and send the end to viewers."""
+        """Write the exit code into the record of the batch, and tell the viewers that the batch has ended."""
         ended_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._server.lock:
             self.known = replace(self.known, exit_code=exit_code, ended_at=ended_at, said=tuple(self._said))

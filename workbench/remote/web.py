@@ -338,7 +338,7 @@ class Connections:
             ending.cancel()
 
     def remove(self, connection: Connection) -> None:
-        """Note that a connection has ended."""
+        """Record that a connection has ended."""
         self.admit(connection)
         self._open.discard(connection)
 

@@ -153,8 +153,7 @@ def _expected_calls(expected: Node, metadata: Node) -> list[Node] | None:
     """Return the expected calls of an eval; `None` if the file does not say which calls are expected.
 
     If the eval itself lists no calls, the metadata of its scorer may list them. A scorer in flexible mode lists all
-    expected calls. In every other mode, the metadata only shows whether no call is expected. If so, the result is an
-    empty list."""
+    expected calls. If no call is expected, the metadata shows this in every mode, and the result is an empty list."""
     listed = expected.get("toolCalls") or expected
     if isinstance(listed.value, list) and all(each.has("toolName") for each in listed.items()):
         return listed.items()

@@ -341,7 +341,7 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
 
 
 def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) -> Source:
-    """Read the bytes of a file.
+    """Parse the bytes of a JSON, JSON lines, YAML or CSV file.
 
     Raises RefusedError."""
     if content.startswith(b"PK\x03\x04"):

@@ -178,7 +178,7 @@ class ObservedAnswerReader:
             self._guarded(self._finish)
 
     def fail(self, problem: str) -> None:
-        """Set a problem as the answer, unless the answer has already ended."""
+        """End the answer with a problem, unless the answer has already ended."""
         if self.answer is None:
             text = quoted(problem, self.secrets)
             self.answer = Answer(latency_ms=self._ms(), first_token_ms=self._first_token_ms, problem=text)
