@@ -319,7 +319,7 @@ def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
             return grade.score
         if grade.verdict in (NOT_APPLICABLE, Status.ERROR):
             return grade.numbers.get(number)
-        # If a rule of `critics` failed a run before scoring, its numbers count as 0 instead of missing.
+        # If a rule of `critics` failed a run before scoring, the run's numbers count as 0 instead of missing.
         return grade.numbers.get(number, TRAITS[grade.grader].number_if_decided_before)
     return None
 

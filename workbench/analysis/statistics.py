@@ -291,7 +291,7 @@ def detectable_mean(error: float | None, clusters: int, level: float) -> float |
 
 
 def _z_sum(level: float) -> float:
-    # The detectable difference in standard errors, for a test at `level` with this power.
+    # This is the detectable difference, in standard errors, of a test at `level` with a power of `POWER`.
     return normal_quantile(level) + NormalDist().inv_cdf(POWER)
 
 

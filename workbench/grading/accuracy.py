@@ -200,7 +200,7 @@ class _Reading:
 
 
 def _lists_all(checks: Checks, record: CallRecord) -> bool:
-    # The published system distinguishes a call without input (`raw` is empty) from one with an empty object.
+    # The published system distinguishes a call without input (`raw` is empty) from a call with an empty object.
     return record.call.raw != "" and record.arguments.keys() <= checks.keys()
 
 

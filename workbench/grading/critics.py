@@ -98,9 +98,9 @@ def _schema_defaults(tool: ToolDefinition) -> dict[str, JsonValue]:
 _defaults_of: CachedByIdentity[ToolDefinition, dict[str, JsonValue]] = CachedByIdentity(_schema_defaults)
 
 
-# Critics: the check of an argument with its weight. Without `arcade_compatible`, an expected call has a critic for each
-# written argument. With it, a case has one critic for each argument name, as in Arcade. This critic judges all calls of
-# the case, and expects null in calls without the argument.
+# A critic is the check of an argument with its weight. Without `arcade_compatible`, an expected call has a critic for
+# each written argument. With `arcade_compatible`, a case has one critic for each argument name, as in Arcade. This
+# critic judges all calls of the case, and expects null in calls without the argument.
 
 
 class Critic(NamedTuple):

@@ -338,7 +338,7 @@ class IncrementalMatching:
             if member not in self.call_of:
                 self._free.setdefault(bucket, []).append(member)
         self._settled: set[int] = set()
-        # Kinds of calls without a free member. Another search for such a kind would fail too.
+        # These are the kinds of calls for which no member is free. Another search for such a kind would fail too.
         self._closed: set[Hashable] = set()
 
     def add(self, call: int) -> None:

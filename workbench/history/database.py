@@ -146,7 +146,8 @@ _NOT_GRADED = "ALTER TABLE parts ADD COLUMN not_graded INTEGER NOT NULL DEFAULT 
 # The column `metrics` has JSON {name: value} of the named checks of answers. It is NULL if there are none.
 _METRICS = "ALTER TABLE runs ADD COLUMN metrics TEXT;\nALTER TABLE regrades ADD COLUMN metrics TEXT"
 
-# Batches with parts of the same plan have the same uid on every machine. It is NULL in earlier batches and in forks.
+# Batches with parts of the same plan have the same `uid` on every machine. The `uid` is NULL in batches of earlier
+# versions and in forks.
 _SHARDS = """
 ALTER TABLE batches ADD COLUMN uid TEXT;
 CREATE TABLE plans (            -- of batches that are shards, or merged from some

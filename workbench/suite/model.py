@@ -308,7 +308,8 @@ class Step(Frozen):
         """The expected call, or `None`. Each access creates a new object."""
         if not self.expects_call:
             return None
-        # The values are already validated. Validation would need another validator, and building it takes long.
+        # The values are already validated. A second validation would need its own validator, and building that
+        # validator takes long.
         call = ExpectedCall.model_construct(
             tool=self.tool or "",
             args=self.args,

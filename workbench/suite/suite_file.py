@@ -640,7 +640,8 @@ def _read_alone(
     Lines and indices in problems are those of the whole text."""
     if not fresh:
         return (), (), ()
-    # The text to read lacks the other cases. `shifts` has the number of lines by which each case has moved up in it.
+    # The text to read lacks the other cases. `shifts` has the number of lines by which each case has moved up in this
+    # text.
     wanted = set(fresh)
     pieces: list[str] = []
     shifts: list[int] = []

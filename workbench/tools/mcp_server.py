@@ -195,8 +195,8 @@ class McpServer:
         If the caller is cancelled, the start continues. Raises ServerError if the server does not start again, or has
         died too often."""
         if self._renewal is None and self._is_up:
-            # The run has made no call yet, so it has no state in this session. If the server is going down, it gets the
-            # next session.
+            # The run has made no call yet, so it has no state in this session. If the server is going down, the run
+            # gets the next session.
             await self._session.wait_until_down()
         if self._renewal is None:
             if not self._is_up or self._closed or not (self._session.expired or self._session.down_reason is not None):

@@ -104,8 +104,8 @@ class ServerLogin:
             try:
                 return await _finish_renewal(self._renewed(refused))
             except LoginError:
-                # Tokens are renewed early. If the current token is still valid, it can be used, and the renewal tried
-                # again later.
+                # Tokens are renewed early. If the current token is still valid, it can be used, and the renewal can be
+                # tried again later.
                 login = self._login
                 if login is None or login.access_token == refused or not login.is_valid(time.time()):
                     raise

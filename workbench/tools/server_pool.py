@@ -269,7 +269,7 @@ class ServerPool:
         if key not in self._servers:
             self._servers[key] = self._begin(suite_file, server, grant)
         started = self._servers[key]
-        # If one run is stopped while it waits, the start goes on for the others.
+        # If one run is stopped while it waits, the start goes on for the other runs.
         await asyncio.shield(started.start)
         await started.server.ready()
         return started.server

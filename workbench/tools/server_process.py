@@ -383,7 +383,7 @@ class StdioTransport:
                 try:
                     line = await process.stdout.readline()
                 except ValueError:
-                    # The line is too long. A call may be waiting for it as its answer, so the connection ends.
+                    # The line is too long. A call may be waiting for this line as its answer, so the connection ends.
                     self.overlong = self.closed = True
                     return
                 if not line:
@@ -545,7 +545,8 @@ def message_in(line: bytes) -> JSONRPCMessage | None:
     """Parse the MCP message on a line. Return `None` if the line has none.
 
     Bytes that are not UTF-8 and lone surrogates become �."""
-    # If a faulty answer were dropped, its call would wait until the time limit. It is repaired as far as possible.
+    # If a faulty answer were dropped, its call would wait until the time limit. So the answer is repaired as far as
+    # possible.
     from mcp_types import jsonrpc_message_adapter
 
     with suppress(ValueError):
