@@ -46,10 +46,10 @@ class RunOptions(CommonOptions):
     """The system prompt, in place of the system prompts of suites and cases."""
     variants: bool | Sequence[SuitePath | Mapping[str, Any]] = False
     """`True` runs the suites as written and all their variants; a list of names runs only these variants. The list may
-    also add variants: a table with the keys of `[[variants]]`, or a path (`*.toml`) with some."""
+    also add variants: a table with the keys of `[[variants]]`, or the path of a file with variants (`*.toml`)."""
     history: bool | SuitePath = False
-    """`True` records the runs in the project's history, a path in the history at that path. By default nothing is
-    written."""
+    """`True` records the runs in the project's history, and a path records them in the history at that path. By
+    default, no history is written."""
     record: SuitePath | None = None
     """A folder that gets a recording of each run."""
     record_failed: SuitePath | None = None

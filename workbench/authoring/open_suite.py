@@ -70,7 +70,7 @@ class OpenSuite:
         self._read: tuple[Document, SuiteFile] | None = None
         self._outlined: tuple[CaseOutline, ...] | None = None
         self._known: list[tuple[SuiteText, SuiteFile]] = []
-        """The last version that was read and, if it cannot run, the last version that could."""
+        """The last version that was read and, if this version cannot run, the last version that could run."""
         self._rows: tuple[SuiteFile, Mapping[int, tuple[CaseOutline, ...]]] | None = None
         self._broken: tuple[SuiteFile, frozenset[int]] | None = None
         self._cut: tuple[Document, frozenset[int], SuiteFile | None] | None = None

@@ -40,9 +40,9 @@ from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 RequestKind = Literal["calls expected", "no call", "chain", "empty", "conversation"]
-"""The kind of a request's case. It expects the calls of its run, expects no calls, or has the calls as its steps. An
-`empty` case expects nothing yet. A `conversation` has a scripted user, whose first message is the request. Neither of
-these two is run."""
+"""The kind of a request's case. The case expects the calls of its run, expects no calls, or has the calls as its steps.
+An `empty` case expects nothing yet. A `conversation` has a scripted user, whose first message is the request. Cases of
+the last two kinds are not run."""
 
 KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
 

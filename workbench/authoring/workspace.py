@@ -282,7 +282,7 @@ class OpenSuites:
         self.moved = ""
         """A description of the grades that the last change affected. The follower that regrades runs sets it."""
         self.on_error: Callable[[Exception], object] = _raise
-        """Called with each error of a follower, before the next one is called."""
+        """Called with each error of a follower, before the next follower is called."""
         self._checked = checked
         self._followers: tuple[Follower, ...] = ()
 

@@ -56,10 +56,10 @@ _LOOKED_AHEAD = 2_000
 """Characters read beyond the visible part of a text."""
 
 MAX_LINE_CHARS = 4_000
-"""Longer lines of TOML, in characters, are not coloured."""
+"""Lines of TOML with more characters are not coloured."""
 
 LONGEST_JSON = 100_000
-"""Longer lines of JSON, in characters, are not coloured."""
+"""Lines of JSON with more characters are not coloured."""
 
 KEPT_LINES = 2_000
 """Number of lines with cached colours."""

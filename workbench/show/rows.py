@@ -110,11 +110,11 @@ GAP = 2
 """Number of blanks before each column of a matrix. The second blank may hold a mark for the next cell."""
 
 MAX_HEAD_CELLS = 20
-"""Maximum width to which a head may widen its column when space is short."""
+"""Maximum width in cells to which a title may widen its column when space is short."""
 
 MIN_NAMES_CELLS = 10
 _NAMES_SHARE = 1 / 3
-"""When space is short: the least width of a matrix's first column in cells, and its share of the whole width."""
+"""The least width of a matrix's first column in cells, and its share of the whole width when space is short."""
 
 
 def matrix_rooms(

@@ -208,7 +208,7 @@ class CellRooms(NamedTuple):
     """The widths of the parts of a cell, such as score and latency. All cells share them, so that parts are aligned."""
 
     digits: int
-    """The number of digits of the cells' numbers of runs. 0 if each cell has one run."""
+    """The number of digits of the largest number of runs in a cell, or 0 if each cell has one run."""
     has_spread: bool
     latency: int
 
