@@ -149,10 +149,14 @@ class LastResult:
 
         return tuple(cells_of(figures for _, figures in self._finished).values())
 
-    @property
+    @cached_property
     def statuses(self) -> frozenset[Status]:
         """The statuses of the case with all models, each once."""
         return frozenset(cell.status for cell in self.cells)
+
+    def compute(self) -> None:
+        """Compute the cached properties, so that reading them later takes no time."""
+        _ = self.statuses, self.status, self.score, self.began_ms
 
     @property
     def _finished(self) -> Iterator[tuple[RunRow, RunSummary]]:
@@ -160,7 +164,7 @@ class LastResult:
             if run.figures is not None:
                 yield run, run.figures
 
-    @property
+    @cached_property
     def status(self) -> Status:
         """The worst status of the case among all models."""
         return min(self.cells, key=lambda cell: cell.status.urgency).status
@@ -170,13 +174,13 @@ class LastResult:
         run, _ = min(self._finished, key=lambda finished: finished[1].status.urgency)
         return run
 
-    @property
+    @cached_property
     def score(self) -> float | None:
         from workbench.analysis.comparison import scores_of
 
         return min(scores_of(self.cells), default=None)
 
-    @property
+    @cached_property
     def began_ms(self) -> float:
         """The time at which the first run began, in milliseconds since 1970."""
         return min(figures.began_ms or 0.0 for _, figures in self._finished)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import Made, well, write_history
 from workbench.authoring.document import Document
 from workbench.tui.tree.last_runs import LastRuns
-from workbench.tui.tree.suite_summary import last_runs
+from workbench.tui.tree.suite_summary import last_runs, summary_message
 
 
 def summary_of(app: Opened, at: int) -> LastRuns:
@@ -65,3 +67,28 @@ async def test_runs_edits_filters_and_readings_change_the_summary(tmp_path: Path
         write_history(history, suites / "home.toml", Made(well("Nothing to do")))
         await app.press("f5")
         await app.until(lambda: counted(summary_of(app, 0)).get("failed") == 2)
+
+
+async def test_totals_of_many_runs_are_computed_in_a_thread_and_earlier_ones_shown_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.tui.tree.last_runs.MAX_RUNS_AT_ONCE", 2)
+    suites, history = suites_in(tmp_path, home=SMART_HOME), tmp_path / "history.sqlite3"
+    write_history(history, suites / "home.toml", Made(well("Movie night")))
+    async with opened(suites, live=True, history=history) as app:
+        await app.press("home", "down")
+        await app.until(lambda: "latency p50" in app.screen)
+        selection = app.app.main.selection
+        row = selection.tree.rows[1]
+        found = last_runs(selection.tree, row, selection.book)
+        assert found.totals is not None and not found.needs_thread
+        await app.press("down", "r")
+        await app.until(lambda: selection.book.progress().done == 1)
+        later = last_runs(selection.tree, row, selection.book)
+        assert later is not found and later.needs_thread and later.totals is found.totals
+        assert "latency p50" in "".join(text for text, _ in summary_message(selection.tree, later, selection.book))
+        assert later.add_up() != found.totals and not later.needs_thread
+        empty = LastRuns(runs=list(later.runs))
+        assert empty.totals is None
+        lines = [text for text, _ in summary_message(selection.tree, empty, selection.book)]
+        assert "latency, tokens and cost …" in lines

@@ -93,8 +93,10 @@ class Regrading:
                 self._check_case(now.file, now.case)
         elif file.suite is not before:
             self._followed[suite.path] = file.suite
-            for case in _regradable_cases(before, file.suite):
-                self._check_case(file, case)
+            # Without runs, there is nothing to regrade, and the suite may have thousands of cases.
+            if self._book.revision(suite.path):
+                for case in _regradable_cases(before, file.suite):
+                    self._check_case(file, case)
 
     def forget_others(self, suites: Collection[OpenSuite]) -> None:
         """Forget suites that are no longer open."""

@@ -43,7 +43,7 @@ from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import Memory
-from workbench.tui.kit.stage import Announce, Answer, AnswerCallback, BackgroundWork
+from workbench.tui.kit.stage import Announce, Answer, AnswerCallback, BackgroundWork, in_background
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.actions import (
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from workbench.tui.kit.actions import Situation
     from workbench.tui.kit.help import Sections
     from workbench.tui.kit.side_screen import SideScreen
+    from workbench.tui.tree.last_runs import LastRuns
 
 
 Part = TypeVar("Part")
@@ -326,8 +327,15 @@ class Workbench(StagedApp):
         if row is not None and row.case is None:
             from workbench.tui.tree.suite_summary import last_runs
 
-            failed = last_runs(self.selection.tree, row, self.selection.book).failed
-            self.services.history_reader.explain_soon(failed)
+            found = last_runs(self.selection.tree, row, self.selection.book)
+            self.services.history_reader.explain_soon(found.failed)
+            if found.needs_thread:
+                self.work(self._add_up(found), "totals", exclusive=True)
+
+    async def _add_up(self, found: LastRuns) -> None:
+        """Compute the totals of many runs in a thread, and show them."""
+        await in_background(found.add_up)
+        self.main.follow_history()
 
     def action_stop_all(self) -> None:
         """Stop every run and withdraw the questions of runs."""

@@ -217,7 +217,11 @@ def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], st
 
     damaged: list[str] = []
     with History(file) as history:
-        return last_results(history, suites, redacted, damaged.append), damaged
+        results = last_results(history, suites, redacted, damaged.append)
+    # A suite may have thousands of cases, so their results are computed in this thread.
+    for result in results.values():
+        result.compute()
+    return results, damaged
 
 
 def _summary(result: LastResult) -> CaseSummary:

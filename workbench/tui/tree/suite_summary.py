@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from workbench.analysis.causes import CAUSES
+from workbench.analysis.comparison import ModelTotals
 from workbench.authoring.open_suite import OpenSuite
 from workbench.grading.status import Status
 from workbench.numerals import age_text, cost_text, count_text, counted, tokens_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Message, Role
+from workbench.show.spans import ELLIPSIS, Message, Role
 from workbench.show.views.values import percentiles_text
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.last_runs import CachedRuns, LastRuns
@@ -35,7 +36,9 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
         return parts[0]
     known = tree.last_runs.get(row.key)
     if known is None or not known.is_current(parts, ()):
-        known = tree.last_runs[row.key] = CachedRuns(tuple(parts), (), _joined(parts))
+        found = _joined(parts)
+        found.earlier_totals = known.found.totals if known is not None else None
+        known = tree.last_runs[row.key] = CachedRuns(tuple(parts), (), found)
     return known.found
 
 
@@ -44,13 +47,15 @@ def _last_runs_of(tree: TreeState, suite: OpenSuite, keys: tuple[str, ...], key:
     equal = (keys, book.revision(suite.path), book.by_model.change_count)
     known = tree.last_runs.get(key)
     if known is None or not known.is_current(same, equal):
-        known = tree.last_runs[key] = CachedRuns(same, equal, _computed(tree, suite, keys, key, book))
+        found = _computed(tree, suite, keys, key, book)
+        found.earlier_totals = known.found.totals if known is not None else None
+        known = tree.last_runs[key] = CachedRuns(same, equal, found)
     return known.found
 
 
 def _computed(tree: TreeState, suite: OpenSuite, keys: tuple[str, ...], key: RowKey, book: RunBook) -> LastRuns:
     found = LastRuns()
-    outlines = {case.key: case for case in suite.run_cases}
+    outlines = {case.key: case for case in suite.run_cases} if suite.dirty else {}
     for case_key in keys:
         case = suite.path, case_key
         last = tree.remembered.shown(case, book)
@@ -58,7 +63,11 @@ def _computed(tree: TreeState, suite: OpenSuite, keys: tuple[str, ...], key: Row
             found.statuses[last.status] += 1
             found.add(last.runs)
             found.before.append(last.began_ms)
-            found.edited += is_edited_since(Row(key, 0, "", suite, outlines.get(case_key)), last)
+            # Without unsaved changes, a case was edited only if its saved text was.
+            if outlines:
+                found.edited += is_edited_since(Row(key, 0, "", suite, outlines.get(case_key)), last)
+            else:
+                found.edited += last.edited
         elif book.has_runs(case):
             found.statuses[book.summary(case).status] += 1
             found.add(book.counting_runs(case))
@@ -80,7 +89,6 @@ def _joined(parts: Sequence[LastRuns]) -> LastRuns:
 
 def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     """Describe the last runs: statuses, latency, tokens, cost, and causes of failures."""
-    totals = found.totals
     counts = []
     for status in Status:
         if found.statuses[status]:
@@ -94,6 +102,17 @@ def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
             text += f" {GLYPHS.dot} {counted(found.edited, 'case')} edited since"
         lines.append((text, "muted"))
     lines.append(("", "text"))
+    totals = found.totals
+    lines += [(f"latency, tokens and cost {ELLIPSIS}", "muted")] if totals is None else _totals_lines(totals)
+    causes = tree.remembered.causes_of(found.failed)
+    if causes:
+        named = ", ".join(f"{cause} {count_text(causes[cause])}" for cause in CAUSES if causes[cause])
+        lines.append((f"causes: {named}", "failed"))
+    return tuple(lines)
+
+
+def _totals_lines(totals: ModelTotals) -> list[tuple[str, Role]]:
+    lines: list[tuple[str, Role]] = []
     if (latency := totals.latency) is not None:
         lines.append((f"latency {percentiles_text(latency)}", "text"))
     if totals.input_tokens is not None:
@@ -103,12 +122,7 @@ def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
         costs.append(f"cost {cost_text(totals.cost_usd)}")
     if totals.runs_of_unknown_cost:
         costs.append(f"cost unknown for {counted(totals.runs_of_unknown_cost, 'run')}")
-    lines.append((f" {GLYPHS.dot} ".join(costs) or "cost unknown", "text"))
-    causes = tree.remembered.causes_of(found.failed)
-    if causes:
-        named = ", ".join(f"{cause} {count_text(causes[cause])}" for cause in CAUSES if causes[cause])
-        lines.append((f"causes: {named}", "failed"))
-    return tuple(lines)
+    return [*lines, (f" {GLYPHS.dot} ".join(costs) or "cost unknown", "text")]
 
 
 def _ages(began_ms: list[float], now: datetime) -> str:
