@@ -1,4 +1,4 @@
-"""Align two trajectories: find their first difference, and the counterpart of each round, call, text and result."""
+"""Aligns two trajectories: finds their first difference, and the counterpart of each round, call, text and result."""
 
 from __future__ import annotations
 

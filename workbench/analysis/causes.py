@@ -44,8 +44,8 @@ Cause = Literal[
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 """All causes in the order of reports.
 
-The main cause of a run is the first one in this order, because it tends to entail the later causes. For example, a call
-with broken JSON also lacks the expected arguments."""
+The main cause of a run is its first cause in this order, because an earlier cause tends to entail the later causes. For
+example, a call with broken JSON also lacks the expected arguments."""
 
 SECONDARY_CAUSES: frozenset[Cause] = frozenset({"over calling", "latency"})
 """The causes that never fail a run alone. They are noted for runs that fail for another cause."""

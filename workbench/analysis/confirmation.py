@@ -1,4 +1,4 @@
-"""Confirm regressions: find out which cases broke and which failed by chance, with reruns or repeats.
+"""Confirms regressions: finds out which cases broke and which failed by chance, with reruns or repeats.
 
 The reruns are a sequential likelihood-ratio test (Wald 1945) of pass rate p/4 against p. The evidence begins at 1. A
 failed rerun multiplies it by (1 - p/4) / (1 - p), and a good rerun multiplies it by 1/4. If a case passes p or more of

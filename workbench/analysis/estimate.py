@@ -1,4 +1,4 @@
-"""Estimate the tokens and the cost of planned runs from earlier runs."""
+"""Estimates the tokens and the cost of planned runs from earlier runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the causes of failed runs from their grades, and count the confused tools."""
+"""Finds the causes of failed runs from their grades, and counts the confused tools."""
 
 from __future__ import annotations
 

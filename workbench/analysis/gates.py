@@ -1,4 +1,4 @@
-"""Gates: decide whether a batch is good enough.
+"""Gates, which decide whether a batch is good enough.
 
 A requirement on the command line (`--min-score`, `--until`) decides. Without such a requirement, the gate of each suite
 decides. For suites without a gate, the statuses of their cases decide."""

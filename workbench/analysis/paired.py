@@ -1,4 +1,4 @@
-"""Compare two models case by case: the cases on which they differ, and a test of the difference against chance."""
+"""Compares two models case by case: the cases on which they differ, and a test of the difference against chance."""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ class Weakest:
 
 
 _MIN_COLUMNS = 3
-"""The fewest models for which a weakest one is named. With two models, the test of the pair already names the weaker
-one."""
+"""The fewest models for which a weakest model is named. With two models, the test of the pair already names the weaker
+model."""
 
 
 def weakest_models(columns: Mapping[str, Iterable[Cell]]) -> Weakest | None:

@@ -261,7 +261,7 @@ POWER = 0.8
 """The probability that a test detects its smallest detectable difference."""
 
 MIN_CLUSTERS = 6
-"""The fewest cases or clusters that can give a p of at most 0.05. Five give at least 2 / 32."""
+"""The fewest cases or clusters that can give a p of at most 0.05. Five of them give a p of at least 2 / 32."""
 
 
 def detectable_share(better: int, worse: int, pairs: int, level: float, effect: float = 1.0) -> float | None:

@@ -1,4 +1,4 @@
-"""Lint tool definitions: names, descriptions and schemas that providers refuse or models misunderstand."""
+"""Lints tool definitions: names, descriptions and schemas that providers refuse or models misunderstand."""
 
 from __future__ import annotations
 

@@ -148,9 +148,9 @@ class Totals(StatusCounts):
     user_cost_usd: float | None = 0.0
     """The cost of the models that played users, in US dollars, or `None` if some of it is unknown.
 
-    `cost_usd` excludes it."""
+    `cost_usd` excludes this cost."""
     judging: JudgeUsage = NO_JUDGE_USAGE
-    """The usage of judge models. Cost, tokens and latency exclude it."""
+    """The usage of judge models. Cost, tokens and latency exclude this usage."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
     """The calls of the graded runs with arguments that are valid by their tools' schemas."""
     agreement: tuple[Agreement, ...] = ()

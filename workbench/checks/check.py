@@ -187,7 +187,7 @@ class CheckBase(BaseModel):
     cost: ClassVar[Literal["quick", "slow", "unbounded"]] = "quick"
     """The duration of an evaluation, or `unbounded` if it is unknown beforehand."""
     outside: ClassVar[Literal["judge", "python"] | None] = None
-    """Whether the check calls a judge or a Python function, or `None` if neither."""
+    """Whether the check calls a judge or a Python function, or `None` if it calls neither."""
     accepts_all: ClassVar[bool] = False
     """Whether every value meets the check."""
     is_exact: ClassVar[bool] = False
@@ -216,7 +216,7 @@ class CheckBase(BaseModel):
     only_in_answers: ClassVar[Mapping[str, str]] = {}
     """The options that are valid only in checks of the answer, with their values in words."""
     failure_verb: ClassVar[str] = "fails"
-    """The verb between a refused value and the expected one."""
+    """The verb between a refused value and the expected value."""
 
     weight: Weight | None = None
     optional: bool = False

@@ -1,7 +1,7 @@
 """The `accuracy` grader (Evalite's `toolCallAccuracy`), which compares calls in order or in any order.
 
 A call with the right name but wrong arguments earns partial credit. A call's arguments are right as a whole or not at
-all: every listed argument must match, and no other may be given."""
+all: every listed argument must match, and no other argument may be given."""
 
 from __future__ import annotations
 

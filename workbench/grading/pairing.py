@@ -422,7 +422,7 @@ MAX_COMPARED = 100_000
 """The most comparisons in one case between calls with nothing but the tool in common."""
 
 MAX_SLOW_COMPARISONS = 20_000
-"""`MAX_COMPARED` for a case with a slow check, such as a pattern or a similarity."""
+"""The limit in place of `MAX_COMPARED` for a case with a slow check, such as a pattern or a similarity."""
 
 MAX_BUCKET_COMPARISONS = 1_000_000
 """The most comparisons in one case between calls with the same plain values. Most of these calls fit."""

@@ -198,7 +198,7 @@ _SHORT = 500
 """The most pairings of a run whose outcome is written as a whole."""
 
 _SHORT_EVENTS = 1 << 18
-"""The most characters of the events of such a run."""
+"""The most characters of the events of a run whose outcome is written as a whole."""
 
 _NUMBER = reader_of(float)
 _AS_IT_IS = frozenset({str, int, bool, NoneType})

@@ -164,7 +164,7 @@ def _reasons_of_calls(case: Case) -> tuple[str | None, ...]:
 
 
 _reasons: CachedByIdentity[Case, tuple[str | None, ...]] = CachedByIdentity(_reasons_of_calls)
-"""Returns the suite's reasons for the expected calls of a case, or an empty tuple if it gives none."""
+"""Returns the suite's reasons for the expected calls of a case, or an empty tuple if the suite gives no reasons."""
 
 
 def _explained(issue: Issue, reasons: Sequence[str | None]) -> Issue:

@@ -62,7 +62,7 @@ class RunSummary:
     agent: str | None = None
     """The name and version of the agent that made the run, or `None` for a model and in old histories."""
     user: UserFigures | None = None
-    """The tokens and cost of the model that played the user. `None` if no model did, and in old histories."""
+    """The tokens and cost of the model that played the user. `None` if no model played a user, and in old histories."""
     user_outcome: UserOutcome | None = None
     """Whether the user of a conversation gave up or invalidated the run. `None` otherwise and in old histories."""
 

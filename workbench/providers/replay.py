@@ -1,7 +1,7 @@
 """A model that replays a recorded run: it returns the recorded answers in order, whatever the requests say.
 
-A recording has the run of one case. From a folder, the newest recording of each case is replayed. All of them must be
-recordings of the same model, because mixed results would describe no model."""
+A recording has the run of one case. From a folder, the newest recording of each case is replayed. All these recordings
+must be of the same model, because mixed results would describe no model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Variants that a batch adds to a suite: from a file, from a system prompt, or from the built-in MCP hosts.
 
-They are added to the suite's text in memory. A run stores this text, so the stored suite includes the variants."""
+The variants are added to the suite's text in memory. A run stores this text, so the stored suite includes the
+variants."""
 
 from __future__ import annotations
 

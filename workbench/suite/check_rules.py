@@ -1,6 +1,6 @@
 """Validation rules for the checks of arguments, results and answers.
 
-They read parsed TOML, as `workbench.suite.rules` does."""
+The rules read parsed TOML, like those of `workbench.suite.rules`."""
 
 from __future__ import annotations
 
@@ -84,9 +84,10 @@ _NEAR: Final = 0.85
 `orange` stays below it."""
 
 _NEAR_OF_WORDS: Final = 0.82
-"""The limit if both key and check have several words. It is lower, as hardly any other key resembles such a check.
+"""The similarity limit if both key and check have several words. It is lower than `_NEAR`, because hardly any other key
+resembles such a check.
 
-`has_feild` reaches it."""
+`has_feild` reaches this limit."""
 
 
 def near_check(key: str) -> str | None:

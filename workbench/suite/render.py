@@ -46,7 +46,7 @@ _UNDER_HEADERS = frozenset(
         ("cases", "final"),
     }
 )
-"""Tables that always have a header. The tables at the top of the file have one too."""
+"""Tables that always have a header. The tables at the top of the file have a header too."""
 
 
 def suite_text(document: Mapping[str, object]) -> str:

@@ -1,7 +1,7 @@
 """Validation rules of suites that the types of single values cannot express, such as mutually exclusive keys.
 
-They read the parsed TOML and not the models, so they find problems even if some value has a wrong type. Rules of checks
-and of servers are in separate modules."""
+The rules read the parsed TOML and not the models, so they find problems even if some value has a wrong type. Rules of
+checks and of servers are in separate modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation rules of servers, of answers to server requests, and of subjects. They read parsed TOML."""
+"""Validation rules of servers, of answers to server requests, and of subjects. The rules read parsed TOML."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Validation rules for the user of a conversation, and for the checks after the conversation.
 
-They read parsed TOML, like those of `workbench.suite.rules`."""
+The rules read parsed TOML, like those of `workbench.suite.rules`."""
 
 from __future__ import annotations
 

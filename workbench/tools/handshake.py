@@ -1,4 +1,4 @@
-"""Agrees with a server on the version of the protocol: ask for the newest version first, then send `initialize`."""
+"""Agrees with a server on the protocol's version: first asks for the newest version, then sends `initialize`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receives the answer of an authorization server, at a local address in the browser or from a pasted address."""
+"""Receives the answer of an authorization server: from the browser at a local address, or from a pasted address."""
 
 from __future__ import annotations
 

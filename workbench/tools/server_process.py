@@ -49,7 +49,7 @@ LAST_LINES = 10
 """The number of last lines that the error of a failed server shows."""
 
 MAX_LINE_CHARS = 400
-"""The number of characters to which these lines are cut."""
+"""The number of characters to which the last lines are cut."""
 
 _CHUNK_BYTES = 65_536
 _MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
@@ -267,7 +267,7 @@ class StdioTransport:
         self.stray_lines = 0
         """The number of lines on standard output that were not MCP messages."""
         self.overlong = False
-        """Whether a message exceeded the limit. Nothing is read after it."""
+        """Whether a message exceeded the limit. Nothing is read after such a message."""
         self.own_exit_code: int | None = None
         """The exit code of a process that ended by itself, or the negative number of the signal that killed it."""
 

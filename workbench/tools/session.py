@@ -1,4 +1,4 @@
-"""One connection to an MCP server: open it, list and call the tools, and close it."""
+"""One connection to an MCP server: opens the connection, lists and calls the tools, and closes the connection."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Session:
         self.answered = 0
         """The number of calls that were answered."""
         self.failed_call = False
-        """Whether a call has failed because the connection ended, so that its run reports this."""
+        """Whether a call has failed because the connection ended, so that its run reports the failure."""
 
     @property
     def listed(self) -> tuple[ToolDefinition, ...]:

@@ -1,4 +1,4 @@
-"""Starts a command that ends when Workbench does. `workbench.tools.server_process` runs this file as a script."""
+"""Starts a command that ends when Workbench ends. `workbench.tools.server_process` runs this file as a script."""
 
 from __future__ import annotations
 

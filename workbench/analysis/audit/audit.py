@@ -1,4 +1,4 @@
-"""Audit a suite for faults that its cases cannot detect, and for expectations that can never be met.
+"""Audits a suite for faults that its cases cannot detect, and for expectations that can never be met.
 
 The suite's own graders grade each case on the runs of imagined agents. A case is too lenient if an agent that
 understands nothing passes. A case demands the impossible if an agent that does exactly as expected fails. No model is

@@ -1,4 +1,4 @@
-"""Find expectations and mocks that contradict the tools: unknown names, refused values, checks that never hold."""
+"""Finds expectations and mocks that contradict the tools: unknown names, refused values, checks that never hold."""
 
 from __future__ import annotations
 

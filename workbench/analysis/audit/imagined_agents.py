@@ -508,7 +508,7 @@ def is_harmful_argument(name: str) -> bool:
 # Mutants of the exact agent, each with one change. A mutant that still passes shows a gap in the checks of a case.
 
 CallsByRound = tuple[tuple[MadeCall, ...], ...]
-"""Calls by round."""
+"""The calls of an agent, in a tuple for each round."""
 
 
 MutantChange = Literal[

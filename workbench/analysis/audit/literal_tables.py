@@ -1,4 +1,4 @@
-"""Find tables that are compared as values but were probably meant as checks, and show the check to write."""
+"""Finds tables that are compared as values but were probably meant as checks, and shows the check to write."""
 
 from __future__ import annotations
 

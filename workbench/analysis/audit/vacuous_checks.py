@@ -1,4 +1,4 @@
-"""Find checks that no value fails, by constructing values like those of a careless agent."""
+"""Finds checks that no value fails, by constructing values like those of a careless agent."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ ACCEPTED_EVIDENCE: dict[Role, tuple[Kind, ...]] = {
     "opaque": ("quoted", "name", "id", "number", "url", "path", "pair"),
     "other": ("quoted", "name", "id", "pair", "path", "handle", "number"),
 }
-"""The kinds of evidence that fill a parameter of a role, the likeliest first. Other roles take none."""
+"""The kinds of evidence that fill a parameter of a role, the likeliest first. Other roles take no evidence."""
 
 _NAMED_ROLES: dict[Role, str] = {
     "email": "email mail recipient cc bcc",

@@ -363,7 +363,7 @@ DEFAULT_MAX_TOKENS = 8192
 """The token limit of an answer, which the API requires: enough for calls and answers, and valid for every model."""
 
 NO_TEXT = "The tool failed without saying why."
-"""The text for a failed call whose result has none: the API refuses a blank text."""
+"""The text for a failed call whose result has no text: the API refuses a blank text."""
 
 _RENAMED = {"max_completion_tokens": "max_tokens", "max_output_tokens": "max_tokens"}
 _LACKING = {
