@@ -53,7 +53,7 @@ def evaluate(suites: Suites, options: RunOptions) -> Report:
     `suites` is one or several suites, each a suite from `load`, or the path of a suite file or of a folder with suite
     files. Each option is a keyword, such as `model`, `cases` or `repeats`. `help(workbench.RunOptions)` describes all
     of them. Options for several evaluations can be kept in a `workbench.RunOptions`. A keyword takes precedence over
-    the same option there.
+    the same option of the `RunOptions`.
 
     Raises SuiteError for suites with errors, ApprovalError for unapproved needs and UsageError for unfit arguments, all
     before anything is started. Errors after the start are in the report: a run has the status `error` if its model or a

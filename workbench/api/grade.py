@@ -102,7 +102,7 @@ class Graded:
 
     @property
     def score(self) -> float | None:
-        """The score of the deciding grader, from 0 to 1. `None` if the grader does not apply to the case."""
+        """The score of the deciding grader, from 0 to 1. It is `None` if the grader does not apply to the case."""
         return self.result.score
 
     @property
@@ -151,7 +151,7 @@ def grade(
     """Grade tool calls by a case of a suite, without asking a model or calling a tool.
 
     Each of `calls` is one answer of a model: a call, or a list of calls made at once. For a chain, each answer belongs
-    to a step, and an empty list is an answer without calls. `answer` is the final text, if any, and `latency_ms` the
+    to a step, and an empty list is an answer without calls. `answer` is the final text, if any, and `latency_ms` is the
     time of the whole run. `by` names the deciding grader, by default the case's own.
 
     `results` are the results of the calls, in their order, for cases that check results. Each is a JSON value, an
@@ -207,7 +207,8 @@ def grade_calls(
 
     `calls` is the path of a file of calls (JSON or JSON lines), or its content. The content maps the id of each case to
     a list of calls, to a run with `calls` and `answer`, or to several `runs`. A case without a run is mapped to `None`.
-    `by` and `approve` are as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all faults of `calls`.
+    `by` and `approve` have the same meaning as in `grade`, and `min_score` has the same meaning as in `evaluate`.
+    Raises UsageError with all faults of `calls`.
 
     >>> import workbench
     >>> made = [{"tool": "get_time", "arguments": {"timezone": "Europe/Oslo"}}]

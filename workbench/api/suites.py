@@ -32,8 +32,8 @@ class UsageError(WorkbenchError, ValueError):
 class ApprovalError(WorkbenchError):
     """Raised if suites have needs that were not approved. Nothing was started.
 
-    `suites` are the paths of the refused suite files, and `needs` their needs, in the same order. `refused` is the
-    message without its advice."""
+    `suites` are the paths of the refused suite files, and `needs` are the needs of these suites, in the same order.
+    `refused` is the message without its advice."""
 
     def __init__(self, refused: Iterable[tuple[str, SuiteNeeds, Sequence[str]]]) -> None:
         suites: list[str] = []

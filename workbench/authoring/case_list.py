@@ -111,7 +111,7 @@ _NUMBERED = late_pattern(r"(.*\S)\s+\d+")
 class CaseListChange:
     """The result of a change: the new document, a summary, and the case that gets the cursor.
 
-    `case` is the key of that case, `None` for the suite itself. `gone` is the key of a deleted case, which gets the
+    `case` is the key of that case, or `None` for the suite itself. `gone` is the key of a deleted case, which gets the
     cursor after an undo."""
 
     document: Document
@@ -121,7 +121,7 @@ class CaseListChange:
 
     @property
     def about(self) -> str | None:
-        """The key of the case that gets the cursor after an undo. `None` for the suite itself."""
+        """The key of the case that gets the cursor after an undo, or `None` for the suite itself."""
         return self.gone or self.case
 
 

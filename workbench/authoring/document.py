@@ -99,7 +99,7 @@ class CaseOutline:
     """What the tree shows of a case.
 
     `key` is the case's id, made unique if several cases have it. `steps` has the expected tool of each step of a chain,
-    "" for a step that expects no tool."""
+    or "" for a step that expects no tool."""
 
     index: int
     key: str

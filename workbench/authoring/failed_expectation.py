@@ -33,7 +33,7 @@ case sets counts."""
 def failed_place(
     case: Case, result: RunResult, *, call: int | None = None, expected_call: int | None = None
 ) -> Place | None:
-    """Return the place of the expectation that a run failed, `None` if it failed none.
+    """Return the place of the expectation that a run failed, or `None` if it failed none.
 
     `call` and `expected_call` are the indices of the selected actual or expected call. The expectations of that call
     are searched first, then the expectations that decide the grade."""

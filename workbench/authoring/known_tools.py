@@ -73,7 +73,9 @@ class KnownTools:
 
 
 def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]) -> tuple[ToolDefinition, ...]:
-    """Return the tools of a suite and those of a case. The case's tools replace the suite's tools of the same name."""
+    """Return the tools of a suite and the tools of a case.
+
+    The case's tools replace the suite's tools of the same name."""
     own = list(written_out(case))
     if not own:
         return known

@@ -43,8 +43,8 @@ _COMMENTS = late_pattern(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 class Conflict:
     """A unit that was changed differently in the app and on disk.
 
-    `mine` (the app) and `theirs` (the disk) are the texts of the unit, `None` for a side that deleted it. `what` is the
-    unit's name, written as the beginning of a sentence."""
+    `mine` (the app) and `theirs` (the disk) are the texts of the unit, or `None` for a side that deleted it. `what` is
+    the unit's name, written as the beginning of a sentence."""
 
     key: Key
     what: str
@@ -258,7 +258,8 @@ def _group(key: Key) -> Key:
 def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
     """Pair units of two versions that have the same name. Return the old key for each new key.
 
-    Units with the same text are paired first, the rest in order. Returns `None` if the rests differ in number."""
+    Units with the same text are paired first. The other units are paired in order. Returns `None` if the versions have
+    different numbers of other units."""
     known: dict[str, list[Key]] = {}
     for key, unit in old.items():
         known.setdefault(unit.text, []).append(key)

@@ -106,7 +106,7 @@ class OpenSuite:
 
     @property
     def why_not_editable(self) -> str | None:
-        """Why this suite cannot be edited, `None` if it can."""
+        """Why this suite cannot be edited, or `None` if it can."""
         if is_read_only():
             return READ_ONLY_REASON
         if self.is_recording:
@@ -207,7 +207,9 @@ class OpenSuite:
 
     @property
     def invalid_text_message(self) -> str | None:
-        """The invalid text in the form's fields, with advice, as the end of a message. `None` if there is none."""
+        """The invalid text in the form's fields, with advice, as the end of a message.
+
+        It is `None` if no field has invalid text."""
         if not self.invalid_texts:
             return None
         first, *others = self.invalid_texts.values()
@@ -288,7 +290,7 @@ class OpenSuite:
         return tuple(problem for problem in problems if is_in(problem, index))
 
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
-        """Return a suite in which these cases can run, `None` if they cannot.
+        """Return a suite in which these cases can run, or `None` if they cannot.
 
         Other cases with errors are left out."""
         file = self.file
@@ -311,7 +313,7 @@ class OpenSuite:
 
     @property
     def settings_file(self) -> SuiteFile | None:
-        """A suite file with valid settings, `None` if the settings have errors.
+        """A suite file with valid settings, or `None` if the settings have errors.
 
         If any case has errors, the file contains no cases."""
         file = self.file

@@ -133,7 +133,7 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 def expect_call(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
     """Build the expectation of a call that was unexpected, or that was made in place of another tool's call.
 
-    `place` is where the new expectation goes. `other_keys` are the keys to keep there."""
+    `place` is where the new expectation goes. `other_keys` are the keys to keep at this place."""
     arguments = tuple(_expected_argument(name, value) for name, value in record.arguments.items())
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
 

@@ -146,7 +146,7 @@ def suite_to_run(suite: OpenSuite, table: Table) -> SuiteFile | str:
 
 
 def case_with_request(text: str, suite: OpenSuite) -> str | None:
-    """Return the name of a case in the suite that has the same request, `None` if there is none."""
+    """Return the name of a case in the suite that has the same request, or `None` if there is none."""
     if suite.document.parts is None:
         return None
     for outline, table in zip(suite.cases, suite.document.parts.cases, strict=False):
@@ -192,7 +192,7 @@ class Question:
 
     @property
     def focus(self) -> tuple[int, int | None] | None:
-        """The indices of call and argument in the focused row. `None` if there is no call."""
+        """The indices of call and argument in the focused row, or `None` if there is no call."""
         rows = self.rows
         if not rows:
             return None
@@ -253,7 +253,7 @@ class Question:
     def why_not(self) -> str | None:
         """Why one of the runs would fail the case as it will be saved.
 
-        `None` if all runs would pass, or if the case is a chain."""
+        It is `None` if all runs would pass, or if the case is a chain."""
         if self.kind == "chain" and not self.expects_no_call:
             return None
         return unmet_reason_of_table(self.suite, self.case, self.runs)

@@ -131,7 +131,7 @@ def missing_files(workspace: Workspace) -> tuple[Path, ...]:
 
 
 def blocking_problem(workspace: Workspace, path: Path) -> str | None:
-    """Return why the suite at `path` cannot run, `None` if it can."""
+    """Return why the suite at `path` cannot run, or `None` if it can."""
     file = workspace.file_at(path)
     if _is_gone(path):
         return f"{path.name} no longer exists"
@@ -310,7 +310,7 @@ class OpenSuites:
         return suite
 
     def current_case(self, case: CaseKey) -> CurrentCase | None:
-        """Return a case as it is now, `None` if it has errors or its suite is not open."""
+        """Return a case as it is now, or `None` if it has errors or its suite is not open."""
         suite = self.at(case[0])
         if suite is None:
             return None
@@ -330,7 +330,9 @@ class OpenSuites:
 
     @property
     def moved_grades_text(self) -> str:
-        """How the last edit changed the grades of runs, as the end of a notice. "" if it changed none."""
+        """How the last edit changed the grades of runs, as the end of a notice.
+
+        It is "" if the edit changed no grade."""
         return f"; {self.moved}" if self.moved else ""
 
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:

@@ -207,8 +207,8 @@ def place_of(
 ) -> CloudPlace:
     """Find the address and the credentials of a model at a cloud.
 
-    `written_url` is the address in the model's settings, or empty. `written_key` is the variable that holds its key.
-    `has_command` is true if a command prints the key."""
+    `written_url` is the address in the model's settings. It is empty if the settings name no address. `written_key` is
+    the variable that holds its key. `has_command` is true if a command prints the key."""
     given = {name: value.strip() for name, value in environment.items() if name in _VARIABLES and value.strip()}
     key = written_key
     if has_command:
@@ -235,8 +235,8 @@ def place_refusal(
 ) -> str:
     """Return a message if a `.env` names the resource to which the user's own credentials would be sent, otherwise "".
 
-    Call this only for models that need no approval. `own` holds the variables of the process, and `environment` also
-    those of the `.env` beside the suite."""
+    Call this only for models that need no approval. `own` holds the variables of the process. `environment` holds these
+    and the variables of the `.env` beside the suite."""
     # A `.env` may name a resource for the keys in the same file, but not for the user's own keys.
     if place.written_url or settings.resource:
         return ""

@@ -140,7 +140,8 @@ def path_in(project: Path, path: Path) -> str:
 def project_folder(folder: Path, home: Path | None) -> Path:
     """Return the root folder of the project that contains `folder`.
 
-    The root is the nearest folder with a `workbench.toml`, a `.git` or the like. If there is none, return `folder`."""
+    The root is the nearest folder with a `workbench.toml`, a `.git` or a `pyvenv.cfg`. If there is no such folder,
+    return `folder`."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent in (home, parent.parent):

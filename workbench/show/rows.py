@@ -123,8 +123,9 @@ def matrix_rooms(
     """Return the width of a matrix's first column, and the widths of its other columns.
 
     The first column needs `names` cells, and may shrink to `least` cells. `lengths` are the widths of the other
-    columns' cells, and `heads` the widths of their titles. If not all columns fit, the first column shrinks until two
-    other columns fit. In that case, `more` cells stay free for a text that counts the hidden columns."""
+    columns' cells, and `heads` are the widths of the other columns' titles. If not all columns fit, the first column
+    shrinks until two other columns fit. In that case, `more` cells stay free for a text that counts the hidden
+    columns."""
     # A long name of a model must not make its column much wider than the cells need, so its width counts up to a limit.
     needed = []
     for length, head in zip(lengths, heads, strict=True):

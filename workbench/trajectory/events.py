@@ -293,8 +293,9 @@ class PromptProgress:
 class AgentStarted:
     """An agent was started through the Agent Client Protocol.
 
-    `preset` is the name of a known agent, or empty. `command` is the command that was started. The agent reports `name`
-    and `version`. `mode` is the mode of its session. `builtin` says whether it may use its built-in tools."""
+    `preset` is the name of a known agent. It is empty for any other agent. `command` is the command that was started.
+    The agent reports `name` and `version`. `mode` is the mode of its session. `builtin` says whether it may use its
+    built-in tools."""
 
     round: int
     preset: str

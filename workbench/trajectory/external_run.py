@@ -66,7 +66,7 @@ class ExternalRun:
     """A run that Workbench did not make, with at least one round.
 
     If `error` is set, the run broke off after its last round. `latency_ms` is `None` if it is unknown. `started_at` is
-    an ISO 8601 time with an offset, or empty."""
+    an ISO 8601 time with an offset, or empty if it is unknown."""
 
     rounds: tuple[ExternalRound, ...]
     error: str | None = None

@@ -92,7 +92,7 @@ class _IdentityCache(Generic[_T]):
 
 
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
-    """Return the tool with a name, `None` if there is none.
+    """Return the tool with a name, or `None` if there is none.
 
     If no name is equal, return the first that is equal apart from case, `.`, `-` and `_`. Graders compare names in this
     way, too."""

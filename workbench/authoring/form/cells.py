@@ -1,8 +1,8 @@
 """Converts an expected argument (a plain value, or a table with one check) to the cells of a form's row, and back.
 
-A plain value and `equals` both appear as the check `is`. The parameter `schema` is the schema of the argument, `None`
-if unknown. Every value that TOML can express is stored as typed. An invalid pattern or Python reference is therefore
-reported as a problem of the suite."""
+A plain value and `equals` both appear as the check `is`. The parameter `schema` is the schema of the argument, or
+`None` if unknown. Every value that TOML can express is stored as typed. An invalid pattern or Python reference is
+therefore reported as a problem of the suite."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def form_names() -> tuple[str, ...]:
 
 
 def class_named(name: str) -> type[CheckBase] | None:
-    """Return the class of a check by its name in the form, `None` for an unknown name."""
+    """Return the class of a check by its name in the form, or `None` for an unknown name."""
     for cls in CHECK_CLASSES.values():
         if cls.form_name == name:
             return cls
@@ -191,7 +191,7 @@ def options_of(value: object) -> tuple[OptionCell, ...]:
 
 
 def default_text(cls: type[CheckBase], option: str) -> str:
-    """Return the default of an option as text, "" if it has none."""
+    """Return the default of an option as text, or "" if it has none."""
     default = cls.model_fields[option].default
     if default is None:
         return ""
@@ -217,7 +217,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
 
 
 def weight_text(value: object) -> str:
-    """Return the text of the cell with the weight: a number or a name, "" if no weight is written."""
+    """Return the text of the cell with the weight: a number or a name, or "" if no weight is written."""
     weight = _table(value).get("weight")
     if weight is None:
         return ""
@@ -254,12 +254,12 @@ def with_optional(value: object, optional: bool) -> object:
 
 
 def because_text(value: object) -> str:
-    """Return the text of the cell for `because`, empty if there is none."""
+    """Return the text of the cell for `because`, or "" if no reason is written."""
     return shown_text(because) if isinstance(because := _table(value).get("because"), str) else ""
 
 
 def required_text(value: object) -> str:
-    """Return the text of the cell for `required`: yes, no, or empty if it is not written."""
+    """Return the text of the cell for `required`: `yes`, `no`, or "" if the key is not written."""
     required = _table(value).get("required")
     if required is None:
         return ""

@@ -196,7 +196,7 @@ _ABOUT = {
 
 
 def key_description(place: Place) -> str:
-    """Return the sentence that explains the key at a place, "" if there is none."""
+    """Return the sentence that explains the key at a place, or "" if there is none."""
     keys = [part for part in place if isinstance(part, str)]
     for start in range(len(keys)):
         sentence = _ABOUT.get(".".join(keys[start:]))

@@ -54,7 +54,7 @@ def only_keys(table: Table, keys: Iterable[str]) -> Table:
 
 
 def value_at(table: object, place: Place) -> object:
-    """Return the value at a place, `ABSENT` if there is none."""
+    """Return the value at a place, or `ABSENT` if there is none."""
     value = table
     for part in place:
         if isinstance(value, dict):
@@ -67,7 +67,7 @@ def value_at(table: object, place: Place) -> object:
 
 
 def items_at(table: object, place: Place) -> list[object]:
-    """Return the elements of the list at a place, empty if there is no list."""
+    """Return the elements of the list at a place, or an empty list if there is no list."""
     value = value_at(table, place)
     return value if isinstance(value, list) else []
 

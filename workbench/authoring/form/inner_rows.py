@@ -51,7 +51,7 @@ def inner_fields(place: Place, label: str, value: object, schema: Schema | None)
 
 
 def parts_text(value: object, parts: list[InnerField]) -> str:
-    """Return the number of parts of a value as words, "" if there are none."""
+    """Return the number of parts of a value as words, or "" if there are none."""
     if not parts:
         return ""
     return counted(len(parts), "field" if check_name(value) == "has_fields" else "part")

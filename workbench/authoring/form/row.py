@@ -140,7 +140,7 @@ class FormRow:
 
     @property
     def check(self) -> str | None:
-        """The name of the check in the row, `None` if there is none."""
+        """The name of the check in the row, or `None` if there is none."""
         for cell in self.cells:
             if cell.kind == "check":
                 return cell.text
@@ -154,8 +154,8 @@ class FormSource:
     `table` is a case, and `at` its place in the file. In the form of the suite's settings, `table` has the settings,
     and `at` is empty. `header` always has the settings.
 
-    `problems` are the file's problems, `tools` the suite's known tools, `models` and `tags` the names in use. With
-    `every_key`, the rows of all unwritten keys are shown, otherwise only the row of the key at `revealed`.
+    `problems` are the problems of the file. `tools` are the known tools of the suite. `models` and `tags` are the names
+    in use. With `every_key`, the rows of all unwritten keys are shown, otherwise only the row of the key at `revealed`.
     `invalid_texts` has the texts in cells that are not valid values."""
 
     table: Table

@@ -126,8 +126,8 @@ _MAPS = (
 class PendingAddition:
     """A key or element to add to a form, for which the user may have to answer a question.
 
-    `asks` is the question, "" if there is none. `suggest` returns completions of the answer. `make` returns the change
-    for an answer, or raises CellError if the answer is invalid."""
+    `asks` is the question, or "" if there is none. `suggest` returns completions of the answer. `make` returns the
+    change for an answer, or raises CellError if the answer is invalid."""
 
     asks: str
     make: Callable[[str], Edit]
@@ -332,7 +332,7 @@ def _is_list(place: Place) -> bool:
 
 
 def _adder(place: Place) -> Callable[[FormSource, Place], PendingAddition | str] | None:
-    """Return the function that adds an element to the list at a place, `None` if there is no such list."""
+    """Return the function that adds an element to the list at a place, or `None` if there is no such list."""
     key = place[-1]
     # A key inside a value may have any name, so it never names a list of the format. The same holds for a server's
     # `answers`, whose keys are names of requests.

@@ -210,7 +210,7 @@ _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls
 
 
 def rows_of_case(source: FormSource) -> Iterator[FormRow]:
-    """Yield all rows of a case, including those of rarely used keys."""
+    """Yield all rows of a case, including the rows of rarely used keys."""
     table = source.table
     yield from _head(source)
     yield from section(source, "images", _image_rows, rare=True)
@@ -379,7 +379,7 @@ _HEAD = (
 
 
 def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
-    """Yield all rows of a suite's settings, including those of rarely used keys."""
+    """Yield all rows of a suite's settings, including the rows of rarely used keys."""
     table = source.table
     for field in _HEAD:
         yield field_row(table, (), field)
@@ -684,7 +684,9 @@ def nearest(where: str, places: Iterable[str]) -> str:
 
 
 def row_at(rows: Sequence[FormRow], place: Place) -> int | None:
-    """Return the index of the row of a place, or of the nearest place around it. `None` if there is none."""
+    """Return the index of the row of a place, or of the nearest place around it.
+
+    Return `None` if there is no such row."""
     places = {}
     for at, row in reversed(list(enumerate(rows))):
         if row.kind != "more":

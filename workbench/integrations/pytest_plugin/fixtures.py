@@ -34,7 +34,7 @@ class Settings:
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
-        """Read the settings of a session. Models from the command line replace those of the project.
+        """Read the settings of a session. Models from the command line replace the project's models.
 
         Raises UsageError for a report file with an unknown extension or in a missing folder."""
         option = config.option

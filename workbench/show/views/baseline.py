@@ -61,7 +61,7 @@ class AgainstBaseline:
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
     def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
-        """Return the changes of a kind, without those of cases in quarantine."""
+        """Return the changes of a kind, without the changes of cases in quarantine."""
         return tuple(change for change in self.diff.of(kind) if change.decides)
 
     @property

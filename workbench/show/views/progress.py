@@ -32,7 +32,10 @@ _WORTH_A_WORD_S = 2.0
 
 @dataclass
 class _OfModel:
-    """The counts of one model's runs. `made` excludes runs that ended before the batch was resumed."""
+    """The counts of one model's runs.
+
+    `made` counts the runs from which the speed is estimated. It excludes skipped runs and runs that ended before the
+    batch was resumed."""
 
     planned: int = 0
     done: int = 0
@@ -51,7 +54,7 @@ class Progress:
     cost_unknown: bool = False
     """Whether there are runs of unknown cost."""
     user_usd: float | None = 0.0
-    """The cost of the models that played users, `None` if it is unknown."""
+    """The cost of the models that played users, or `None` if it is unknown."""
     starting: dict[int, str] = field(default_factory=dict)
     """The servers and models that are starting, such as `server weather`, by the number of their start."""
     _models: dict[str, _OfModel] = field(default_factory=dict)

@@ -279,7 +279,9 @@ class _Steps:
     def lost(
         self, pairings: Sequence[CallPairing], issues: Sequence[Issue]
     ) -> tuple[Sequence[CallPairing], Sequence[Issue]]:
-        """Return the pairings and issues in which to look for missing calls: in a chain, those of its steps."""
+        """Return the pairings and issues in which to look for missing calls.
+
+        In a chain, they are the pairings and issues of its steps."""
         if not self._grades:
             return pairings, issues
         own = [issue for issue in self._issues[None] if issue.kind == "missing call"]

@@ -136,7 +136,7 @@ class RoundItem:
     """A model request. It is in flight until `response` is set or the run ends (`over`).
 
     `begun` is true once a part of the answer has arrived. Until then, `awaited` has the progress of the request, and
-    `now_s` the current time on the run's clock, if known. `retry` is set while the request waits for its retry at
+    `now_s` is the current time on the run's clock, if known. `retry` is set while the request waits for its retry at
     `retry_at`. `replayed` is true if a fork copied the request from its original run."""
 
     number: int

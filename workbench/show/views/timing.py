@@ -19,7 +19,7 @@ class Timing:
     took_ms: float
     start_up_ms: float
     cases_a_minute: float | None
-    """Graded cases per minute, counting only time with a run in progress. `None` if no case was graded."""
+    """Graded cases per minute, counting only time with a run in progress. It is `None` if no case was graded."""
     runs_a_minute: float | None
     """Graded runs per minute of the same time. It exceeds the rate of cases if cases have repeats."""
 

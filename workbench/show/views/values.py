@@ -127,8 +127,9 @@ SHOWN_AFTER_S = 1.0
 class AnswerProgress:
     """The progress of a request in flight.
 
-    `sent_s` is when the request was sent, and `first_s` when its answer began, in seconds on one clock. `characters` is
-    the length of the answer so far. `reading` is how far the endpoint has read the prompt."""
+    `sent_s` is the time when the request was sent. `first_s` is the time when its answer began. Both are in seconds on
+    one clock. `characters` is the length of the answer so far. `reading` is how far the endpoint has read the
+    prompt."""
 
     sent_s: float
     first_s: float | None = None
