@@ -349,7 +349,7 @@ def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:
     return _text(part["error"])
 
 
-# These functions serve the adapters of all frameworks.
+# The following constants and functions serve the adapters of all frameworks.
 
 _STOPS: Mapping[str, StopReason] = {
     "length": "truncated",

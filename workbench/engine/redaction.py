@@ -190,7 +190,7 @@ class SuiteParts:
         return self._options[options]
 
     def _forget_if_more_is_secret(self) -> None:
-        # The finder is replaced whenever another secret becomes known.
+        # The finder is replaced whenever another secret becomes known. The cached results are then discarded.
         if self._finder is not self.secrets.finder:
             self._finder = self.secrets.finder
             self._tools.clear()

@@ -380,7 +380,7 @@ class _Server:
         if inside:
             name, value = _words_of_name(inside[1]), inside[2]
         suggests_secret = names_a_secret(name) and bool(value) and not value.startswith("-")
-        # A path or a package name such as `@scope/name` can look as random as a key.
+        # A path or a package name such as `@scope/name` can look as random as a key, so it is not taken for a key.
         like_key = looks_like_key(value) and not value.startswith(("/", "~", ".", "@"))
         if not at or not (suggests_secret or like_key or any(passwords_in(value))):
             return [word]

@@ -143,7 +143,7 @@ def _set_up_own_process() -> None:
 
 
 def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
-    # The program prepares a worker again after a lost connection.
+    # The program prepares a worker again after a lost connection, so a node from before may still be open.
     before = _NODES.pop(setup.token, None)
     if before is not None:
         before.close()

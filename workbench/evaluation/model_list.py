@@ -395,8 +395,8 @@ def check_refusal(
     run a command or send the value of a variable."""
     if known is None or not needs_asking(known):
         return None
-    # A test can be harmful only if it runs a command or sends a value. Fetching a cloud's credentials may run a program
-    # too.
+    # A test can be harmful only if it runs a command or sends the value of a variable. Fetching a cloud's credentials
+    # may run a program too.
     if not (spec.key_command or spec.variables or spec.cloud):
         return None
     if known.problem is None and not untrusted(FoundModels([ListedModel(known, {})], [*files]), program, trust):

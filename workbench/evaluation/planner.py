@@ -300,7 +300,8 @@ def shard_of_plan(shard: Shard, runs: Sequence[PlannedRun], program: Program, sp
     """Return the part of a plan that a shard runs.
 
     Raises HistoryError if the history of costs cannot be read."""
-    # Shards can be merged only if all of them redact the same secrets, so each registers those of the whole plan.
+    # Shards can be merged only if all of them redact the same secrets, so each shard registers the secrets of the
+    # whole plan.
     register_run_secrets(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)

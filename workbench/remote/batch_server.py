@@ -451,7 +451,7 @@ class BatchBroadcast:
     def _unsent_lines(self, run: _RunInProgress) -> Iterator[bytes]:
         while run.events:
             # If the text of an event may end in the middle of a secret, the event is kept back and sent with the next
-            # one.
+            # event.
             yield from self._kept(run, run.redaction.add(run.events.pop(0)))
 
     def _rest(self, run: _RunInProgress) -> Iterator[bytes]:

@@ -108,8 +108,8 @@ class WorkerSetup:
 class Portion:
     """A message to a worker: execute these runs, `concurrency` at a time.
 
-    `leases` are the worker's shares of the endpoints' limits. Later messages refer to them by `lease_id`. If `leases`
-    is `None`, the worker uses the leases that it already has under this id."""
+    `leases` are the worker's shares of the endpoints' limits. Later messages refer to the leases by `lease_id`. If
+    `leases` is `None`, the worker uses the leases that it already has under this id."""
 
     number: int
     runs: tuple[RunRef, ...]

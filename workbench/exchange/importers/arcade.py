@@ -92,7 +92,7 @@ def _read(source: Source) -> ImportedFile:
     system = systems.pop() if len(systems) == 1 else ""
     if system:
         top["system"] = system
-    # All suites of one document have the same servers and tracks.
+    # All suites of one document have the same servers and tracks, so only those of the first suite are read.
     servers = _servers(source.root, suites[0].items_of("servers"), notes)
     if shared := servers.pop(None, []):
         top["servers"] = shared

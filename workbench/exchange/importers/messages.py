@@ -276,8 +276,8 @@ ANTHROPIC = Format(
 )
 
 
-# Items of OpenAI's Responses API. A record has them under `input` and `output`. A session of OpenAI's Agents SDK is a
-# list of them.
+# Items of OpenAI's Responses API. A record has such items under `input` and `output`. A session of OpenAI's Agents SDK
+# is a list of such items.
 
 _OF_ANSWERS = {"message", "function_call", "custom_tool_call", "reasoning"}
 _RESULTS = {"function_call_output", "custom_tool_call_output"}

@@ -499,7 +499,7 @@ def _calls(output: Node) -> list[JsonValue] | None:
     return made or None
 
 
-# Longer prefixes come first, because the first one that matches is used.
+# Longer prefixes come first, because the first prefix that matches is used.
 _MODELS = {
     "openai:chat:": "openai:",
     "openai:responses:": "openai-responses:",

@@ -97,7 +97,7 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 def _at(row: Node, field: str) -> Node | None:
-    """Return a row's value under a field; `None` if there is none.
+    """Return a row's value under a field; `None` if there is no value.
 
     Dots in the field's name lead into tables, and into each table of a list. `calls[0].tool` and `calls.0.tool` take
     one element of a list. `prompt+question` joins the texts of two fields."""

@@ -258,7 +258,7 @@ class Observer:
         conversation: ObservedConversation | None = None
         if parent is None:
             conversation = self._continued(wire, step.keys)
-        # A request may continue an earlier step than the last one. It then begins a separate conversation.
+        # A request may continue an earlier step than the last one. The request then begins a separate conversation.
         elif self._of_step[parent].steps[-1] is parent:
             conversation = self._of_step[parent]
         if conversation is None:
