@@ -234,7 +234,8 @@ Approve = Callable[[SuiteNeeds], bool]
 def approve_nothing(needs: SuiteNeeds) -> bool:
     """Approve nothing. This is the default of `approve`.
 
-    It refuses suites that would start a process, import a file, or contact an address that the caller did not name."""
+    This function refuses suites that would start a process, import a file, or contact an address that the caller did
+    not name."""
     return False
 
 
@@ -258,7 +259,7 @@ def approval_for(needs: Needs, approve: Approve, program: Program, own: Collecti
     """Ask `approve` about each suite that needs something.
 
     `own` are the suites that the caller's code built. They need no approval, because that code could itself start the
-    same commands. A suite with text from elsewhere, such as a file of variants, is not among them.
+    same commands. A suite with text from elsewhere, such as a file of variants, is not among these suites.
 
     Raises ApprovalError with all needs that are not approved."""
     written = {(file.path, file.text) for file in own}

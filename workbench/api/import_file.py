@@ -37,8 +37,8 @@ class Imported:
     suite: str
     """The text of the suite."""
     report: tuple[str, ...]
-    """The notes of the import: for each case the mapped fields (✓) and those dropped or changed (·), then notes on the
-    file as a whole."""
+    """The notes of the import: for each case the mapped fields (✓) and the dropped or changed fields (·), then notes on
+    the file as a whole."""
     _done: ImportReport = field(repr=False)
     _secrets: Secrets = field(repr=False)
 

@@ -173,7 +173,7 @@ class Suite:
     def save(self, path: SuitePath, *, force: bool = False) -> LoadedSuite:
         """Write the suite to a file, and return it as `workbench.load` reads it.
 
-        The loaded suite equals this one. Paths in the file are relative to its folder. Raises SuiteError for a suite
+        The loaded suite equals this suite. Paths in the file are relative to its folder. Raises SuiteError for a suite
         with errors. Raises UsageError if the file exists (unless `force` replaces it), would hold a secret of the
         environment, or cannot be written."""
         file, text = absolute(Path(path)), self.load().file.text

@@ -80,7 +80,7 @@ class SuiteCase:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of the suite and of the case. `evaluate` can select cases by them."""
+        """The tags of the suite and of the case. `evaluate` can select cases by these tags."""
         return tuple(dict.fromkeys((*self.suite.definition.tags, *self.definition.tags)))
 
     @property
@@ -148,8 +148,8 @@ class LoadedSuite:
     def case(self, case_id: str) -> SuiteCase:
         """Return the case with an id.
 
-        A case without an `id` gets one from its name: "Time in Bergen" becomes `time-in-bergen`. Raises KeyError for an
-        unknown id. The message suggests similar ids, or lists all ids."""
+        A case without an `id` gets an id from its name: "Time in Bergen" becomes `time-in-bergen`. Raises KeyError for
+        an unknown id. The message suggests similar ids, or lists all ids."""
         for case in self.cases:
             if case.id == case_id:
                 return case

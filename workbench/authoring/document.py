@@ -359,7 +359,7 @@ class Document:
 
     def _pieces(self, parts: SuiteText) -> Iterator[str]:
         """Yield the parts of the text in order: the settings, then each case and the text after it."""
-        # Unparsed texts have the editor's line ends, which are replaced by those of the file.
+        # Unparsed texts have the editor's line ends, which are replaced by the line ends of the file.
         line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
         yield self._head_written(parts, line_end) if HEAD in self.unparsed else parts.between[0]
         for index, (block, gap) in enumerate(zip(parts.blocks, parts.between[1:], strict=True)):

@@ -218,8 +218,8 @@ def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
 def _keyed_like(before: _Units, version: SuiteText) -> _Units | None:
     """Return the units of a version. A unit that was in `before` keeps its key.
 
-    This includes a renamed case, and a moved unit among units of the same name. Returns `None` if units of the same
-    name cannot be paired with certainty."""
+    A renamed case keeps its key, too, and so does a moved unit among units of the same name. Returns `None` if units of
+    the same name cannot be paired with certainty."""
     units = _units(version)
     gone: dict[str, list[Key]] = {}
     for key, unit in before.items():
@@ -387,7 +387,7 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
             continue
         if key not in spine:
             order.insert(at, key)
-        # Most keys are already in place. Searching for each one would take quadratic time.
+        # Most keys are already in place. Searching for each key would take quadratic time.
         if order[at : at + 1] == [key]:
             at += 1
         else:

@@ -87,7 +87,7 @@ class AcceptedCall:
 
     @property
     def argument_names(self) -> list[str]:
-        """The names of the expected arguments, followed by those whose expectations are dropped."""
+        """The names of the expected arguments, then the names of arguments whose expectations are dropped."""
         names = [each.name for each in self.arguments]
         names += (name for name, _ in self.lost)
         return names
@@ -677,7 +677,7 @@ _CHECKS = ("args", "when")
 
 
 def proposal_without_secrets(proposal: Proposal, secrets: Secrets) -> Proposal:
-    """Return a proposal without secrets, except for those that the suite already contains.
+    """Return a proposal without secrets, except for secrets that the suite already contains.
 
     Raises AcceptError if the name of a tool contains a secret."""
     return replace(proposal, calls=tuple(_call(call, secrets) for call in proposal.calls))

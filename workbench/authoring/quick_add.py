@@ -53,7 +53,7 @@ LAST_MESSAGE: Final = "Thank you, that is all."
 """The message with which the user of a new conversation leaves, until the script is edited."""
 
 MAX_WAITING_ITEMS: Final = 3
-"""The maximum number of waiting requests. Users would forget further ones before the results come."""
+"""The maximum number of waiting requests. Users would forget further requests before the results come."""
 
 MAX_RECENT_ITEMS: Final = 20
 """The number of remembered requests. A key can bring back a skipped request."""

@@ -24,7 +24,7 @@ NEW_COMMAND = ("python", "server.py")
 
 @dataclass(frozen=True)
 class TypedTable:
-    """A typed server: its `current` table, and the `original` one, which is `None` if the user added the server."""
+    """A typed server: its `current` table, and its `original` table, which is `None` if the user added the server."""
 
     current: Table
     original: Table | None
@@ -36,8 +36,8 @@ TypedTables = tuple[TypedTable, ...]
 def typed_tables_after(typed: TypedTables, before: Document, after: Document, *, by_keys: bool) -> TypedTables:
     """Return the servers that still count as typed after a change.
 
-    `by_keys` is whether the user made the change by single keys. Such a change edits one server, or adds one with the
-    default command. After any other change, only unchanged servers count as typed."""
+    `by_keys` is whether the user made the change by single keys. Such a change edits one server, or adds a server with
+    the default command. After any other change, only unchanged servers count as typed."""
     # While the text is not TOML, no server starts. The next valid version is compared with `typed`.
     if after.parts is None:
         return typed

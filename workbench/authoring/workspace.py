@@ -203,7 +203,7 @@ def is_recording(path: Path) -> bool:
 
 
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
-    """Return the folder for recordings of a suite's runs. It is beside the suite.
+    """Return the folder for recordings of a suite's runs. The folder is beside the suite.
 
     Runs of samples go to the current folder. Runs of a recording go to the folder of the recording."""
     if of_samples:
@@ -469,7 +469,7 @@ def _raise(error: Exception) -> None:
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
-    """Move each suite, except the first `placed` ones, directly after the last suite of the same folder."""
+    """Move each suite, except the first `placed` suites, directly after the last suite of the same folder."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]

@@ -158,7 +158,7 @@ PROJECT_HISTORY = ".workbench"
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
     """Return the path of the history for the suites in a folder.
 
-    It is the history in their project if there is one, otherwise the history in the user's folders."""
+    This is the history in the suites' project if there is one, otherwise the history in the user's folders."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     if beside.is_dir():
         return beside / HISTORY_NAME
@@ -209,8 +209,8 @@ _RELATIVE_PREFIX = "./"
 def stored_folder(file: Path, folder: Path) -> str:
     """Convert a project folder to the form in which a history stores it.
 
-    The form is a relative path for the project that contains the history, and for folders in it. It is an absolute path
-    for all others."""
+    The form is a relative path for the project that contains the history, and for folders in it. For all other folders,
+    the form is an absolute path."""
     # A relative path still leads to the suites after the project was moved together with its history.
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):

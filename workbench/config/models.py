@@ -227,7 +227,7 @@ class ConfigError(Exception):
 
 
 class UnknownModelError(ConfigError):
-    """The name of a model that is not known. The message lists the models and explains how to name one."""
+    """The name of a model that is not known. The message lists the models and explains how to name a model."""
 
 
 def usual_key_variable(base_url: str) -> str | None:

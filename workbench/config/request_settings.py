@@ -25,7 +25,7 @@ def split_address(address: str) -> tuple[str, dict[str, str]]:
 
 
 def with_query(path: str, query: Iterable[tuple[str, str]], *, safe: str = "") -> str:
-    """Add a query to a path that may already have one.
+    """Add a query to a path that may already have a query.
 
     A new value replaces an old value of the same name. The characters in `safe` are not percent-encoded."""
     added = dict(query)

@@ -1,6 +1,6 @@
 """Fault injection for tools: faulty results, the plan of trials, and the verdict on the model's reaction.
 
-A trial forks a finished run at the result of a call and replaces the result with a faulty one. Everything before the
+A trial forks a finished run at the result of a call and replaces the result with a faulty result. Everything before the
 result is replayed, so the fault is the only difference from the original run. An agent's conversation cannot be
 replayed, so a trial of an agent is a new run in which a mock gives the faulty result."""
 

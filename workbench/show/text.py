@@ -51,7 +51,9 @@ class Paint:
 
 
 def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
-    """Return the painter for a stream. It uses colours on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`.
+    """Return the painter for a stream.
+
+    The painter uses colours on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`.
 
     See https://no-color.org."""
     wanted = not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"

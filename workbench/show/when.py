@@ -49,7 +49,7 @@ def took_s(began: str, ended: str | None) -> float | None:
     Return `None` if a time is missing or not ISO 8601."""
     try:
         between = datetime.fromisoformat(ended or "") - datetime.fromisoformat(began)
-    # Subtracting a time without a zone from one with a zone raises a TypeError.
+    # Subtracting a time without a zone from a time with a zone raises a TypeError.
     except (ValueError, TypeError):
         return None
     return max(between.total_seconds(), 0.0)

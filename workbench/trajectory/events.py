@@ -367,7 +367,7 @@ class CallStarted:
     """The model begins a tool call.
 
     The call's id is unique within the run. With `by_provider`, the provider runs the call itself, and the result
-    follows in this answer or a later one."""
+    follows in this answer or a later answer."""
 
     round: int
     call_id: str

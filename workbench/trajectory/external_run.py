@@ -37,7 +37,7 @@ class ExternalRound:
     cost_usd: float | None = None
 
     def join(self, later: ExternalRound) -> ExternalRound:
-        """Return one round with the texts and calls of this round and a later one. Their call ids must differ."""
+        """Return one round with the texts and calls of this round and a later round. Their call ids must differ."""
         return replace(
             later,
             text="\n\n".join(filter(None, (self.text, later.text))),
@@ -74,7 +74,7 @@ class ExternalRun:
     started_at: str = ""
 
     def with_latency(self, took_ms: float) -> ExternalRun:
-        """Return the run with the measured latency in milliseconds, unless it already has one."""
+        """Return the run with the measured latency in milliseconds, unless it already has a latency."""
         if self.latency_ms is not None:
             return self
         *before, last = self.rounds

@@ -167,7 +167,7 @@ TEXT: Schema = {"type": "string"}
 """The schema of a value that is always text, such as the final answer."""
 
 _TYPE_ORDER = ("string", "number", "integer", "boolean", "array", "object", "null")
-# References may be recursive. A schema below this depth counts as one without restrictions.
+# References may be recursive. A schema below this depth counts as a schema without restrictions.
 _MAX_DEPTH = 12
 
 _MAX_SHOWN_VALUES = 6

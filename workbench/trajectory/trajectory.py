@@ -256,7 +256,7 @@ class Trajectory:
     """The time from the start to the last event, in milliseconds, without the time while the run was held."""
     loop_ms: float = 0.0
     """The wall-clock time of the agent loop, in milliseconds: answers, tools, failed attempts and waits before retries.
-    It excludes the time while held, the time in the queue of an endpoint, and judging."""
+    It excludes the time while the run was held, the time in the queue of an endpoint, and judging."""
     held_ms: float = 0.0
     """The time while the run was held, in milliseconds."""
     agent: AgentStarted | None = None
@@ -397,7 +397,7 @@ class Trajectory:
 
     @property
     def model_latency_ms(self) -> float:
-        """The sum of the latencies of all model answers except replayed ones. Tool time is not included."""
+        """The sum of the latencies of all model answers except replayed answers. Tool time is not included."""
         return sum([round_.latency_ms or 0.0 for round_ in self.rounds if not round_.replayed])
 
     @property

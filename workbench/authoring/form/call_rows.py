@@ -99,7 +99,7 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
         yield from unknown_rows(call, place, inner, tuple(DisallowedCall.model_fields))
         return
     yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
-    # Rows of keys that are not written are included. The screen hides those that are `rare`.
+    # Rows of keys that are not written are included. `form_rows` hides these rows.
     details = [
         *argument_rows(source, (*place, "args"), call.get("args", ABSENT), inner, call),
         field_row(call, place, FORBIDDEN_ARGS, inner),

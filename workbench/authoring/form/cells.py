@@ -83,7 +83,7 @@ class OptionCell:
     """An option of a check.
 
     `text` is the content of its cell. If the option is not written, `text` is empty, and `default` applies if there is
-    one."""
+    a default."""
 
     name: str
     text: str
@@ -201,14 +201,14 @@ def default_text(cls: type[CheckBase], option: str) -> str:
 def with_option(value: object, option: str, text: str | None) -> object:
     """Set an option of the check to the text of its cell. Empty text removes the option.
 
-    Options that exclude the new one are removed. Raises CellError for an invalid value or an unknown option."""
+    Options that exclude the new option are removed. Raises CellError for an invalid value or an unknown option."""
     cls = class_of(value)
     if option not in cls.options and option not in OF_EVERY_CHECK:
         raise CellError(f"the check {cls.form_name} has no option {option}")
     if text is None or not text.strip():
         return _without(value, option)
     table = _table(value)
-    # Of options that exclude each other, only the new one may stay.
+    # Of options that exclude each other, only the new option may stay.
     if option in cls.exclusive:
         table = without_keys(table, *(set(cls.exclusive) - {option}))
     table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, because only a check has options

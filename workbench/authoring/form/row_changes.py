@@ -390,7 +390,7 @@ def _after(place: Place) -> Place:
 
 
 def _beside(before: Table, after: Table, place: Place) -> Place:
-    """Return where the cursor goes after a removal: to the next element, or else to the previous one."""
+    """Return where the cursor goes after a removal: to the next element, or else to the previous element."""
     owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))

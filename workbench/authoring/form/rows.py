@@ -679,7 +679,7 @@ def _is_about(source: FormSource, problem: Problem) -> bool:
 
 def nearest(where: str, places: Iterable[str]) -> str:
     """Return the longest of `places` that equals or contains the place `where` of a problem."""
-    # Each candidate contains the place, so the longest one is the innermost.
+    # Each candidate contains the place, so the longest candidate is the innermost.
     return max((place for place in places if is_within(where, place)), key=len, default="")
 
 

@@ -131,7 +131,7 @@ class Batch:
         return against.verdict if against.failed else None
 
     def stop(self) -> None:
-        """Stop the unfinished runs, and wait until finished ones are stored."""
+        """Stop the unfinished runs, and wait until the finished runs are stored."""
         with self._lock:
             thread = self._thread
         if thread is None:

@@ -76,7 +76,7 @@ class PageFacts:
     reason: str
     disagree: bool
     causes: tuple[str, ...]
-    """The causes of a failed run, the main one first."""
+    """The causes of a failed run, the main cause first."""
 
 
 def cases_of(

@@ -123,7 +123,7 @@ class UsageReport(ReportModel):
 class ToolArgumentsReport(ReportModel):
     """Numbers of calls of one tool.
 
-    `checked` counts the calls whose arguments a schema could check, and `valid` counts those of them with valid
+    `checked` counts the calls whose arguments a schema could check, and `valid` counts the checked calls with valid
     arguments. `unknown` counts the other calls."""
 
     tool: str

@@ -538,7 +538,7 @@ def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
 
 
 def _pass_at_k_rows(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
-    """Yield pass@k, the chance that at least one of k runs passes, and pass^k, the chance that all of them pass.
+    """Yield pass@k, the chance that at least one of k runs passes, and pass^k, the chance that all k runs pass.
 
     pass@k is from Chen et al. (2021), and pass^k from Yao et al. (2024, τ-bench)."""
     most = max((len(each.passing) for each in totals), default=0)

@@ -280,7 +280,7 @@ class ConfusionTable:
         return min(first, max(len(self._heads) - 1, 0))
 
     def lines(self, width: int, first: int) -> list[Line]:
-        """Return the lines of the table from column `first` on, with as many columns as fit, at least one."""
+        """Return the lines of the table from column `first` on, with as many columns as fit, but at least one."""
         side, columns, heads = self._side(width), self._columns, self._heads
         shown = self._shown(width - side - 1, first)
         # If only one column is shown and it does not fit, its title is cut.

@@ -207,7 +207,7 @@ def _path_in_repository(path: str) -> str:
 
 
 def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield up to nine annotations of each level for GitHub, then one that counts the other findings."""
+    """Yield up to nine annotations of each level for GitHub, then one annotation that counts the others."""
     for level, name in (("error", "error"), ("warning", "warning"), ("note", "notice")):
         found = [finding for finding in findings if finding.level == level]
         for each in found[:ANNOTATIONS_MAX]:

@@ -128,7 +128,7 @@ class Regraded:
 
     @property
     def move(self) -> Move:
-        """The change from the recorded grade to the new one."""
+        """The change from the recorded grade to the new grade."""
         return Move(self.before, self.after)
 
     @property

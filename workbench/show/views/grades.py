@@ -203,7 +203,7 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 def metric_text(metric: Metric) -> str:
     """Return the value of a named check on one line, such as `polite 0.75 (4 on 1..5), expected …: why`.
 
-    If the check failed, the expected value and the reason are omitted, because its issue has them."""
+    If the check failed, the expected value and the reason are omitted, because the issue of the check has them."""
     value = f"{metric.name} {score_text(metric.value)}"
     if metric.about is not None:
         return one_line(f"{value} ({metric.about})")

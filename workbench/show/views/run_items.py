@@ -228,7 +228,8 @@ class OutcomeItem:
     """The end of the run and, once the run is graded, its result.
 
     `former` is the original result of a run that was regraded. `requirements` is the number of the case's requirements
-    on the final state. `met` describes the requirements that the run met, and `issues` those that it missed."""
+    on the final state. `met` describes the requirements that the run met, and `issues` describes the requirements that
+    it missed."""
 
     finish: RunFinished | None = None
     result: RunResult | None = None
@@ -267,7 +268,7 @@ class RunItems:
         self.order: list[int] = []
         """The indices of calls, in the order in which the model emitted them."""
         self.rounds: list[int] = []
-        """The indices of requests, except superseded ones."""
+        """The indices of requests, except superseded requests."""
         self.steps: list[int] = []
         """The indices of step headings."""
         self.round: int | None = None

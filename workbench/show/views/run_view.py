@@ -611,7 +611,7 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 
 
 def _step(run: RunItems, index: int) -> int | None:
-    """Return the step whose heading is the last one at or before an index.
+    """Return the step with the last heading at or before an index.
 
     Return `None` if there is no heading, or if a request follows the heading before the index."""
     headings = bisect_right(run.steps, index)

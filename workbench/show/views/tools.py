@@ -214,7 +214,7 @@ def _size(characters: int) -> str:
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """Return the parameters of a tool with types, such as `city: string, days?: integer`. `?` marks optional ones."""
+    """Return the parameters of a tool with types, such as `city: string, days?: integer`. `?` marks an optional one."""
     must = required_names(tool.parameters)
     parts: list[str] = []
     for name, schema in properties_of(tool.parameters).items():

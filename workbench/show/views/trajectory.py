@@ -64,7 +64,7 @@ _UNTIMED: Mapping[ResultSource, str] = {
     "reported": "reported",
     "provider": "provider",
 }
-"""Sources of results that take no time and are shown without one."""
+"""Sources of results that take no time. Such results are shown without a time."""
 
 
 def source_text(result: ResultReceived, server: str | None = None) -> str:

@@ -90,7 +90,7 @@ _MORE_CELLS = 24
 
 
 def listed(names: Sequence[str], width: int) -> str:
-    """Return the names that fit into `width` cells, but at least one, and the number of the other names."""
+    """Return the names that fit into `width` cells, but at least one name, and the number of the other names."""
     shown, left = 0, width
     for name in names:
         left -= cell_len(name) + 2
