@@ -202,9 +202,9 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     return min(after, default=count)
 
 
-# Several runs of a case can be accepted together. The new expectation is the loosest that all runs meet: it has the
-# calls that every run made, checks that pass for all values, and only the order that all runs have in common. A
-# proposal is graded before it is shown, so every run passes with it.
+# Several runs of a case can be accepted together. The new expectation has what the runs have in common: the calls that
+# every run made, checks that pass for all values, and the common order of the calls. A proposal is graded before it is
+# shown, so every run passes with it.
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,8 @@ _HEADS = tuple(map(_head_before, "_-"))
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
 """The prefixes that consist only of letters and digits."""
 
-# These five patterns are texts and not compiled here, because few commands need them and compiling them takes half a
-# percent of a short command's time.
+# These five patterns are not compiled here, because few commands need them. Compiling them takes half a percent of a
+# short command's time.
 _PEM = "-----BEGIN "
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{16})"

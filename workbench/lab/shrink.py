@@ -1,9 +1,9 @@
 """Delta debugging of a failing case: find a smaller case that still fails in the same way.
 
-The content of a suite with one case is divided into pieces: tools, prior messages, sentences of the system prompt and
-of descriptions, sentences and words of the request. Halves, then quarters, then single pieces are removed as long as
-the case still fails, as in Zeller's and Hildebrandt's `ddmin` (2002). The result is 1-minimal: if any single remaining
-piece is removed, the case passes or fails in another way."""
+The content of a suite with one case is divided into pieces. Pieces are tools, prior messages, and sentences of the
+system prompt, of descriptions and of the request. The words of the request are pieces, too. Halves, then quarters, then
+single pieces are removed as long as the case still fails, as in Zeller's and Hildebrandt's `ddmin` (2002). The result
+is 1-minimal: if any single remaining piece is removed, the case passes or fails in another way."""
 
 from __future__ import annotations
 

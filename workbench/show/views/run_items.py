@@ -38,8 +38,8 @@ class MessageItem:
     """A message before a request.
 
     `number` counts the shown messages and answers. It is `None` for a system prompt. `by_hand` is true if a person
-    added the message while the run was paused. `source` says where a message of a simulated user came from, and
-    `refused` has the simulated user's earlier attempts, which broke a rule and were not sent."""
+    added the message while the run was paused. `source` says where a message of a simulated user came from. `refused`
+    has the simulated user's earlier attempts, which were not sent because they broke a rule."""
 
     role: str
     text: GrowingText

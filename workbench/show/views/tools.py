@@ -32,11 +32,11 @@ MAX_SHOWN_INSTRUCTIONS = 20_000
 class ToolSource:
     """The tools of one server or, if `server` is `None`, the tools that a suite or the case `case` defines.
 
-    If the server did not list its tools, `error` says why, `output` has the end of its standard error, and `tools` are
-    from the list stored at `listed_at`, if there is one. `task_tools` names tools that models are not offered because
-    they can be called only as MCP tasks. `issues` are violations of the protocol in the server's list. `instructions`
-    is the server's text on how to use its tools, and `instructions_are_sent` says whether the system prompt has it.
-    `notices` are about the server's start."""
+    If the server did not list its tools, `error` says why, and `output` has the end of its standard error. `tools` are
+    then from the list that was stored at the time `listed_at`, if there is such a list. `task_tools` names tools that
+    models are not offered because they can be called only as MCP tasks. `issues` are violations of the protocol in the
+    server's list. `instructions` is the server's text on how to use its tools, and `instructions_are_sent` says whether
+    the system prompt has it. `notices` are about the server's start."""
 
     server: str | None
     tools: tuple[ToolDefinition, ...] = ()
