@@ -127,7 +127,9 @@ def _end(run: Trajectory) -> str:
 def _in_round(
     number: int, old: Round | None, new: Round | None, origin: Trajectory, fork: Trajectory
 ) -> Difference | None:
-    """Return the first difference in a round, except for changes by a person. A missing round is a difference, too."""
+    """Return the first difference in a round, except for changes by a person; `None` if there is none.
+
+    A missing round is a difference, too."""
     at = f"round {number}"
     if new is None:
         return Difference(number, "end", f"{at}: {_end(fork)}, while the other run continues")

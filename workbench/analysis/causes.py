@@ -309,7 +309,7 @@ class Symptom:
 
     @property
     def instead(self) -> str | None:
-        """The tool called in place of the expected tool, if any."""
+        """The tool called in place of the expected tool, or `None` if there is no such tool."""
         if self.subject is not None:
             return self.subject.instead
         return None

@@ -67,12 +67,14 @@ class Cell:
 
     @property
     def score(self) -> float | None:
-        """Mean score of the graded runs, 0..1."""
+        """The mean score of the graded runs, 0..1, or `None` if no run has a score."""
         return self.joined_result.score
 
     @property
     def counted_score(self) -> float | None:
-        """Mean of the scores that count in gates and baselines, over the graded runs."""
+        """The mean of the scores that count in gates and baselines, over the graded runs.
+
+        It is `None` without such scores."""
         scores = []
         for run in self.runs:
             if run.status.graded and (score := counted_score(run)) is not None:
@@ -81,7 +83,7 @@ class Cell:
 
     @property
     def spread(self) -> float | None:
-        """Population standard deviation of the scores."""
+        """The population standard deviation of the scores, or `None` if no run has a score."""
         return self.joined_result.deviation
 
     @property
@@ -135,12 +137,16 @@ class Cell:
 
     @property
     def valid_arguments(self) -> float | None:
-        """The share of valid calls among the checked calls of the graded runs, 0..1."""
+        """The share of valid calls among the checked calls of the graded runs, 0..1.
+
+        It is `None` without checked calls."""
         return _valid_arguments(self.graded_runs).rate
 
     @property
     def latency_ms(self) -> float | None:
-        """The mean model latency in milliseconds, without waits, over the graded runs with a known latency."""
+        """The mean model latency in milliseconds, without waits, over the graded runs with a known latency.
+
+        It is `None` if no latency is known."""
         known = [run.latency_ms for run in self.graded_runs if run.latency_ms]
         return mean(known) if known else None
 
@@ -198,7 +204,9 @@ class ModelTotals(StatusCounts):
 
     @property
     def pass_rate(self) -> float | None:
-        """The number of passed and warned cases divided by the number of graded cases, 0..1."""
+        """The number of passed and warned cases divided by the number of graded cases, 0..1.
+
+        It is `None` without graded cases."""
         if self.graded:
             return (self.passed + self.warned) / self.graded
         return None

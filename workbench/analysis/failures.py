@@ -359,7 +359,7 @@ def _without_consequences(issues: Sequence[Issue], cut_off_calls: frozenset[int]
 
 
 def _argument_name(place: str | None) -> str | None:
-    """Return the argument that contains a place within a call's arguments: `to` for `to[0].name`."""
+    """Return the argument that contains a place within a call's arguments: `to` for `to[0].name`, `None` for `None`."""
     if place is not None:
         return place.partition(".")[0].partition("[")[0]
     return None

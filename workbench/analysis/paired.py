@@ -171,7 +171,7 @@ class Contrast:
 
     @property
     def adjusted(self) -> float | None:
-        """The p-value adjusted for all comparisons (Bonferroni)."""
+        """The p-value adjusted for all comparisons (Bonferroni), or `None` without a p-value."""
         if self.p is None:
             return None
         return bonferroni(self.p, self.comparisons)
@@ -201,7 +201,9 @@ class Contrast:
 
     @property
     def detectable(self) -> float | None:
-        """The approximate smallest difference that a test of this many cases detects in four of five tries."""
+        """The approximate smallest difference that a test of this many cases detects in four of five tries.
+
+        It is `None` without a test, or if there are too few cases to detect any difference."""
         if self.statistics is None:
             return None
         return self.statistics.detectable(self.found, self.level)

@@ -158,7 +158,7 @@ class Totals(StatusCounts):
 
     @property
     def tokens(self) -> int | None:
-        """The input and output tokens of all runs."""
+        """The input and output tokens of all runs, or `None` if the tokens are unknown."""
         if self.usage is None:
             return None
         return self.usage.input_tokens + self.usage.output_tokens

@@ -607,7 +607,8 @@ def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Is
     """Return an issue if the first prompt has too few tokens to contain the offered tools.
 
     Some chat templates ignore the tools of a request, so the model never sees them. The prompt then has fewer tokens
-    than a lower bound for the tools and the conversation together."""
+    than a lower bound for the tools and the conversation together. Returns `None` if the tools may have arrived, or if
+    too little is known."""
     first = next(iter(trajectory.rounds), None)
     if first is None or first.number != 1 or first.replayed or first.usage is None:
         return None

@@ -510,7 +510,7 @@ class RunResult:
 
     @property
     def score(self) -> float | None:
-        """The score by the deciding grader."""
+        """The score by the deciding grader, or `None` if the run was not graded or the grader does not apply."""
         if self.grades:
             return self.grades[0].score
         return None
@@ -560,14 +560,14 @@ class RunResult:
 
     @property
     def grader(self) -> str | None:
-        """The name of the deciding grader."""
+        """The name of the deciding grader, or `None` if the run was not graded."""
         if self.grades:
             return self.grades[0].grader
         return None
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict of the deciding grader."""
+        """The verdict of the deciding grader, or `None` if the run was not graded."""
         if self.grades:
             return self.grades[0].verdict
         return None
@@ -657,7 +657,7 @@ class RunResult:
 
     @property
     def first_token_ms(self) -> float | None:
-        """The time to the first token of the first answer, in milliseconds."""
+        """The time to the first token of the first answer, in milliseconds, or `None` if it is unknown."""
         return next((asked.first_token_ms for asked in self.trajectory.asked), None)
 
     @property

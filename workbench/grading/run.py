@@ -619,7 +619,9 @@ def _never_asked(user: UserTable, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def clock_of_run(settings: CaseSettings, trajectory: Trajectory) -> Clock | None:
-    """Return the clock stored with a run, so that its grade stays the same, or else the fixed clock of the case."""
+    """Return the clock stored with a run, so that its grade stays the same, or else the fixed clock of the case.
+
+    Returns `None` if there is neither. Raises GradingError if the clock cannot be read."""
     now = trajectory.clock or settings.clock
     if now is None:
         return None

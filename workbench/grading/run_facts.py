@@ -142,7 +142,7 @@ def _report_facts(result: RunResult) -> ReportFacts:
 
 
 def facts_from_text(text: str) -> RunFacts | None:
-    """Return the facts that `facts_text` wrote. Raise ValueError for any other text."""
+    """Return the facts that `facts_text` wrote, or `None` for an empty text. Raise ValueError for any other text."""
     if not text:
         return None
     facts: RunFacts = _READER(parsed_json(text))

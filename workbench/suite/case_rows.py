@@ -304,7 +304,7 @@ class _Template:
     def _of_calls(self, value: object, place: Place, *, checks: bool) -> Fill | None:
         """Parse a part of the case that describes calls. Only some of its keys may name columns.
 
-        For example, `args` may name columns, and `tool` may not."""
+        For example, `args` may name columns, and `tool` may not. Returns `None` if the part names no column."""
         if isinstance(value, list):
             return _joined_list(
                 value, [self._of_calls(item, (*place, at), checks=checks) for at, item in enumerate(value)]
@@ -329,7 +329,10 @@ class _Template:
         return self._of_words if key in _TEXTS else self._of_text
 
     def _of_value(self, value: object, place: Place, read: _ReadText, *, checks: bool = False) -> Fill | None:
-        """Parse a value. All its texts may name columns, except in checks that import code or need a judge."""
+        """Parse a value.
+
+        All its texts may name columns, except in checks that import code or need a judge. Returns `None` if the value
+        names no column."""
         if isinstance(value, str):
             return read(value, place, checks)
         if isinstance(value, list):
@@ -353,8 +356,8 @@ class _Template:
     def _of_names(self, value: object, place: Place, read: _ReadText, *, checks: bool) -> Fill | None:
         """Parse a table whose keys are names of arguments, fields or checks.
 
-        An argument may have the name of a check, such as `python`. The table itself is therefore never read as a
-        check."""
+        An argument may have the name of a check, such as `python`. The table itself is therefore never read as a check.
+        Returns `None` if the table names no column."""
         if not isinstance(value, dict):
             return self._of_value(value, place, read, checks=checks)
         parts = {key: self._of_value(inner, (*place, key), read, checks=checks) for key, inner in value.items()}
@@ -415,7 +418,8 @@ class _Template:
     def _of_mocks(self, mocks: object, place: Place) -> Fill | None:
         """Parse the conditions of mocks, and check the columns in their answers.
 
-        Answers are filled in during the run, when the call's arguments are known too."""
+        Answers are filled in during the run, when the call's arguments are known too. Returns `None` if no condition
+        names a column."""
         if not isinstance(mocks, list):
             return None
         parts: list[Fill | None] = []

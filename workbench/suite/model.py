@@ -429,7 +429,9 @@ class Case(Frozen):
 
     @property
     def opening_text(self) -> str | None:
-        """The request. For a conversation, this is the user's opening, first scripted message, or goal."""
+        """The request, or `None` for a case without `user`.
+
+        For a conversation, this is the user's opening, first scripted message, or goal."""
         if isinstance(self.user, UserTable):
             return self.user.opening_text
         return self.user

@@ -152,7 +152,7 @@ class McpServer:
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the server's standard error before it ended or lost the connection."""
+        """The end of the server's standard error before it ended or lost the connection, `None` if unknown."""
         return self._session.output
 
     @property

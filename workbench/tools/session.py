@@ -132,7 +132,7 @@ class Session:
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the server's standard error before it ended or lost the connection."""
+        """The end of the server's standard error before it ended or lost the connection, `None` if unknown."""
         return self._output
 
     @property

@@ -704,7 +704,7 @@ class Endpoints:
         return value
 
     def _command_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> KeyCommand | None:
-        """Return the command that prints a model's key.
+        """Return the command that prints a model's key; `None` if no command is set.
 
         Models with the same command share one object."""
         if not spec.key_command:

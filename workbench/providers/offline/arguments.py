@@ -164,7 +164,8 @@ def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> 
 def _number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
     """Return the number that the parameter's description gives as the meaning of a word in the clause.
 
-    For example, "0 (off) to 100 (full)" assigns 0 to "off"."""
+    For example, "0 (off) to 100 (full)" assigns 0 to "off". Returns `None` if no word in the clause has such a
+    meaning."""
     meanings = {word: float(number) for number, word in _NUMBER_MEANING.findall(parameter.description)}
     for word in clause.words:
         if (number := meanings.get(word.text.lower())) is not None:

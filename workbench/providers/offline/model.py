@@ -376,7 +376,7 @@ _IndexOf = Callable[[Sequence[ToolDefinition]], ToolIndex]
 
 
 def _careless(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Ignore the `enum` values of parameters, so that any word fits."""
+    """Decide like the offline model, but ignore the `enum` values of parameters, so that any word fits."""
     tools = []
     for tool in request.tools:
         parameters = cast("Mapping[str, JsonValue]", _without_lists(dict(tool.parameters)))

@@ -101,7 +101,9 @@ class _Item:
     done: bool = False
 
     def part(self, *, named: bool) -> Part | None:
-        """Return the item as a part of the provider state, with the item's id only if `named` is set."""
+        """Return the item as a part of the provider state, with the item's id only if `named` is set.
+
+        Returns `None` for an item without content."""
         document = self.document
         if not named:
             document = without_fields(document, "id")

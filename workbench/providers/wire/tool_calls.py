@@ -155,7 +155,9 @@ _VERSION = re.compile(r"(_preview)?(_?\d{4}_?\d{2}_?\d{2})?\Z")
 
 
 def _kind_of(form: Mapping[str, Any]) -> str | None:
-    """Return the type of a provider's tool without the version: `web_search` for `web_search_20250305`."""
+    """Return the type of a provider's tool without the version: `web_search` for `web_search_20250305`.
+
+    Returns `None` if the tool has no type."""
     kind = form.get("type")
     return _VERSION.sub("", kind, count=1) if isinstance(kind, str) else None
 
