@@ -87,7 +87,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
 
 
 def _once(call: AcceptedCall) -> AcceptedCall:
-    """Return a call without `optional` and `times`, so that it is expected exactly once."""
+    """Return a call without the keys `optional` and `times`, so that it is expected exactly once."""
     if not call.other_keys:
         return call
     return replace(call, other_keys=without_keys(call.other_keys, "optional", "times"))

@@ -197,7 +197,9 @@ def with_copy(suite: OpenSuite, index: int) -> CaseListChange:
 
 
 def with_name(suite: OpenSuite, index: int, name: str) -> CaseListChange:
-    """Rename a case, or the suite for `HEAD`. A saved case keeps its id, because the id identifies its runs."""
+    """Rename the case at an index, or the suite if the index is `HEAD`.
+
+    A saved case keeps its id, because the id identifies its runs."""
     document = suite.document
     if index == HEAD:
         return CaseListChange(document.with_header("name", name), f"Renamed the suite to {name}", None)

@@ -68,7 +68,7 @@ def _args(arguments: Mapping[str, JsonValue]) -> Table:
 def case_with_expected_call(
     case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None
 ) -> Table:
-    """Add an expected call at the end of `ordered`. With `step`, it replaces the expected call of that step.
+    """Add an expected call at the end of the list `ordered`. With `step`, it replaces the expected call of that step.
 
     Raises ValueError for a chain without `step`, and for a case that expects no calls."""
     call: Table = {"tool": tool, "args": _args(arguments)}

@@ -175,7 +175,7 @@ class OpenSuite:
 
     @property
     def run_cases(self) -> tuple[CaseOutline, ...]:
-        """The cases that run. A case with `each` is replaced by one case per row."""
+        """The cases that run. A case with a table of rows (`each`) is replaced by one case for each row."""
         rows = self.rows
         if not rows:
             return self.cases

@@ -303,7 +303,7 @@ def _expected_argument(
     If the argument's check passed, it is kept. Otherwise, the new check gets the weight of the failed check. If the
     argument had no check, the new check gets `weight`, because either all arguments of a call have weights or none."""
     options = _options_of(check, weight)
-    # `workbench init` writes `present` if it knows no value. The value in the run then makes a better check.
+    # `workbench init` writes the check `present` if it knows no value. The value in the run then makes a better check.
     if check == {"present": True}:
         choices = choices_for(name, value, check, options)
         return AcceptedArgument(name, value, True, choices, int(len(choices) > 2), was_expected=True)
@@ -670,8 +670,8 @@ def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str
     return (f"{expected.tool_text} in step {number + 1}",)
 
 
-# Text of a run must not bring secrets into a suite. If a check would have a secret as its value, `present` is checked
-# instead, because the replacement `$NAME` would be another value. Secrets that the suite already contains stay.
+# Text of a run must not bring secrets into a suite. If a check would have a secret as its value, the check becomes
+# `present`, because the replacement `$NAME` would be another value. Secrets that the suite already contains stay.
 
 _CHECKS = ("args", "when")
 

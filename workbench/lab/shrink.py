@@ -173,7 +173,7 @@ def _with_tools(document: Document, names: Sequence[Any]) -> Document:
                 table[key] = [each for each in table[key] if each[name] not in dropped]
         if "answers" in table:
             table["answers"] = [each for each in table["answers"] if each.get("tool") not in dropped]
-    # The suite does not define the tools of servers, so only `offer` can exclude them.
+    # The suite does not define the tools of servers, so only the key `offer` can exclude them.
     if "offer" in case or made.get("servers"):
         case["offer"] = list(map(str, names))
     return _without_nothing(made)

@@ -147,9 +147,9 @@ FinishReason = Literal[
 """The reason why a run ended.
 
 `decided`: the case has only one round, and the round ended with calls. `step failed`: the chain stops at its first
-failed step. A conversation ends when the user leaves (`user done`, `user gave up`), when its `stop` holds (`stopped by
-rule`), or after `max_turns` (`turns exhausted`). `user error`: the simulated user breaks its rules or cannot be
-asked."""
+failed step. A conversation ends when the user leaves (`user done`, `user gave up`), when its condition `stop` holds
+(`stopped by rule`), or after `max_turns` (`turns exhausted`). `user error`: the simulated user breaks its rules or
+cannot be asked."""
 
 UserEnd = Literal["done", "gave up"]
 """How a user leaves a conversation: with the goal reached, or without."""
@@ -219,7 +219,7 @@ class ServerInstructions:
 class RunStarted:
     """The first event of a run, with the conversation before the first request.
 
-    `system` is the system prompt in the suite. In requests, the servers' instructions and the time of `clock` follow
+    `system` is the system prompt in the suite. In requests, the servers' instructions and the time in `clock` follow
     it. `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` are sentences on differences from the
     suite, such as a parameter that the API lacks. `server_outputs` has the standard error of servers that did not
     start."""
@@ -610,7 +610,7 @@ class ServerAsked:
     `message` is the text of the request. `request` holds its other parameters under their protocol names, such as
     `requestedSchema` and `url`. `content` is the reply to an elicitation, and `text` the reply to a sampling request.
     `problem` says why the prepared reply was not sent. `undeclared` is true if the suite declares no replies of this
-    kind in the server's `answers`."""
+    kind under the server's key `answers`."""
 
     call_id: str
     tool: str
@@ -663,7 +663,7 @@ OwnCallStage = Literal["setup", "final"]
 
 @dataclass(frozen=True, slots=True)
 class OwnCallAnswered:
-    """A call that the suite itself makes, in `setup` or `final`, was answered.
+    """A call that the suite itself makes before the run (`setup`) or after it (`final`) was answered.
 
     The model sees neither the call nor the result. `server` is the server that executed the call, or `None` for a
     mock."""

@@ -65,7 +65,7 @@ PARALLEL = Field("parallel", "yes_no", "no", rare=True)
 
 
 def calls_section(source: FormSource, owner: Place, indent: int = 0, *, rare: bool = False) -> Iterator[FormRow]:
-    """Yield the rows of a list of expected calls, including the any-order groups in `ordered`."""
+    """Yield the rows of a list of expected calls. A list `ordered` may contain any-order groups."""
     written = value_at(source.table, owner)
     if written is not ABSENT and not isinstance(written, list):
         yield raw_row(owner, indent, written)
@@ -167,8 +167,8 @@ def result_rows(
     parts = list(inner_fields(at, key, value, schema))
     kind, expected, _ = check_cells(at, value, schema)
     yield FormRow("field", at, indent, key, (kind, replace(expected, summary=parts_text(value, parts))))
-    # `required` has no effect, because these checks always decide. `because` has an effect only where an issue quotes
-    # it.
+    # The key `required` has no effect, because these checks always decide. The key `because` has an effect only where
+    # an issue quotes it.
     without_effect = ("required",) if key in ("result", "goal") else ("required", "because")
     for row in option_rows(at, value, indent + 2, of_answer=True):
         if row.place[-1] not in without_effect:
@@ -280,7 +280,7 @@ def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cel
 
 
 def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = False) -> Iterator[FormRow]:
-    """Yield the rows of a check's options, and of `optional` and `required` where these apply."""
+    """Yield the rows of a check's options, and of the keys `optional` and `required` where these keys apply."""
     is_plain = kind_of(value) == "is"
     for option in options_of(value):
         cell = Cell("option", place, option.text, not option.text, option.default or "none", option=option.name)

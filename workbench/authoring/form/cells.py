@@ -1,7 +1,7 @@
 """Converts an expected argument (a plain value, or a table with one check) to the cells of a form's row, and back.
 
-A plain value and `equals` both appear as the check `is`. The parameter `schema` is the schema of the argument, or
-`None` if unknown. Every value that TOML can express is stored as typed. An invalid pattern or Python reference is
+A plain value and an `equals` check both appear as the check `is`. The parameter `schema` is the schema of the argument,
+or `None` if unknown. Every value that TOML can express is stored as typed. An invalid pattern or Python reference is
 therefore reported as a problem of the suite."""
 
 from __future__ import annotations
@@ -109,12 +109,12 @@ def lists_values(name: str | None) -> bool:
 
 
 def class_of(value: object) -> type[CheckBase]:
-    """Return the check class of an expected argument. A plain value has the class of `equals`."""
+    """Return the check class of an expected argument. A plain value has the class of an `equals` check."""
     return CHECK_CLASSES[check_name(value) or "equals"]
 
 
 def kind_of(value: object) -> str:
-    """Return the form's name of a check. It is `is` for a plain value and for `equals`."""
+    """Return the form's name of a check. It is `is` for a plain value and for an `equals` check."""
     return class_of(value).form_name
 
 
@@ -254,12 +254,12 @@ def with_optional(value: object, optional: bool) -> object:
 
 
 def because_text(value: object) -> str:
-    """Return the text of the cell for `because`, or "" if no reason is written."""
+    """Return the text of the cell for the key `because`, or "" if no reason is written."""
     return shown_text(because) if isinstance(because := _table(value).get("because"), str) else ""
 
 
 def required_text(value: object) -> str:
-    """Return the text of the cell for `required`: `yes`, `no`, or "" if the key is not written."""
+    """Return the text of the cell for the key `required`: `yes`, `no`, or "" if the key is not written."""
     required = _table(value).get("required")
     if required is None:
         return ""
@@ -276,7 +276,7 @@ def with_required(value: object, required: bool | None) -> object:
 def as_argument(name: str, value: object) -> object:
     """Return a value as the suite writes it under an argument's name.
 
-    For some names, the format requires an explicit check. A plain value then becomes `equals`."""
+    For some names, the format requires an explicit check. A plain value then becomes an `equals` check."""
     if name in AMBIGUOUS_ARGUMENTS and check_name(value) is None:
         return {"equals": value}
     return value
@@ -302,7 +302,7 @@ def _without(value: object, option: str) -> object:
 
 
 def _alone(value: object) -> object:
-    """Return the check without its weight and `optional`, as it is written inside a combined check."""
+    """Return the check without the options that every check has. It is written so inside a combined check."""
     table = _table(value)
     if not table:
         return value

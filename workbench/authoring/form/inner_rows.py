@@ -35,7 +35,8 @@ class InnerField:
 def inner_fields(place: Place, label: str, value: object, schema: Schema | None) -> Iterator[InnerField]:
     """Yield the parts of a value that have their own checks, and therefore their own rows.
 
-    A plain table below `has_fields` is a table of fields. A plain value of `each_element` gets no row of its own."""
+    A plain table below `has_fields` is a table of fields. A plain value under the key `each_element` gets no row of its
+    own."""
     name = check_name(value)
     if not isinstance(value, dict) or name is None:
         return

@@ -432,7 +432,7 @@ _OF_ALTERNATIVE = ("tool", "args", "forbidden_args", "only_args")
 
 
 def alternative(source: FormSource, place: Place) -> PendingAddition:
-    """Return how to add an alternative to the call at `place`. Both calls become an `any_of`."""
+    """Return how to add an alternative to the call at `place`. Both calls become alternatives in an `any_of` list."""
 
     def make(answer: str) -> Edit:
         call = value_at(source.table, place)
