@@ -359,7 +359,9 @@ def _without_consequences(issues: Sequence[Issue], cut_off_calls: frozenset[int]
 
 
 def _argument_name(place: str | None) -> str | None:
-    """Return the argument that contains a place within a call's arguments: `to` for `to[0].name`, `None` for `None`."""
+    """Return the argument that contains a place within a call's arguments: `to` for `to[0].name`.
+
+    Returns `None` without a place."""
     if place is not None:
         return place.partition(".")[0].partition("[")[0]
     return None
@@ -488,7 +490,9 @@ _USED_UP = "the rounds were used up"
 
 
 def _early_end(evidence: _Evidence, *, calls_expected: bool) -> str | None:
-    """Describe why a run may have ended too early. Return `None` if the run did not end too early."""
+    """Describe why a run may have ended too early.
+
+    Return `None` if the run did not end too early. `calls_expected` means that a run without calls ended too early."""
     # With a single round, no further rounds could be used up. The missing call was simply not made.
     if evidence.finish == "rounds exhausted" and evidence.rounds > 1:
         return _USED_UP

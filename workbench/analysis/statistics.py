@@ -268,9 +268,9 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
     """Return the approximate smallest difference of two shares that a test at `level` usually detects.
 
     "Usually" means in four of five tries. The formula is (z + z') · √(share of discordant pairs ÷ n), with the observed
-    share, and with the normal quantiles z of the level and z' of `POWER`. If the difference is larger than this share,
-    more discordant pairs are needed, and all of them are assumed to be better. Returns `None` if no difference up to 1
-    is large enough."""
+    share, and with the normal quantiles z of the level and z' of `POWER`. n is `pairs` divided by the design effect
+    `effect`. If the difference is larger than this share, more discordant pairs are needed, and all of them are assumed
+    to be better. Returns `None` if no difference up to 1 is large enough."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
     # Two extra discordant pairs keep the share above 0 if no pair differed.

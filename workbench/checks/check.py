@@ -749,7 +749,9 @@ def by_python(check: Any, value: JsonValue) -> bool:
 
 
 def verdict_text(check: CheckBase, found: CheckVerdict, value: JsonValue, given: bool = True) -> str:
-    """Return the verdict in one line with the expected and the actual value: `expected "on", got "off"`."""
+    """Return the verdict in one line with the expected and the actual value: `expected "on", got "off"`.
+
+    Without `given`, the actual value is shown as "nothing"."""
     got = describe_value(value) if given else "nothing"
     line = f"expected {describe(check)}, got {got}"
     if note := with_because(found.note, check.because):

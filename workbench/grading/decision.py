@@ -106,10 +106,10 @@ def judge_expected_arguments(
 
     With n expected arguments, the credit is `max(0, right / n - 0.5 * unexpected / n)`. If `checks` is `None`,
     arguments do not matter and the credit is 1. If no arguments are expected, the credit is 1 for a call without
-    arguments and 0 for any other.
+    arguments and 0 for any other call.
 
-    The scores of the verdicts add up to the credit before clamping. If no arguments are expected, they add up to the
-    lost credit, as a negative number."""
+    The scores of the verdicts add up to the credit before clamping. If no arguments are expected, the scores add up to
+    the lost credit, as a negative number. Judges are asked only if `same_tool` is true."""
     if checks is None:
         return 1.0, ()
     verdicts = judge_arguments(

@@ -319,7 +319,8 @@ def _compared(
     """Compare an expected call with an actual call.
 
     A right argument earns a credit of 1, a wrong value earns ½, and an absent argument earns 0. A forbidden argument
-    that was given and a validator that fails each add a credit of 0 to the mean."""
+    that was given and a validator that fails each add a credit of 0 to the mean. With `as_published`, a value and its
+    validators are judged separately."""
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     halves = entries = 0

@@ -88,7 +88,8 @@ def verdict_of(
 ) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:
     """Return the verdict of a score.
 
-    The score passes from the upper threshold on, is warned from the lower threshold on, and otherwise fails."""
+    The score passes from the upper threshold on, is warned from the lower threshold on, and otherwise fails. A score
+    may miss a threshold by `slack`."""
     # The thresholds may be written in either order. As documented for Arcade evals, a score between them is warned.
     # With the defaults of 0.8 and 0.9, Arcade's own code has no such range and never warns.
     lower, upper = grading.fail_threshold, grading.warn_threshold

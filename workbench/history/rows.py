@@ -255,7 +255,7 @@ def count_user_outcome(connection: sqlite3.Connection, part: tuple[Any, ...], ou
 
 
 def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
-    """Return the row id of a text that several runs of a batch share; `None` for `None`.
+    """Return the row id of a text that several runs of a batch share; `None` without a text.
 
     Insert the text if it is new."""
     if text is None:
@@ -442,7 +442,7 @@ class RowReader:
         return self._cut_texts[suite]
 
     def _shared_text(self, id_: int | None) -> bytes | None:
-        """Return a text that several runs share, given its row id; `None` for `None`.
+        """Return a text that several runs share, given its row id; `None` without an id.
 
         Raises ValueError if the text is missing or cannot be read."""
         if id_ is None:

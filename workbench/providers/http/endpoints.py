@@ -340,7 +340,8 @@ class EndpointModel:
     def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool that model providers run can be offered to this model.
 
-        The tool must be defined for the model's API, or the endpoint must offer it by itself."""
+        The user must have allowed providers to run the tool (`trusted`). The tool must be defined for the model's API,
+        or the endpoint must offer the tool by itself."""
         return trusted and (not tool.provider or self._wire.api in tool.provider)
 
     def accepts_media(self, media: Media) -> bool:
@@ -422,7 +423,8 @@ class EndpointModel:
     def _failed(self, error: Exception, request: ModelRequest, *, began: bool) -> ModelError:
         """Convert an error of the client to a ModelError.
 
-        If the endpoint asked for a pause, all further requests to the model are paused."""
+        `began` means that a part of the answer had arrived. If the endpoint asked for a pause, all further requests to
+        the model are paused."""
         tool_at = partial(self._wire.tool_at, request)
         has_media = any(message.media for message in request.messages)
         failed = self._errors.of_exception(
