@@ -32,7 +32,9 @@ def estimate(
     *,
     is_free: Callable[[str], bool],
 ) -> Estimate:
-    """Estimate the tokens and the cost of planned runs. `planned` holds the number of runs of each cell.
+    """Estimate the tokens and the cost of planned runs.
+
+    `planned` holds the number of runs of each cell, and `before` holds the earlier runs of cells.
 
     The estimate of a run is the mean of its cell's earlier runs, otherwise the mean of its model's earlier runs. Runs
     that ended in an error are ignored. `is_free` returns whether a model costs nothing."""

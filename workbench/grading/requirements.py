@@ -594,7 +594,9 @@ def _extra_calls(
     forbidden: Container[int | None],
     rule: ExtraCallRule,
 ) -> Iterator[Issue]:
-    """Yield an issue for each call that meets no expectation, except for forbidden calls."""
+    """Yield an issue for each call that meets no expectation, except for forbidden calls.
+
+    `why` is the reason in the issues."""
     accounted: set[int | None] = set()
     met: set[int] = set()
     for pairing in pairings:

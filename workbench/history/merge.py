@@ -447,7 +447,9 @@ class _ShardMerge:
         self._merged.new_results += 1
 
     def _record_second_result(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-        """Record that a run has a second result if its verdict differs from the verdict of the first result."""
+        """Record that a run has a second result if its verdict differs from the verdict of the first result.
+
+        `there` is the first result, which stays. `found` is the second result."""
         if all(found[name] == there[name] for name in _VERDICT):
             return
         self._merged.second_results += 1

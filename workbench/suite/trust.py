@@ -334,7 +334,9 @@ _MAX_SHOWN_CALLS = 10
 
 
 def _grouped_by_endpoint(models: Sequence[ModelNeed], more: str) -> str:
-    """Return models on one line, grouped by endpoint and key. Both are shown because the user trusts both."""
+    """Return models on one line, grouped by endpoint and key, because the user trusts both.
+
+    `more` stands before the word "models"."""
     at: dict[str, list[str]] = {}
     for model in models:
         at.setdefault(model.endpoint, []).append(shlex.quote(model.model))

@@ -353,7 +353,7 @@ class Session:
     async def _is_launched(self, over: set[asyncio.Future[Any]]) -> bool:
         """Wait until a launcher has downloaded the server. Return `False` if that took too long.
 
-        The server has started when it reads messages."""
+        The download is over when the server reads messages or when a future in `over` is done."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._limits.download_s
         while clock() < deadline:

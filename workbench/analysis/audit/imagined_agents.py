@@ -325,7 +325,9 @@ def _with_values(
     way: CallStrategy = DEFAULT_STRATEGY,
     round_index: int = 0,
 ) -> ExpectedCall:
-    """Return an expected call with checks that the agent can meet. Append the agent's calls to `made` and `found`."""
+    """Return an expected call with checks that the agent can meet.
+
+    Append the agent's calls to `made` and `found`. `way` is the agent's strategy."""
     # Results of imagined calls are unknown, so they are not graded.
     unknown = {"result": None, "is_error": None}
     chosen = min(way.alternative, len(call.alternatives) - 1)

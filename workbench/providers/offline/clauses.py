@@ -171,7 +171,9 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
 
 
 def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
-    """Return a part of a request as a clause, without polite words and "then" at its beginning."""
+    """Return the part of a request from `start` to `end` as a clause.
+
+    Polite words and "then" at its beginning are left out."""
     while match := _FILLER.match(whole.text, start, end):
         start = match.end()
     inside = []
