@@ -546,7 +546,8 @@ def graded_run(
 
     Add the grades of a chain's steps, the values of the answer's checks and the validity of arguments.
 
-    The deciding grader grades the steps. `cost_usd` is the cost of the run, or `None` if it is unknown."""
+    The deciding grader grades the steps. `cost_usd` is the cost of the run, or `None` if it is unknown. Raises the
+    errors of `grade_run`."""
     # Verdicts are cached for the run because all five graders evaluate the same slow checks.
     if context.verdicts is None:
         context = replace(context, verdicts={}, search_time={})
@@ -559,7 +560,7 @@ def grade_by_deciding_grader(
 ) -> tuple[GradedRun, Callable[[], tuple[Grade, ...]]]:
     """Grade a run as `graded_run` does, but only with the deciding grader.
 
-    Also returns a function that computes the grades of the other graders."""
+    Also returns a function that computes the grades of the other graders. Raises the errors of `grade_run`."""
     if case.expects_nothing_yet:
         return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory)), tuple
     trajectory = _without_too_much(trajectory)

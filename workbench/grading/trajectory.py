@@ -415,7 +415,8 @@ def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext)
 def arguments_hold(expected: ExpectedCall, record: CallRecord, verdicts: _Verdicts, context: CheckContext) -> bool:
     """Return whether the arguments of a call are as expected.
 
-    `verdicts` receives the verdict of each check, up to the first check that fails."""
+    `verdicts` receives the verdict of each check, up to the first check that fails. Raises CheckError if a check cannot
+    be evaluated."""
     arguments = record.arguments
     if expected.disallowed_arguments(arguments):
         return False

@@ -120,7 +120,9 @@ def _plan_of(shard: StoredShard) -> tuple[dict[str, JsonValue], Outline]:
 
 @contextmanager
 def reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a history for reading. All statements within the context see the same state of the history."""
+    """Open a history for reading.
+
+    All statements within the context see the same state of the history. Raises HistoryError."""
     with as_history_errors(file):
         connection = open_for_reading(file)
     if connection is None:

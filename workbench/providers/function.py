@@ -202,7 +202,7 @@ class FunctionModel:
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Call the function with the request, and yield its answer as the events of a model."""
+        """Call the function with the request, and yield its answer as the events of a model. Raises ModelError."""
         asked = AgentRequest(request.system, request.messages, request.tools, request.round, self._case, self._run)
         try:
             answer = parse_reply(await self._loop.run(partial(self._reply, asked)))

@@ -108,7 +108,9 @@ class ReplayModel:
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Yield the recorded answer of the round that is requested."""
+        """Yield the recorded answer of the round that is requested.
+
+        Raises ModelError if the recording lacks the whole answer, or if it has an error in place of the answer."""
         attempt = self._attempts.get(request.round)
         if attempt is None:
             raise ModelError(self._why_it_ends(request.round))

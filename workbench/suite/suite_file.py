@@ -139,7 +139,9 @@ class SuiteFile:
         return self.suite.cases[self.number_of(index, case_id)]
 
     def number_of(self, index: int, case_id: str) -> int:
-        """Return the index in `suite.cases` of the case that `case_of` returns."""
+        """Return the index in `suite.cases` of the case that `case_of` returns.
+
+        Raises IndexError if there is no such table."""
         if not self.templates:
             return index
         number = self._numbers.get(case_id)

@@ -63,7 +63,7 @@ class UntrustedError(ToolsError):
 
 
 class PythonReferenceError(ToolsError):
-    """Raised if a Python function, named as `module:function`, could not be loaded."""
+    """Raised if a Python function, named as `module:function`, could not be loaded or tried to end the program."""
 
 
 class UnknownToolError(ToolsError):

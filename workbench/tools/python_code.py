@@ -383,7 +383,8 @@ class PythonFunctions:
     def answer(self, reference: str, value: JsonValue) -> object:
         """Call the function of a `python` check, and return its result.
 
-        Raises the function's own errors, and CheckError if the function cannot be loaded."""
+        Raises the function's own errors, CheckError if the function cannot be loaded, and PythonReferenceError if it
+        tries to end the program."""
         try:
             function = self.function(reference)
         except ToolsError as error:

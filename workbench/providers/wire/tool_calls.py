@@ -442,7 +442,9 @@ class CallAssembly:
                 yield CallArgumentsDelta(call.id, call.text_without_repeats)
 
     def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
-        """Add a fragment of the arguments' text, or all arguments as an object, and yield the call's new events."""
+        """Add a fragment of the arguments' text, or all arguments as an object, and yield the call's new events.
+
+        Raises AnswerTooLargeError."""
         if arguments is None or arguments == "" or call.finished:
             return
         if call.name and not call.started:
