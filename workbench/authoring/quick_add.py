@@ -63,7 +63,9 @@ MAX_NAME_CELLS: Final = 60
 
 
 def name_of(request: str, taken: Collection[str] = ()) -> str:
-    """Return a name for the case of a request: its first line, cut after a word. If it is `taken`, a number is added.
+    """Return a name for the case of a request: its first line, cut after a word.
+
+    A number is added if the name is `taken`.
 
     >>> name_of("Dim the living room.")
     'Dim the living room'"""

@@ -218,7 +218,7 @@ def _in_any_json(text: str) -> set[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Yield the characters by which a base64 text that contains these bytes can be recognised.
+    """Yield strings, of which at least one occurs in every base64 text that contains these bytes.
 
     Both the usual and the URL-safe alphabet are covered."""
     # Base64 encodes groups of three bytes as four characters. The same bytes therefore have three forms, one for each

@@ -244,7 +244,7 @@ class StepStarted:
     """A step of a chain begins. The next request belongs to this step.
 
     A chain is a case in several steps. `step` counts from 1. `system` is the system prompt of the step, and `user` is
-    its user message, or `None`."""
+    its user message, or `None` if it has none."""
 
     step: int
     system: str | None = None
@@ -397,7 +397,8 @@ class CallFinished:
 class Deviation:
     """A deviation of the endpoint from its API, which was repaired.
 
-    `kind` is a short name, and `detail` a sentence. `call_id` is the id of the affected call, or `None`."""
+    `kind` is a short name, and `detail` a sentence. `call_id` is the id of the affected call, or `None` if no call is
+    affected."""
 
     kind: str
     detail: str
@@ -531,7 +532,7 @@ class UserSaid:
     """The simulated user sends a message. The next request belongs to this turn.
 
     `turn` counts from 1. `message` is the id of a scripted message. With `end`, the user leaves after the answer.
-    `original` is the message that a person replaced by `text`, or `None`."""
+    `original` is the message that a person replaced by `text`, or `None` if nobody replaced a message."""
 
     turn: int
     text: str

@@ -182,7 +182,9 @@ def has_elements(place: Place) -> bool:
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:
-    """Remove the list element that a row shows, or else the row's key, so that its default applies."""
+    """Remove the list element that a row shows.
+
+    If the row shows no list element, remove the row's key, so that the key's default applies."""
     if row.absent or row.kind == "more":
         return "there is nothing to remove here"
     text = f"{name_of(source, row)} removed"

@@ -158,7 +158,7 @@ def spans(line: Line) -> Iterator[Node]:
 def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row: None) -> Iterator[Element]:
     """Yield the HTML elements of a view's blocks.
 
-    `link` returns the address that a row of a table links to, or `None`."""
+    `link` returns the address that a row of a table links to, or `None` for a row without a link."""
     for block in view:
         match block:
             case Heading(line, level):

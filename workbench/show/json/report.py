@@ -217,7 +217,8 @@ class RegradeReport(ReportDocument):
 class BatchFacts:
     """Facts about a batch that its runs do not contain.
 
-    `batch` is the batch's number in the history, or `None`. `cases` maps the id of a run to its case."""
+    `batch` is the batch's number in the history, or `None` for a batch that is not in the history. `cases` maps the id
+    of a run to its case."""
 
     program_version: str
     started_at: str

@@ -15,7 +15,7 @@ _ROWS_MAX = 50
 
 
 def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
-    """Yield, for each score of the source, how many verdicts agree, and a line for each verdict that differs."""
+    """Yield the lines of each score: the number of agreeing verdicts, then a line for each verdict that differs."""
     for each in agreements:
         ungraded = ""
         if each.ungraded:

@@ -272,7 +272,9 @@ class ConfusionTable:
         self._heads = [_name(column, NO_CALL) for column in self._columns]
 
     def last_first(self, width: int) -> int:
-        """Return the first column to show so that the last column is visible, or 0 if all columns fit."""
+        """Return the index of the column with which the table must begin to show its last column.
+
+        Return 0 if all columns fit."""
         room = width - self._side(width) - 1
         first = len(self._heads)
         while first > 0 and (room := room - cell_len(self._heads[first - 1]) - _GAP) >= 0:

@@ -402,7 +402,9 @@ class RunItems:
         return self._calls.get(call_id)
 
     def take_held(self) -> CallItem | ResultItem | HoldItem | ServerRequestItem | None:
-        """End a pause. Return the item at which the run was paused, marked as changed, or `None`."""
+        """End a pause. Return the item at which the run was paused, marked as changed.
+
+        Return `None` if the run was not paused."""
         if self.held is None:
             return None
         item = self.changed(self.held)

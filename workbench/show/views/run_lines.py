@@ -608,7 +608,9 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
 
 
 def held_action(line: Line, cell: int) -> str | None:
-    """Return the action that a click at a cell triggers, or `None`. `line` is a line from `held_lines`."""
+    """Return the action that a click at a cell triggers, or `None` if the cell has no action.
+
+    `line` is a line from `held_lines`."""
     if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
         return None
     text = line[0].text
