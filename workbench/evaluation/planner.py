@@ -126,7 +126,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         problems += notices_of(options.shard, shard)
     until = None
     if options.until is not None:
-        # This import is lazy, because the app makes a plan before its first screen, and it never stops early.
+        # This import is lazy, because the app makes a plan before its first screen, and such a plan never stops early.
         from workbench.evaluation.early_stop import StopError, in_random_order, stopping_rule, undecidable_gates
 
         try:

@@ -294,7 +294,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
 def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
     """Regrade recordings on a new event loop, and return the report.
 
-    For each run, the report has the verdict before and after."""
+    For each run, the report has the earlier and the new verdict."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     judges = RegradingJudges(plan.program, approval, plan.options.judge)
     results, suites = _by_suite(plan.runs, asyncio.run(regrade(plan.runs, judges)))

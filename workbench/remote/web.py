@@ -149,7 +149,7 @@ def message_page(*lines: str) -> str:
 
 
 def _page(title: str, body: str, *, head: str = "", static: str | None = None) -> str:
-    # A page without the static files has no fonts.
+    # A page without the static files has no fonts, so the rules for fonts at the beginning of the style are left out.
     style = _STYLE[_STYLE.index("html, body") :]
     if static is not None:
         style = _STYLE.replace("STATIC", static)

@@ -242,7 +242,7 @@ _GEMINI_TOOLS = (
 
 def _set_up_gemini(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     settings: dict[str, Any] = {
-        # In an untrusted folder, the agent silently ignores the servers.
+        # In an untrusted folder, the agent would silently ignore the servers, so the check of folders is turned off.
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},

@@ -94,7 +94,7 @@ def _head(log: _Log) -> Json:
         score: Json = {"name": grader, "scorer": grader, "scored_samples": len(values), "params": {}}
         score["metrics"] = {"mean": {"name": "mean", "value": mean, "params": {}}}
         scores.append(score)
-    # Ids that Inspect makes have 22 characters.
+    # The ids are cut to 22 characters, the length of the ids that Inspect makes.
     return {
         "version": 2,
         "status": "success",

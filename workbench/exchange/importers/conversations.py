@@ -86,7 +86,7 @@ def not_imported(place: str, why: str) -> Note:
 class MappedPart(NamedTuple):
     """A part of the file and the key of the case into which it was imported.
 
-    `into` is empty if both have the same name."""
+    `into` is empty if the part and the key have the same name."""
 
     what: str
     into: str = ""

@@ -386,8 +386,8 @@ def _meant(call: ToolCall) -> str:
 
 
 # Conversations are stored in a file while they are recorded, so that no conversation is lost if the program is killed.
-# The file has a redacted JSON line for each answered request. It is removed once suite and recordings are written. If
-# the recording was interrupted, the conversations can be read from the file.
+# The file has a redacted JSON line for each answered request. It is removed once the suite and the recordings are
+# written. If the recording was interrupted, the conversations can be read from the file.
 
 SUFFIX = ".kept.jsonl"
 """The ending of the file, after the name of the suite or of the folder of recordings."""
@@ -480,7 +480,7 @@ class ConversationJournal:
             self._is_broken = False
 
     def remove(self) -> None:
-        """Remove the file. Call this method once suite and recordings are written."""
+        """Remove the file. Call this method once the suite and the recordings are written."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -725,7 +725,9 @@ class Destination:
 
     @property
     def kept(self) -> Path:
-        """The file beside suite or recordings that holds the conversations until both are written."""
+        """The file that holds the conversations until the suite and the recordings are written.
+
+        The file is beside the suite, or beside the folder of recordings if no suite is written."""
         beside = self.suite or self.recordings
         assert beside is not None
         return beside.with_name(beside.name + SUFFIX)
