@@ -224,7 +224,7 @@ class OpenSuite:
         The dictionary stays the same object, because a form refers to it."""
         if not self.invalid_texts:
             return
-        # While the text is not TOML, it has no places, so the last valid version is compared.
+        # A cell has no place in a text that is not TOML, so the last valid version is compared.
         before, after = self._places_of or before, self.document
         if before.parts is None or after.parts is None:
             self._places_of = before

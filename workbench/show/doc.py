@@ -83,7 +83,7 @@ def when(at: str, role: Role = "muted") -> Value:
 
 def short_when(at: str, role: Role = "muted") -> Value:
     """Return an ISO 8601 time as a value whose text has local time without the year."""
-    # A local time begins with the year and a hyphen, five characters.
+    # The first five characters of a local time are the year and a hyphen.
     return Value((Span(local_time(at)[5:], role),), at)
 
 

@@ -218,7 +218,7 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
     if len(result.runs) > 1:
         facts |= {"runs": len(result.runs), "rule": result.rule}
     costs = [run.cost_usd for run in result.runs]
-    # Without the runs of unknown cost, a sum would look like the whole cost.
+    # A sum without the runs of unknown cost would look like the whole cost.
     if None not in costs:
         facts["cost_usd"] = sum(cost or 0.0 for cost in costs)
     if any(run.trajectory.user_requests for run in result.runs):

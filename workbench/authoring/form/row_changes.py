@@ -599,7 +599,7 @@ def _argument(source: FormSource, place: Place) -> PendingAddition:
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)
-        # Values of arguments in past calls and setup calls are no expectations, so no value is suggested.
+        # Values of arguments in past calls and setup calls are not expectations, so no value is suggested.
         value: object = ""
         if "tool_calls" not in place and place[0] != "setup" and place[:2] != ("final", "state"):
             schema = None if info is None else info.schema
