@@ -106,8 +106,8 @@ class Draft:
     """A case that a model drafted when asked about the tool `about`.
 
     `tool` is the tool that the case must call, or `None` if no tool fits the request. `free` are the names of arguments
-    that may have any value. `unchecked` is the reason why the draft was not checked completely; otherwise
-    `None`."""
+    that may have any value. `unchecked` is the reason why the draft was not checked completely, and is
+    `None` for any other draft."""
 
     about: str
     user: str
