@@ -245,7 +245,9 @@ class EarlyStopping:
 
 
 def stored_early_stopping(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> EarlyStopping | None:
-    """Rebuild the early stopping of a stored batch from its runs. Return `None` for a batch that runs every case.
+    """Rebuild the early stopping of a stored batch from its runs.
+
+    Return `None` for a batch that runs every case, and for a batch without runs.
 
     `gates` holds the gate of each suite, by the path of its file."""
     until = Until.of(batch.settings)

@@ -291,7 +291,9 @@ def lint_listing(
 
 
 def offered_at_once(suite: Suite, tools: Sequence[ToolDefinition]) -> int:
-    """Return the largest number of these tools that a case of the suite offers."""
+    """Return the largest number of these tools that a case of the suite offers.
+
+    Without cases, return the number of all tools."""
     if not suite.cases:
         return len(tools)
     most = 0

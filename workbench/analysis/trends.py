@@ -44,8 +44,8 @@ def is_whole(part: BatchPart) -> bool:
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
     """Return the pass rates, 0..1, of each suite with each model, together with the batch numbers.
 
-    Batches keep the given order. Only batches that ran a whole suite count. Forks and shards do not count, and neither
-    do batches that stopped early, because their rates are biased."""
+    Batches keep the given order. Only batches that ran a whole suite count. Forks, reruns and shards do not count.
+    Batches that stopped early do not count either, because their rates are biased."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
         if batch.kind != "runs" or batch.shard is not None:

@@ -60,7 +60,7 @@ def describe_value(value: JsonValue) -> str:
 
 
 def json_text(value: JsonValue) -> str:
-    """Return a JSON value as JSON on one line, uncut."""
+    """Return a JSON value as JSON on one line, uncut. A value that cannot be written is described by a few words."""
     if type(value) is int and -_LONG < value < _LONG:
         return repr(value)
     try:

@@ -246,8 +246,8 @@ class StoredBatches(RowReader):
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
         """Yield the results of a suite with a model in each batch, from batch number `up_to` back to the first.
 
-        Forks, shards and damaged batches are left out. `suite` is a `SuiteRef.key`. Close the generator if you do not
-        read it to its end."""
+        Forks, reruns, shards and damaged batches are left out. `suite` is a `SuiteRef.key`. Close the generator if you
+        do not read it to its end."""
         with self._at_one_moment(), as_history_errors(self.file):
             # The ids are written into the statement and are not parameters. If there is only one id, SQLite then uses
             # the order of the index and need not sort.
@@ -596,7 +596,7 @@ class History(StoredBatches):
         """Return the finished runs of each case in the latest batch that has any, from the oldest to the newest.
 
         The runs have their latest grades, which may come from a regrade. `cases` maps a `SuiteRef.key` to case ids.
-        Forks are left out. Damaged runs are left out and reported to `damaged`."""
+        Forks, reruns and skipped runs are left out. Damaged runs are left out and reported to `damaged`."""
         with self._at_one_moment():
             asked = []
             for suite, ids in cases.items():
@@ -607,7 +607,8 @@ class History(StoredBatches):
     def mean_latencies(self) -> dict[tuple[str, str, str], float]:
         """Return the mean latency in milliseconds of each case's finished runs with each model.
 
-        A key is the suite's path in its project, the case and the model. Shards and damaged batches do not count."""
+        A key is the suite's path in its project, the case and the model. Forks, reruns, shards, skipped runs and
+        damaged batches do not count."""
         is_shard = "iif(json_valid(settings), json_extract(settings, '$.shard') IS NOT NULL, 1)"
         no_shards = f"batch NOT IN (SELECT batch FROM plans JOIN batches ON batches.id = batch WHERE {is_shard})"
         return self._means("latency_ms", f"{_COUNTS} AND {no_shards}")
@@ -615,7 +616,8 @@ class History(StoredBatches):
     def mean_costs(self) -> dict[tuple[str, str, str], float]:
         """Return the mean cost in US dollars of each case's graded runs with each model.
 
-        A key is the suite's path in its project, the case and the model. Runs of unknown cost do not count."""
+        A key is the suite's path in its project, the case and the model. Forks, reruns and runs of unknown cost do not
+        count."""
         return self._means("cost_usd", f"status IN ('passed', 'warned', 'failed') AND {_COUNTS}")
 
     def _means(self, column: str, where: str) -> dict[tuple[str, str, str], float]:

@@ -364,6 +364,8 @@ def _amount(value: object, what: str) -> float:
 def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
     """Convert the result of a call, which is a text, an exception or a value for JSON.
 
+    An exception is always an error. Any other result is an error if `is_error` is set.
+
     Raises TypeError for a value that JSON cannot express."""
     if isinstance(value, BaseException):
         return ExternalResult(str(value) or type(value).__name__, is_error=True)
@@ -439,8 +441,8 @@ def _kind(value: object) -> str:
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
     """Yield each call with an id that is unique in its run.
 
-    A call keeps its own id, unless the id is missing or already in `taken`. Missing ids are made from the numbers of
-    the calls in the run. `first` is the number of the first of these calls."""
+    A call keeps its own id, unless the id is missing, in `taken`, or used by an earlier call. Missing ids are made from
+    the numbers of the calls in the run. `first` is the number of the first of these calls."""
     used = set(taken)
     for number, call in enumerate(calls, start=first):
         call_id, extra = call.id or f"call-{number}", 1

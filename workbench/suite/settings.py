@@ -322,7 +322,8 @@ _judged_in_conditions: CachedByIdentity[Suite | Case, tuple[Judged, ...]] = Cach
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the checks that a judge model may have to decide in a run of a case.
 
-    These are the checks of the case and, unless `mocks` is false, the checks in the conditions of mocks and answers."""
+    These are the checks of the case, the review of its user, and, unless `mocks` is false, the checks in the conditions
+    of mocks and answers."""
     yield from _judged_of(case)
     if case.conversation is not None and case.conversation.review == "failed":
         yield USER_REVIEW

@@ -398,7 +398,7 @@ def _with_servers(needs: SuiteNeeds, suite: Suite, servers: Sequence[Server]) ->
 
 
 def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
-    """Return the commands, modules, addresses, functions and environment variables that a suite at `path` uses."""
+    """Return what a suite at `path` needs trust for, such as commands, modules, addresses and environment variables."""
     agents = agents_of(suite)
     commands = [agent_need(agent, path.absolute().parent) for agent in agents]
     modules: list[Module] = []

@@ -553,8 +553,7 @@ def _more_time(key: str, seconds: float) -> str:
 
 async def _listen(client: Client, changed: asyncio.Event) -> None:
     """Set `changed` whenever the server announces that its tools have changed. For servers of the newest protocol."""
-    # This function is for servers of the newest protocol. A server of an older protocol sends a notification to the
-    # client's message handler.
+    # A server of an older protocol sends a notification to the client's message handler instead.
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
