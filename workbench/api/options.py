@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class RunOptions(CommonOptions):
     """The options of `evaluate`, for use in several evaluations.
 
-    Each is also a keyword of `evaluate` and `evaluate_async`. A keyword takes precedence over these options.
+    Each option is also a keyword of `evaluate` and `evaluate_async`. A keyword takes precedence over these options.
 
     >>> import workbench
     >>> options = workbench.RunOptions(model="offline", repeats=2)

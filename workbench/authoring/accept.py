@@ -342,9 +342,9 @@ def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
 def _most_similar_calls(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
     """Match each call of `first` with the most similar of `others`, and return the indices of the matches.
 
-    First come calls with the same expectation, then calls with many equal arguments, then calls at close positions. The
-    assignment problem needs a single number, so each criterion weighs more than all later criteria together. `others`
-    must have at least as many calls as `first`. Each call is matched at most once."""
+    Calls with the same expectation are preferred, then calls with many equal arguments, then calls at close positions.
+    The assignment problem needs a single number, so each criterion weighs more than all later criteria together.
+    `others` must have at least as many calls as `first`. Each call is matched at most once."""
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
     unit = (len(first) + 1) * (len(others) + 1)

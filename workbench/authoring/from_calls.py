@@ -29,7 +29,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def case_with_mock(
     case: Table, tool: str, arguments: Mapping[str, JsonValue], answer: ToolAnswer, step: int | None = None
 ) -> Table:
-    """Add a mock to a case. It precedes mocks of the same tool, because the first matching mock answers.
+    """Add a mock to a case. It precedes other mocks of the same tool, because the first matching mock answers.
 
     A mock for the same arguments is replaced. With `step`, the result goes into that step of the chain. Even with
     `step`, an error becomes a mock of the case, because a step cannot express an error. Raises ValueError for an
@@ -88,9 +88,9 @@ def case_with_expected_call(
 
 
 def step_of(trajectory: Trajectory, call: int) -> int | None:
-    """Return the step (from 1) of a chain whose first call has this index in the trajectory. Otherwise return `None`.
+    """Return the step of a chain, from 1, whose first call has the index `call`, or `None` if there is no such step.
 
-    Only the first call of a step is graded, and answered by the step's mock."""
+    Only the first call of a step is graded and is answered by the step's mock."""
     wanted = trajectory.calls[call]
     asked = trajectory.rounds[wanted.round - 1]
     if asked.step is None or asked.calls[0] is not wanted:

@@ -30,8 +30,8 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then
 class Change:
     """A step of the undo history: the new document, a summary, and the key of the changed case.
 
-    `reread_count` is the number of times that the file had been reread without asking the user when the change was
-    made. `typed` has the servers that the user typed in this session."""
+    `reread_count` is the number of times, up to this change, that the file had been reread without asking the user.
+    `typed` has the servers that the user typed in this session."""
 
     document: Document
     summary: str
@@ -258,7 +258,7 @@ class OpenSuite:
     def is_behind(self) -> bool:
         """Whether undo has gone back to a text from before an external edit of the file.
 
-        The edit was taken over without asking the user, so saving the older text would lose it."""
+        The edit was taken over without asking the user, so saving the older text would lose this edit."""
         return bool(self._history) and self._history[self._at].reread_count < self._readings
 
     def is_changed(self, index: int) -> bool:

@@ -391,7 +391,7 @@ def question_for(
     trajectories: Sequence[tuple[str, Trajectory]],
     secrets: Secrets,
 ) -> Question:
-    """Return the question about a request's finished runs. `trajectories` has the name of the model for each run.
+    """Return the question about a request's finished runs. `trajectories` has each run with its model's name.
 
     If no expectation fits all runs, propose the calls of the first run. Raises AcceptError if that is impossible,
     too."""

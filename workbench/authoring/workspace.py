@@ -422,8 +422,8 @@ class OpenSuites:
 
         `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
         case that gets the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's
-        settings). A filter does not hide it from the tree. `by_keys` is whether the user typed the change into the form
-        key by key."""
+        settings). A filter does not hide this case in the tree. `by_keys` is whether the user typed the change into the
+        form key by key."""
         refuse_if_read_only(f"editing {suite.path.name}")
         if not suite.change(document, summary, group, case, by_keys=by_keys):
             return False

@@ -78,8 +78,8 @@ _PLACEHOLDERS = late_pattern(
 def is_secret_if_used(name: str, value: str) -> bool:
     """Return whether a value that is used as a key, a header or a server's setting is secret.
 
-    It is secret unless it is a single character, a word for yes, no or nothing, or the path of an existing file. A
-    value of two or three characters is secret only if the name suggests a secret."""
+    It is secret unless it is a single character, a placeholder such as `true` or `none`, or the path of an existing
+    file. A value of two or three characters is secret only if the name suggests a secret."""
     if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _marks_secret(name)):
         return False
     return not _PLACEHOLDERS.fullmatch(value) and not _is_path(value)

@@ -266,7 +266,7 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
     """Plan trials of faults for the tools that were called in the finished runs of a plan.
 
     Each fault is tried in the first result of each tool of each run. The planned runs need no new approval, because
-    they need the same as `plan`."""
+    they need nothing beyond the needs of `plan`."""
     by_id = by_run_id(results)
     trials: list[PlannedTrial] = []
     untried: list[FaultTrial] = []

@@ -316,7 +316,7 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
 
 
 def parts_of(schema: object, root: Schema, depth: int = _MAX_DEPTH) -> Iterable[Schema]:
-    """Yield a schema, and the schemas that every value of it except null must also match.
+    """Yield a schema, and the schemas that each of its values except null must also match.
 
     These are the target of its `$ref` in `root`, the schemas in `allOf`, and an alternative of `anyOf` or `oneOf` if
     all others are null. Nullable parameters are usually written with such an `anyOf`."""

@@ -94,8 +94,8 @@ class _IdentityCache(Generic[_T]):
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
     """Return the tool with a name, or `None` if there is none.
 
-    If no name is equal, return the first that is equal apart from case, `.`, `-` and `_`. Graders compare names in this
-    way, too."""
+    If no tool has exactly this name, return the first tool whose name differs only in letter case, `.`, `-` and `_`.
+    Graders compare names in this way, too."""
     wanted = comparable_name(name)
     alike: ToolDefinition | None = None
     for tool in tools:

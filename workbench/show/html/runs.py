@@ -112,9 +112,9 @@ def _counting_runs(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
 def _links(
     summaries: Sequence[RunSummary], models: Sequence[str], *, beside: bool
 ) -> Mapping[tuple[str, str, str], str]:
-    """Return the address of the run that a cell of the matrix opens, by suite, case and model.
+    """Return the addresses of the runs that the cells of the matrix open, by suite, case and model.
 
-    The cell opens the first run that did not pass, or the first run if all passed. With `beside`, the first run of the
+    A cell opens the first run that did not pass, or the first run if all passed. With `beside`, the first run of the
     case in the earlier batch opens beside that run."""
     first: dict[tuple[str, str, str], int] = {}
     chosen: dict[tuple[str, str, str], int] = {}
