@@ -386,7 +386,7 @@ class PairedComparison:
         With m further cases and unchanged shares, n pairs become n + m, and `better` and `worse` grow by (n + m) / n,
         rounded to whole cases. The result is the smallest m for which McNemar's test then gives a p of at most `level`.
         It is 0 if the present cases suffice. It is `None` if `better` equals `worse`, if m is above `MAX_MORE_CASES`,
-        or if cases have clusters."""
+        if cases have clusters, or if the batch may stop early."""
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
         pairs, of_status = self.count, self.by(PASS_RATE)

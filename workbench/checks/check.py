@@ -709,9 +709,9 @@ def evaluate(
 ) -> CheckVerdict:
     """Return the verdict of a check on the value of an argument.
 
-    `given` is false if the argument was left out. Then only an `optional` check holds. `equal` is the rule for plain
-    values and `equals`, by default JSON's rule. Inside `any_of` and `all_of`, plain values and `equals` are compared as
-    in `one_of`.
+    `given` is false if the argument was left out. Then only an `optional` check or `present = false` holds. `equal` is
+    the rule for plain values and `equals`, by default JSON's rule. Inside `any_of` and `all_of`, plain values and
+    `equals` are compared as in `one_of`.
 
     Raises only CheckError. Possible reasons are `judged` without a judge in `context`, `python` without `call_python`,
     a Python function that raises, and a search for `pattern` that takes too long."""

@@ -167,7 +167,8 @@ class _Reading:
     def _equal(self, row: int, column: int) -> bool:
         """Return whether tool and arguments are equal in flexible mode.
 
-        An expected call without `args` equals only a call without arguments, as in Evalite."""
+        An expected call without `args` equals only a call without arguments, as in Evalite, unless it accepts any
+        tool."""
         wanted, record = self._expected[row], self._calls[column]
         if record.is_broken or not (wanted.is_any or wanted.tool == record.tool):
             return False

@@ -61,7 +61,7 @@ def image_findings(suite: Suite, folder: Path) -> Iterator[Finding]:
 
 
 def images_hash(suite: Suite | None, folder: Path) -> str:
-    """Return a hash over the content of a suite's images, or an empty text if it has none."""
+    """Return a hash over the content of a suite's images, or an empty text if the suite has no images."""
     files: list[str] = []
     if suite is not None:
         for case in suite.cases:

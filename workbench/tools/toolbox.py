@@ -150,9 +150,10 @@ class Toolbox:
         """Choose what will answer a call. Use this method once for each call.
 
         In this order, the sources are: the step's mock, the case's mocks, the suite's mocks, the server, and the
-        default answer. Invalid arguments always get a tool error. A call of a tool that is not offered gets a tool
-        error unless the step's mock answers. A call of a tool of the model's provider gets the same error, because the
-        provider should have executed the call. `judge` evaluates the judged conditions of mocks."""
+        default answer. Arguments that are not a JSON object always get a tool error. So does a call of a tool of the
+        model's provider, because the provider should have executed the call. A call of a tool that is not offered gets
+        a tool error unless the step's mock answers. The default answer is a tool error if the tool's schema refuses the
+        arguments. `judge` evaluates the judged conditions of mocks."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         tool = self._offered.get(call.tool)

@@ -314,6 +314,8 @@ def with_contradictions(file: SuiteFile, listings: StoredListings) -> SuiteFile:
 def contradiction_findings(suite: Suite, table: ToolTable) -> Iterator[Finding]:
     """Yield the expectations of a suite that its tools' schemas rule out, and tables that were meant as checks.
 
+    Also yields warnings about shared state and about the conditions of mocks.
+
     `with_contradictions` adds these findings to a file."""
     yield from _shared_by_changes(suite, table)
     yield from _of_mocks(suite.mocks, ("mocks",), table.of_cases(suite.cases))

@@ -331,7 +331,7 @@ class ChatReader:
 def _number_in(statistics: object, name: str) -> float | None:
     """Return a number in llama.cpp's statistics.
 
-    Returns `None` if it is missing, infinite or negative."""
+    Returns `None` if the number is missing, negative or implausibly large."""
     value = as_dict(statistics).get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_NUMBER:
         return None
