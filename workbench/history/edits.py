@@ -42,7 +42,7 @@ _SHARED_WITHOUT_BATCH = f"{values_in('shared', 'batch')} AND batch NOT IN (SELEC
 
 
 def check_name(name: str) -> None:
-    """Raise HistoryError unless the name is one line of text and not a number.
+    """Raise HistoryError unless the name is one line of text without blanks at its ends, and not a number.
 
     A number would be ambiguous, because `7` and `#7` already mean batch 7."""
     if not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal():

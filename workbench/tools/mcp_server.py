@@ -170,9 +170,9 @@ class McpServer:
         return self._renewal
 
     def pop_start_notices(self) -> list[StartNotice]:
-        """Return the notices for the next run, and remove them.
+        """Return the notices for the next run. A notice on a start is returned only once.
 
-        They tell that the server was started, or that it lists different tools than before."""
+        If the server lists different tools than at the start of the batch, a notice tells this to every run."""
         news, self._news = self._news, []
         if self._lists_others is not None:
             news.append(StartNotice(self._lists_others))

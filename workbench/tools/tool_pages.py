@@ -188,8 +188,8 @@ class ToolPages:
     def _can_be_sent(self, tool: object, version: str) -> bool:
         """Return whether a tool can be called with this version of the protocol.
 
-        In newer versions, arguments may go into HTTP headers. The SDK drops a tool whose settings for that are
-        invalid."""
+        In newer versions, arguments may go into HTTP headers. The SDK drops a tool whose settings for that are invalid.
+        An issue is added for such a tool."""
         from mcp.shared.inbound import find_invalid_x_mcp_header
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 

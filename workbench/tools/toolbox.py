@@ -245,8 +245,8 @@ def offered(
     """Return the tools that a case offers to the model.
 
     Raises ToolsError if two tools have the same name. Raises UnknownToolError if the case offers, expects, forbids or
-    mocks an unknown tool, or if the suite mocks an unknown tool. With `of_subject`, an unknown tool may be a tool of
-    the subject."""
+    mocks an unknown tool, or if a mock or an answer of the suite names an unknown tool. With `of_subject`, an unknown
+    tool may be a tool of the subject."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)
