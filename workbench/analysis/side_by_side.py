@@ -108,8 +108,9 @@ class Comparison:
 class Weakest:
     """The models that fail most and the models that fail least, among the cases graded with every model.
 
-    `only_there` are the names of cases that fail only with the models that fail most. `differs` is false if each case
-    fails with all models or with none."""
+    The `models` each fail `failed` cases, and the `best` models each fail `best_failed` cases. `only_there` are the
+    names of cases that fail only with the models that fail most. `differs` is false if each case fails with all models
+    or with none."""
 
     models: tuple[str, ...]
     failed: int

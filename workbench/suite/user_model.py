@@ -80,8 +80,10 @@ class UserTable(Frozen):
     """The user of a conversation: scripted with `messages`, or played by a model with `goal`.
 
     If no message of the script fits, the user sends `otherwise`, up to `patience` times. A played user begins with
-    `opening`. A message that breaks the user's rules is tried again up to `tries` times. With `vary`, repeats of a run
-    do not share cached messages of the played user. The run ends after `max_turns` messages, or once `stop` holds."""
+    `opening`, speaks in the given `style`, and knows the `facts`. `model` plays the user with the instructions
+    `prompt`. A message that breaks the user's rules is tried again up to `tries` times. With `vary`, repeats of a run
+    do not share cached messages of the played user. The run ends after `max_turns` messages, or once `stop` holds. With
+    `review = "failed"`, a judge looks for faults of the user in failed runs."""
 
     messages: Items[ScriptedMessage] = ()
     otherwise: NonEmpty = OTHERWISE

@@ -91,7 +91,11 @@ def careless_agents(case: Case, table: ToolTable) -> tuple[ImaginedAgent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CallStrategy:
-    """One way to meet a case's expectations: which alternative to call, and how often. `text` names it in messages."""
+    """One way to meet a case's expectations.
+
+    `name` describes the agent in messages. `alternative` is the index of the alternative to call. With `optional`,
+    optional calls are made. With `most`, each call is made as often as `times` allows, but at most two times more than
+    usual."""
 
     name: str = "that does exactly what is expected"
     alternative: int = 0

@@ -40,7 +40,8 @@ QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
 class Refusal:
     """A response of an endpoint with a status other than success.
 
-    `text` is the endpoint's message, shortened and without secrets. `body` is searched for error codes."""
+    `text` is the endpoint's message, shortened and without secrets. `body` is searched for error codes. `location` is
+    the address of a redirect. `tool` is the tool that the response is about."""
 
     status: int
     text: str

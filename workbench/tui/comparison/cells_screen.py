@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 class RepeatChoiceScreen(Dialog[int]):
     """Asks which repeat of a cell to show.
 
-    Preselects the first running repeat (`active`), or else the repeat that decides the status of the cell."""
+    `going` are the running repeats. Preselects the first of them, or else the repeat that decides the status of the
+    cell."""
 
     TITLE_LINE: ClassVar[str] = "Which run?"
     DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"
