@@ -62,7 +62,7 @@ def grade_dimensions(
 
     The score is the sum of the dimensions in `numbers`, each 0..1, weighted by `SHARES` and rounded to 3 digits. The
     run passes from 0.8 on if every expected tool was called. A case that expects no calls is graded only by its
-    keywords.
+    keywords, but any call fails a case that forbids all calls.
 
     An `optional` check corresponds to a validator of the published system. If its Python function raises, the check
     counts as failed. Keywords and limits produce no issues here because they are requirements under every grader.

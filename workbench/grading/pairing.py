@@ -582,7 +582,7 @@ def _is_slow(checks: Checks | None) -> bool:
 
 
 def _is_plain(check: Check) -> bool:
-    """Return whether only a single value meets the check."""
+    """Return whether only a single value meets the check, and the argument must be given and counts in the score."""
     return check.is_exact and not check.expects_null and not check.optional and check.weight != 0
 
 

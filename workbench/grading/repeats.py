@@ -130,7 +130,7 @@ class CaseResult:
 
     @property
     def is_flaky(self) -> bool:
-        """Whether some of the graded runs passed and others did not."""
+        """Whether some of the graded runs passed or were warned, and others failed."""
         return 0 < self.good < len(self.graded)
 
 
@@ -182,7 +182,7 @@ class LazyCaseResults(LazySequence[CaseResult]):
 
     @property
     def passes(self) -> Iterator[tuple[int, int]]:
-        """Yield the number of passed runs and the number of graded runs of each case.
+        """Yield the number of good runs (passed or warned) and the number of graded runs of each case.
 
         Yield nothing if no case has repeats."""
         if len(self._ends) < len(self._runs):

@@ -473,7 +473,7 @@ class Case(Frozen):
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Return the expected calls: first the ordered list, then the unordered list.
 
-        For a chain, these are the calls of its steps. Groups are flattened. The objects are the same on each access."""
+        For a chain, these are the calls of its steps. Groups are flattened. Repeated calls return the same objects."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:

@@ -360,7 +360,7 @@ class TypedServer:
     def is_trusted_by_typing(self) -> bool:
         """Whether the server is trusted because the user typed it.
 
-        A server with a stored login is not trusted for this reason, because the login was not typed."""
+        A server with `auth` is not trusted for this reason, because the user did not type its login."""
         return self.now.auth is None and (self.before is None or self.before.auth is None)
 
 
