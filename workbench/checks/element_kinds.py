@@ -285,7 +285,8 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
             found[row] = same.popleft()
     all_met = len(found) == len(expected) - len(checks)
     taken = set(found.values())
-    # `free` holds the columns (elements) without a row (check). `owners` maps each other column to its row.
+    # `free` holds the columns (elements) that are not taken. `owners` maps each column that a check has taken to the
+    # check's row.
     free = dict.fromkeys(column for column in range(len(elements)) if column not in taken)
     owners: dict[int, int] = {}
     latest = -1

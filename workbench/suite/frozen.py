@@ -19,8 +19,8 @@ class Frozen(BaseModel):
     """Base of all models of a suite: immutable, strictly typed, and without unknown keys."""
 
     # `defer_build` builds a validator only when a model is validated by itself. A whole suite needs only one validator.
-    # The validators of all nested models would cost 14 % of the CPU of `workbench history`, which reads no suite, and 5
-    # % of a short run.
+    # The validators of all nested models would take 14% of the processor time of `workbench history`, which reads no
+    # suite, and 5% of that of a short run.
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
 

@@ -306,7 +306,8 @@ class SuiteNeeds:
         `files` and `passed` are compared separately."""
         parts = asdict(self)
         del parts["folder"], parts["files"], parts["passed"]
-        # Earlier versions lacked `cwd`, agents, logins and models. Suites without these keep their fingerprint.
+        # Earlier versions lacked some of these parts. An empty part is left out, so that suites without it keep their
+        # fingerprint.
         for command in parts["commands"]:
             for name in ("folder", "agent"):
                 if not command[name]:
@@ -314,7 +315,8 @@ class SuiteNeeds:
         for address in parts["urls"]:
             if not address["auth"]:
                 del address["auth"]
-        # Earlier versions lacked headers, query and key command. A model without these keeps its fingerprint.
+        # Earlier versions lacked headers, query, key command and credentials. A model without these keeps its
+        # fingerprint.
         for model in parts["models"]:
             for name in ("headers", "query", "command", "credentials"):
                 if not model[name]:

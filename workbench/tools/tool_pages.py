@@ -115,8 +115,8 @@ class ToolPages:
             sent.add(cursor)
         else:
             self._cut(MAX_LISTING_PAGES.exceeded())
-        # If the list was cut short because a cursor was repeated, its tools are repeated as well, which is no further
-        # violation.
+        # A list may have been cut short because a cursor was repeated. Its tools are then repeated as well, which is no
+        # further violation.
         if not any(issue.outcome == "cut short" for issue in self._found):
             for name in self._again:
                 self._add_issue(name, "name", "is listed twice, with the same definition", "duplicate")

@@ -296,8 +296,8 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
     """Return whether the mark `end` between two texts ends thoughts, or is only mentioned in the answer."""
-    # A closing mark counts only if no opening mark precedes it, and outside quotes and code. It must stand at the end
-    # of a line or directly between two words.
+    # A closing mark counts only if no opening mark precedes it, and outside quotes and code. It must stand at the
+    # beginning or the end of a line, or without a space between a text and a letter or digit.
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:
         return False
     if any(beside and beside in _QUOTES for beside in (before[-1:], after[:1])):
