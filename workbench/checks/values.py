@@ -240,7 +240,7 @@ _ONE_SIDED_IDF = math.log(3 / 2) + 1
 """The inverse document frequency of a token in only one of the two texts: ln((1 + n) / (1 + df)) + 1 with n = 2, df =
 1.
 
-For a token in both texts, the frequency is 1."""
+For a token in both texts, the inverse document frequency is 1."""
 
 
 def as_text(value: JsonValue) -> str:

@@ -171,7 +171,7 @@ class StoredBatches(RowReader):
         """
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", (which,))
-        # SQLite's integers have 63 bits. Every number of at most 18 digits fits.
+        # SQLite's integers have 64 bits. Every number of at most 18 digits fits.
         if not found and number.isdecimal() and len(number) < 19:
             found = self._batches("WHERE id = ?", (int(number),))
         if not found:

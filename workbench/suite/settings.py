@@ -218,7 +218,8 @@ def _in_quarantine(suite: Suite, case: Case, grading: Grading) -> Grading:
 
 _limits: CachedByIdentity[Suite, Limits] = CachedByIdentity(lambda suite: _limits_of(suite.limits))
 _grading: CachedByIdentity[Suite, Grading] = CachedByIdentity(lambda suite: _grading_of(suite.grading))
-"""The settings of cases without their own tables. Most cases write no table."""
+"""These two functions return the limits and the grading settings of cases without their own tables. Most cases write no
+table."""
 
 
 # The cache holds suites weakly. The function in an entry must not hold the suite strongly either, or the entry would

@@ -24,7 +24,8 @@ class StartingServer:
 
 
 BeginStart = Callable[[Grant, bool], StartingServer]
-"""Begins to start a server. `first` marks the first server of its batch, whose start is announced to the user."""
+"""Begins to start a server. The second argument is true for the first server of a batch, whose start is announced to
+the user."""
 
 
 class FreshServers:

@@ -191,7 +191,7 @@ def _definition(tool: Tool) -> ToolDefinition:
 
 
 definition_of: CachedByIdentity[Tool, ToolDefinition] = CachedByIdentity(_definition)
-"""Return the definition of a tool that is written in a suite.
+"""Returns the definition of a tool that is written in a suite.
 
 It is the same object each time, so runs need not convert it again."""
 
@@ -199,7 +199,7 @@ It is the same object each time, so runs need not convert it again."""
 definition_of_provider: CachedByIdentity[ProviderTool, ToolDefinition] = CachedByIdentity(
     lambda tool: ToolDefinition(tool.name, provider=tool.forms)
 )
-"""Return the definition of a tool that providers run. It is the same object each time."""
+"""Returns the definition of a tool that providers run. It is the same object each time."""
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:

@@ -52,16 +52,16 @@ ACCEPT_ALL_CONTEXT = replace(
     call_python=lambda _reference, _value: True,
     judge=lambda _check, _value: CheckVerdict(1.0, True),
 )
-"""A judge and Python functions that accept everything. A run that fails with them fails with any judge and
-functions."""
+"""A context with a judge and Python functions that accept everything. A run that fails with them fails with any judge
+and functions."""
 
 REFUSE_ALL_CONTEXT = replace(
     AUDIT_CONTEXT,
     call_python=lambda _reference, _value: False,
     judge=lambda _check, _value: CheckVerdict(0.0, False),
 )
-"""A judge and Python functions that refuse everything. A run that passes with them passes with any judge and
-functions."""
+"""A context with a judge and Python functions that refuse everything. A run that passes with them passes with any judge
+and functions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,8 @@ WIRE = "openai-responses"
 
 _CALL = "function_call"
 _OWN = (_CALL, "message", "reasoning")
-"""The kinds of items that become events of a run; items of other kinds are only sent back unchanged."""
+"""The kinds of items for calls of offered tools, texts and reasoning. Other items, except `compaction`, are calls of
+the provider's own tools."""
 
 _NOT_CALLS = (*_OWN, "compaction")
 
