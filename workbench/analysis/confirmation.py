@@ -145,7 +145,7 @@ class ConfirmationReport:
     """The results for every case that broke, after `reruns` reruns.
 
     `batch` is the number of the batch that records the reruns, if any. `errors` counts the cases that stayed undecided
-    because reruns ended in errors."""
+    because reruns ended in errors or a cost limit was reached. `interrupted` is true if the reruns were interrupted."""
 
     cases: tuple[ConfirmedCase, ...]
     reruns: int = 0

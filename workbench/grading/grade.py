@@ -388,7 +388,10 @@ class RedactedPlace(NamedTuple):
     `call` is the index of the call in `Trajectory.calls`. `argument` is the name of a top-level argument. `what` is the
     kind of the redacted text:
 
+    - "tool": the name of the called tool
+    - "argument": the value of an argument
     - "names": the names of a call's arguments
+    - "answer": the final answer
     - "schema": the schema of an offered tool, including defaults of arguments
     - "case": the expectations in the stored suite
     - "result": the result of a call

@@ -73,8 +73,9 @@ class CaseResult:
     `runs` are all runs in the order of the repeats. `rule` combines the graded runs. `score` is the mean of their
     scores, and `deviation` is the population standard deviation. Both are `None` if no run has a score.
 
-    `reason` says why the case did not pass. Under `last`, it is the reason of the last run. Under `every`, it is the
-    number of runs that passed. Otherwise, it is the reason that all runs have in common."""
+    `reason` says why the case did not pass. With a single graded run, or under `last`, it is the reason of the last
+    graded run. Otherwise, only a failed case has a reason: the number of good runs under `every` if the runs differ, or
+    the reason that all runs have in common, if there is one."""
 
     runs: tuple[RunResult, ...]
     rule: RepeatRule

@@ -167,9 +167,9 @@ class MergeResult:
     `number` is the number of the merged batch, and `new_results` counts the results that this merge added.
     `second_results` counts the runs that already had a different result, and `named` lists some of them. `unfinished`
     lists the shards with missing runs. `kept` lists the shards that stay in the history beside the merged batch.
-    `damaged` lists the parts that were left out. `is_running` means that a program is still running a shard. If all
-    shards were merged at once, `covered_by_several` counts the runs planned in several shards, and `covered_by_none`
-    counts the runs planned in no shard."""
+    `damaged` lists the parts that were left out. `programs` are the versions of Workbench that made the shards.
+    `is_running` means that a program is still running a shard. If all shards were merged at once, `covered_by_several`
+    counts the runs planned in several shards, and `covered_by_none` counts the runs planned in no shard."""
 
     number: int = 0
     new_results: int = 0

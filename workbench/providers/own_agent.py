@@ -17,9 +17,8 @@ class Agent:
     `function` is a function from an `AgentRequest` to the agent's answer: a text, a call made with `workbench.call`, a
     list of calls, an `AgentAnswer` with text and calls, or an `AgentRun` with everything that the agent did. If the
     answer has calls, the function is called again with their results, which come from the suite's mocks or servers. A
-    text or an `AgentRun` ends the run. An async function runs on the caller's event loop, and a plain function runs
-    in a thread.
-    `name` is the agent's name in results and reports, by default the function's name.
+    text or an `AgentRun` ends the run. An async function runs on the caller's event loop, and a plain function runs in
+    a thread. `name` is the agent's name in results and reports. The default is the function's name.
 
     >>> import workbench
     >>> def clock_agent(request):
