@@ -50,7 +50,9 @@ def typical_pass_rate(good: int, graded: int) -> float:
 
 @dataclass
 class RerunEvidence:
-    """The evidence from the reruns of one case. `among` is the number of cases that may have broken."""
+    """The evidence from the reruns of one case. `good` and `failed` count its good and failed reruns.
+
+    `among` is the number of cases that may have broken, and `typical` is the pass rate of the case before."""
 
     among: int
     typical: float = TYPICAL_PASS_RATE
@@ -111,7 +113,9 @@ def repeats_confirm(failed: int, graded: int, among: int) -> bool:
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """The result of rerunning one case of the later batch. `why` is the reason if it had no reruns."""
+    """The result of rerunning one case of the later batch.
+
+    `good` and `failed` count its reruns. `why` is the reason if there were no reruns, or if they did not decide."""
 
     suite: str
     case_id: str

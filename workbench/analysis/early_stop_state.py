@@ -17,8 +17,8 @@ class PairEarlyStop:
     So far, `cases` of `of` planned cases were compared. `better` counts the cases that were good only with `second`,
     and `worse` counts the cases that were good only with `first`. `p` is adjusted for all `comparisons` of the batch.
     The comparison is decided if `p` is at most `level`. If there is an `e_value`, `p` follows from it and is valid
-    however often it is read. `saved` counts the skipped runs with `second`, and in a single comparison also the skipped
-    runs with `first`."""
+    however often it is read. Otherwise, the results are tested at `looks` fixed times, and `look` of them have passed.
+    `saved` counts the skipped runs with `second`, and in a single comparison also the skipped runs with `first`."""
 
     first: str
     second: str
@@ -78,11 +78,12 @@ def _e_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateEarlyStop:
-    """The state of a required pass rate in a batch that may stop early.
+    """The state of a required pass rate (`gate`) in a batch that may stop early.
 
-    So far, `runs` of `of` planned runs were graded, in `cases` of `of_cases` planned cases. `clusters` counts the
-    clusters so far, if the suite has any. `verdict` is `None` while the rate is undecided. `rate` is the mean share of
-    good runs over these cases. `interval` is the 95% interval of the rate, if the batch did not stop early."""
+    `worse` is the rate that counts as clearly too low. So far, `runs` of `of` planned runs were graded: `good` and
+    `bad` ones, in `cases` of `of_cases` planned cases. `saved` counts the skipped runs. `clusters` counts the clusters
+    so far, if the suite has any. `verdict` is `None` while the rate is undecided. `rate` is the mean share of good runs
+    over these cases. `interval` is the 95% interval of the rate, if the batch did not stop early."""
 
     suite: str | None
     model: str | None

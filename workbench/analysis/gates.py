@@ -302,7 +302,7 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class UserErrors:
-    """The number of a suite's runs that became unusable through simulated users (`spoilt`), and their allowed share."""
+    """How many of a suite's `runs` became unusable through simulated users (`spoilt`), and their allowed share."""
 
     suite: str
     spoilt: int

@@ -46,9 +46,9 @@ class StoredStatus:
 class FlakyCase:
     """A case whose results with a model vary, although its request and expectations stayed the same.
 
-    `since_batch` is the first batch in which they varied. `good` is the number of its `runs` that passed or were
-    warned. `interval` is the 95% interval of their share. `course` holds each batch with the number of good and of
-    graded runs, the oldest batch first."""
+    `since_batch` is the first batch in which they varied, and `since` is the time when it started. `good` is the number
+    of its `runs` that passed or were warned. `interval` is the 95% interval of their share. `course` holds each batch
+    with the number of good and of graded runs, the oldest batch first."""
 
     suite: str
     suite_name: str

@@ -262,9 +262,9 @@ class NewShard:
 class NewBatch:
     """A new batch.
 
-    `started_at` is an ISO 8601 time. `settings` are the settings at the start, without secrets. `projects` maps each
-    suite's file to its project's folder. `uid` identifies the plan. With `shard`, the batch has only one shard of the
-    plan's runs."""
+    `started_at` is an ISO 8601 time. `program` is the version of Workbench. `settings` are the settings at the start,
+    without secrets. `projects` maps each suite's file to its project's folder. `uid` identifies the plan. With `shard`,
+    the batch has only one shard of the plan's runs."""
 
     kind: Kind
     started_at: str
