@@ -25,9 +25,9 @@ class ExpectedArgument:
 class Expectation:
     """An expected or a disallowed call. If it has `alternatives`, one of them is expected.
 
-    `arguments` is `None` if any arguments are right. `place` is the place in the order of calls: `ordered 2`,
-    `ordered 2, in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to
-    3 times`."""
+    `arguments` is `None` if any arguments are right. `forbidden` names the arguments that the call must not have. With
+    `only_args`, any other argument is wrong. `place` is the place in the order of calls: `ordered 2`, `ordered 2, in
+    any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to 3 times`."""
 
     tool: str
     place: str

@@ -117,9 +117,10 @@ class Measure:
     """A number measured on a run.
 
     `name` is the measure's name in suites (`workbench.suite.rules.MEASURES`), and `title` is its name in reports.
-    `of_run` returns the value of a run, or `None` if it has none. `pooled` holds the numbers for all runs of a model,
-    the most important first. It is empty for measures of single suites. `test` is how two values are compared: in pairs
-    of cases, by thresholds, or not at all.
+    `of_run` returns the value of a run, or `None` if it has none. `better` says whether more or less is better.
+    `by_grader` is true for a value that a grader computes. `pooled` holds the numbers for all runs of a model, the most
+    important first. It is empty for measures of single suites. `test` is how two values are compared: in pairs of
+    cases, by thresholds, or not at all.
 
     `of_case` returns the value of a case in paired tests. `only_deciding` leaves out the cases in quarantine. `per_run`
     is the value of a typical run, which the Pareto chart shows against the score. A rate is shown in percent."""

@@ -430,7 +430,10 @@ _GROUP_OF: dict[str, FailureGroup] = {
 
 @dataclass(frozen=True)
 class GradedTest:
-    """One test of the published system. Scores have three digits because the system rounds before it averages."""
+    """One test of the published system.
+
+    Scores have three digits because the system rounds before it averages. `groups` are the groups of the test's
+    failures."""
 
     test_id: str
     passed: bool

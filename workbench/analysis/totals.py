@@ -26,7 +26,8 @@ from workbench.trajectory.events import Usage
 class Disagreement:
     """A run, or a group of runs, that the source of an import and Workbench judge differently.
 
-    `value` is the source's score, 0..1, and `passed_here` is the verdict of the case."""
+    `about` identifies the run or the group. `value` is the source's score, 0..1, and `passed_here` is the verdict of
+    the case."""
 
     about: str
     value: float

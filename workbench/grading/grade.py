@@ -235,10 +235,11 @@ class Issue(NamedTuple):
 class ArgumentVerdict(NamedTuple):
     """The result of one check for one argument of a paired call.
 
-    `holds` is `None` if the argument was recorded and not judged. `score` is in 0..`weight`, or unclamped with
-    `arcade_compatible`. `counted` is false if the weight does not count in the score's denominator. `listed` is false
-    for an argument that was given although the expected call does not list it. The weight of such an argument is 0, and
-    its score is 0 or below. The run fails if a `required` argument does not hold, regardless of the score."""
+    `expected` is the check in words, `got` is the value, and `why` is the reason for the result. `holds` is `None` if
+    the argument was recorded and not judged. `score` is in 0..`weight`, or unclamped with `arcade_compatible`.
+    `counted` is false if the weight does not count in the score's denominator. `listed` is false for an argument that
+    was given although the expected call does not list it. The weight of such an argument is 0, and its score is 0 or
+    below. The run fails if a `required` argument does not hold, regardless of the score."""
 
     argument: str
     holds: bool | None
@@ -257,9 +258,10 @@ class CallPairing(NamedTuple):
     """An expected call and an actual call that a grader compares, by index. Either may be missing.
 
     If the pairing is about a prohibition, `prohibition` is an index in `Case.disallowed` and `expected_call` is `None`.
-    `outcome` describes the pairing under the grader's rule in a few words ("exact", "right name only", "missing",
-    "extra, counts twice"). `credit` is the contribution to the sum behind the score, negative for a penalty. `parts`
-    are the amounts in the credit, by their names in the grader's formula."""
+    If no call broke the prohibition, `call` is `None` too. Under `critics`, the tool earns `tool_score` of at most
+    `tool_weight`. `outcome` describes the pairing under the grader's rule in a few words ("exact", "right name only",
+    "missing", "extra, counts twice"). `credit` is the contribution to the sum behind the score, negative for a penalty.
+    `parts` are the amounts in the credit, by their names in the grader's formula."""
 
     expected_call: int | None
     call: int | None

@@ -65,8 +65,8 @@ class ReportFacts(NamedTuple):
 class RunFacts(NamedTuple):
     """Facts of a finished run, for a row of a table. `grader` is the deciding grader, and `issues` are its issues.
 
-    `duration_ms` excludes the time in which the run was paused. `touched` is true if a person changed something during
-    the run. `report` is `None` in histories of earlier versions."""
+    `finish` is the reason why the run ended. `duration_ms` excludes the time in which the run was paused. `touched` is
+    true if a person changed something during the run. `report` is `None` in histories of earlier versions."""
 
     grader: str | None
     finish: str | None

@@ -36,8 +36,9 @@ _SHARDS = f"SELECT id, uid, settings, ended_at {PLANNED} AND (? IS NULL OR id = 
 class StoredShard:
     """A stored batch with some runs of a plan: one shard, or several merged shards.
 
-    `ref` identifies the shard; it is `None` for a batch of merged shards. `shards` are pairs of a shard's index, from
-    1, and the number of shards in the plan. `is_running` means that a program is still adding runs to the batch."""
+    `ref` identifies the shard; it is `None` for a batch of merged shards. All shards of a plan have the same `uid`.
+    `shards` are pairs of a shard's index, from 1, and the number of shards in the plan. `is_running` means that a
+    program is still adding runs to the batch."""
 
     file: Path
     number: int

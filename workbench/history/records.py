@@ -362,9 +362,10 @@ NAMED_AFTER = "named_after"
 class BatchRow:
     """A batch in the list of batches.
 
-    `number` identifies the batch. A `name`, which the user may give, identifies it too. `ended_at` is `None` while the
-    batch is running, and if it was interrupted. `damage` names the unreadable part of a damaged batch. A damaged batch
-    has no parts, and can only be listed and removed."""
+    `number` identifies the batch. A `name`, which the user may give, identifies it too. `program` is the version of
+    Workbench that started the batch, and `planned` is the number of planned runs. `ended_at` is `None` while the batch
+    is running, and if it was interrupted. `damage` names the unreadable part of a damaged batch. A damaged batch has no
+    parts, and can only be listed and removed."""
 
     number: int
     name: str | None
@@ -546,7 +547,8 @@ class CaseOutline(NamedTuple):
 class Regrade:
     """A regrade of a whole batch.
 
-    `number` is its number among the batch's regrades, from 1. `graded_at` is an ISO 8601 time."""
+    `number` is its number among the batch's regrades, from 1. `graded_at` is an ISO 8601 time. `program` is the version
+    of Workbench that made it."""
 
     id: int
     batch: int

@@ -35,7 +35,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class CriticsOptions:
-    """Options of the `critics` grader, with defaults filled in."""
+    """Options of the `critics` grader, with defaults filled in. `docs/graders.md` explains them."""
 
     tool_selection_weight: float = 1.0
     fail_on_tool_selection: bool = True
@@ -47,7 +47,7 @@ class CriticsOptions:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyOptions:
-    """Options of the `accuracy` grader, with defaults filled in."""
+    """Options of the `accuracy` grader, with defaults filled in. `docs/graders.md` explains them."""
 
     mode: str = "exact"
     name_only: float = 0.5
@@ -58,7 +58,7 @@ class AccuracyOptions:
 
 @dataclass(frozen=True, slots=True)
 class DimensionsOptions:
-    """Options of the `dimensions` grader, with defaults filled in."""
+    """Options of the `dimensions` grader, with defaults filled in. `docs/graders.md` explains them."""
 
     latency: Literal["wall", "model"] = "wall"
     repeated_calls: Literal["as expected", "as published"] = "as expected"

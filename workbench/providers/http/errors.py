@@ -41,7 +41,8 @@ class Refusal:
     """A response of an endpoint with a status other than success.
 
     `text` is the endpoint's message, shortened and without secrets. `body` is searched for error codes. `location` is
-    the address of a redirect. `tool` is the tool that the response is about."""
+    the address of a redirect. `tool` is the tool that the response is about. `path` is the path of the request, and
+    `has_media` is true if the request had images or sounds."""
 
     status: int
     text: str

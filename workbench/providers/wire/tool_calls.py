@@ -315,8 +315,9 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 class OpenCall:
     """A tool call whose fragments are still arriving.
 
-    `given_id` and `name` come from the API. `complete_arguments` are arguments that arrived as an object, not as text.
-    `repeats` means that each fragment so far began with the whole previous fragment."""
+    `given_id` and `name` come from the API. `pieces` are the fragments of the arguments' text. `complete_arguments` are
+    arguments that arrived as an object, not as text. `repeats` means that each fragment so far began with the whole
+    previous fragment."""
 
     id: str
     given_id: str | None = None
