@@ -60,7 +60,7 @@ def add_user_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
-    add_judge_option(parser, "let this model judge values that no judge has seen")
+    add_judge_option(parser, "let this model judge values that it has not judged yet")
     group(parser, TOOLS).add_argument(
         "--trust", action="store_true", help="let the suites start and import what they name"
     )
