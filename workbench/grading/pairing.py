@@ -260,7 +260,7 @@ def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 # The largest one-to-one pairing of members (expected calls) with calls. A call either fits a member or does not. A
 # pairing is the largest if no augmenting path is left (Berge 1957). An augmenting path begins at a call without a
 # member. It leads to a member that the call fits, to this member's call, to another member that the second call fits,
-# and so on, and ends at a member without a call. Moving every call one member further along the path adds a pair, and
+# and so on. It ends at a member without a call. Moving every call one member further along the path adds a pair, and
 # paired members stay paired.
 #
 # Comparisons take most of the time because they evaluate checks. Three rules save most comparisons. First, a bucket is

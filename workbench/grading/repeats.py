@@ -74,8 +74,8 @@ class CaseResult:
     scores, and `deviation` is the population standard deviation. Both are `None` if no run has a score.
 
     `reason` says why the case did not pass. With a single graded run, or under `last`, it is the reason of the last
-    graded run. Otherwise, only a failed case has a reason: the number of good runs under `every` if the runs differ, or
-    the reason that all runs have in common, if there is one."""
+    graded run. Otherwise, only a failed case can have a reason. It is the number of good runs under `every` if the runs
+    differ, or else the reason that all runs have in common."""
 
     runs: tuple[RunResult, ...]
     rule: RepeatRule

@@ -498,7 +498,7 @@ def _opened_if_sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Con
 
 def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
     try:
-        # Readers open the file for writing if they may: the last program that closes the file must merge SQLite's
+        # Readers open the file for writing if they may. The last program that closes the file must merge SQLite's
         # write-ahead log into it, and an older schema must be migrated.
         how = "mode=ro" if is_read_only() else "mode=rw"
         return _retry_while_locked(lambda: _opened_if_sound(file, how, _SMALL_TABLES))

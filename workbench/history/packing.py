@@ -195,8 +195,8 @@ def grading_text(grading: Grading) -> str | None:
     return compact_json(differing)
 
 
-# The result is cached, because the runs of a batch have few different options, and parsing them would take two thirds
-# of the time for reading a row.
+# The result is cached, because the runs of a batch have few different options. Parsing them would take two thirds of
+# the time for reading a row.
 @lru_cache(maxsize=256)
 def grading_from(text: str | None) -> Grading:
     """Read grading options that `grading_text` has written.

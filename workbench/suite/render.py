@@ -16,8 +16,8 @@ from workbench.checks.value_kinds import Equals
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
 # Libraries for TOML cannot produce this layout. tomli-w puts every element of a list on its own line and every table
-# under a header, and tomlkit leaves the layout to its caller. So this module derives the layout from the place of a
-# value in the suite. Texts are written as JSON, whose escapes mean the same in TOML.
+# under a header. tomlkit leaves the layout to its caller. So this module derives the layout from the place of a value
+# in the suite. Texts are written as JSON, whose escapes mean the same in TOML.
 
 Table = dict[str, object]
 Keys = tuple[str, ...]
@@ -232,7 +232,7 @@ def _visible_character(character: str) -> str:
 
 
 # Models are converted to the data that a person writes, without defaults and with checks in their short form. A model
-# has lost some of the original text: an id derived from the name is written, `5.0` becomes `5`, and a schema becomes
+# has lost some of the original text. An id derived from the name is written, and `5.0` becomes `5`. A schema becomes
 # JSON text only if it has a null.
 
 _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "mock_result"})

@@ -173,7 +173,7 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEv
     """Convert server-sent events that arrived together to model events, and yield these as one list.
 
     If the reader raises an error, the events before the error are yielded first."""
-    # Neighbouring pieces of a text are joined to one event, because each event takes time in the listeners, and these
+    # Neighbouring pieces of a text are joined to one event, because each event takes time in the listeners. These
     # pieces are shown at the same moment anyway.
     joined: list[ModelEvent] = []
     try:

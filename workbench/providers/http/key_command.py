@@ -139,7 +139,7 @@ class KeyCommand:
         key = printed.decode("utf-8", "replace").strip()
         is_key = key.isascii() and key.isprintable() and " " not in key
         # The key is registered as a secret before any output of the command is quoted. The output of a failed command
-        # is registered only if it looks like a secret, because a word such as `error` must not be redacted in all
+        # is registered only if it looks like a secret. Otherwise, a word such as `error` might be redacted in all
         # reports.
         if is_key and not code:
             self._secrets.add(self.name, key)

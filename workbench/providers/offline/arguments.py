@@ -203,7 +203,8 @@ def _prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> st
     """Return the part of a clause that may be the content of a message or a title, unchanged.
 
     This is the text after "that", "saying", "called" or a colon. If there is none, it is the action ("remind me to …")
-    or the topic ("about …"), or else the clause without its verb and the words that name the tool."""
+    or the topic ("about …"). If there is neither, it is the clause without its verb and without the words that name the
+    tool."""
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]

@@ -49,8 +49,8 @@ class RepairedArguments(NamedTuple):
 
 def repair(pieces: Sequence[str]) -> RepairedArguments | None:
     """Repair arguments whose pieces do not join to one JSON object; return `None` if their meaning is uncertain."""
-    # The order of these steps matters, because the joined text has several objects in each of these cases: the same
-    # object twice, an empty object before the arguments, as in `{}{"a": 1}`, and pieces that each repeat the previous
+    # The order of these steps matters, because the joined text has several objects in three cases. It may have the same
+    # object twice, or an empty object before the arguments, as in `{}{"a": 1}`. Or each piece repeats the previous
     # piece.
     text = "".join(pieces)
     objects = _objects_in(text)
