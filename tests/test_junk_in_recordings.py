@@ -56,7 +56,7 @@ def read(file: Path) -> Recording | None:
         return None
     if run is not None:
         record = recalled(run[0], recording.header.started_at, recording.events, run[1])
-        assert headline.verdict(record) and len(headline.facts(record)) + len(headline.began(record)) > 0
+        assert headline.verdict(record) and len(headline.facts(record)) + len(headline.start_time(record)) > 0
         lines = RunLines(record.view, 60)
         lines.settle(0, 1_000)
         assert [plain(lines.line(index)) for index in range(lines.count)]

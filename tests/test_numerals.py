@@ -92,7 +92,7 @@ def app_of(history: Path) -> str:
         (batch,) = stored.batches()
     state = HistoryList()
     state.replace_all(LoadedBatches((batch,)))
-    return "\n".join(map(plain, [state.laid.line(state.facts(batch), 100), *detail_lines(state, batch, 100)]))
+    return "\n".join(map(plain, [state.layout.line(state.facts(batch), 100), *detail_lines(state, batch, 100)]))
 
 
 @pytest.fixture(scope="module")

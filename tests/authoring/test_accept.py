@@ -206,24 +206,24 @@ def test_every_expectation_that_will_be_gone_is_named_and_counted() -> None:
         'forbidden_args = ["loud"]\n[[cases.unordered]]\ntool = "wave"\n'
     )
     proposal = edited.propose(ran([("say", {"to": "Ann", "loud": True})]))
-    assert proposal.calls[0].lost == (
+    assert proposal.calls[0].dropped == (
         ("note", 'similar to "guests"'),
         ("mode", '"kind"'),
         ("loud", "must not be given"),
     )
-    assert proposal.gone == ("wave",)
-    assert proposal.drops == 4
-    assert proposal.with_other_check(0, 0, -1).drops == 5
+    assert proposal.dropped_tools == ("wave",)
+    assert proposal.dropped_count == 4
+    assert proposal.with_other_check(0, 0, -1).dropped_count == 5
 
 
 def test_that_no_calls_were_expected_is_dropped_too() -> None:
-    assert Edited(CASE + "expect_no_calls = true\n").propose(ran([TV])).gone == ("no calls at all",)
+    assert Edited(CASE + "expect_no_calls = true\n").propose(ran([TV])).dropped_tools == ("no calls at all",)
 
 
 def test_a_call_of_another_tool_drops_the_one_it_was_paired_with() -> None:
     edited = Edited(CASE + '[[cases.ordered]]\ntool = "set_lights"\n')
     pairings = [CallPairing(0, 0, same_tool=False, tool_score=0.0, tool_weight=1.0)]
-    assert accept_call(edited.case, edited.table, ran([TV]), pairings, 0).gone == ("set_lights",)
+    assert accept_call(edited.case, edited.table, ran([TV]), pairings, 0).dropped_tools == ("set_lights",)
 
 
 def test_an_argument_can_be_checked_in_another_way_or_left_out() -> None:
@@ -292,7 +292,7 @@ def test_a_call_of_any_tool_stays_one_and_only_the_arguments_written_stay_the_on
     text = "[[cases]]\nname = 'One'\nuser = 'u'\n[[cases.ordered]]\ntool = 'set_lights'\nonly_args = true\n"
     edited = Edited(text + "args = { room = 'hall' }\n")
     proposal = edited.propose(ran([LIGHTS]))
-    assert proposal.calls[0].lost == (("brightness", "must not be given"),)
+    assert proposal.calls[0].dropped == (("brightness", "must not be given"),)
     taken = {"tool": "set_lights", "only_args": True, "args": {"room": "hall", "brightness": 60}}
     assert edited.take(proposal)["ordered"] == [taken]
     assert edited.status(ran([LIGHTS])) == "passed"

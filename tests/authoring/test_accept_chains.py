@@ -93,7 +93,7 @@ def test_each_step_takes_the_first_call_of_its_answer_and_keeps_all_else() -> No
 def test_a_step_whose_answer_called_nothing_expects_no_call() -> None:
     edited, run = Edited(CHAIN), ran([], [TV], [])
     proposal = edited.propose(run)
-    assert proposal.gone == ("set_lights in step 1",)
+    assert proposal.dropped_tools == ("set_lights in step 1",)
     first, *_ = steps_of(edited.take(proposal))
     assert first == {"user": "Dim the hall, then turn the TV on.", "system": "Be quick.", "mock_result": "ok"}
     assert "expect_no_calls" not in edited.table
@@ -116,7 +116,7 @@ def test_a_step_that_was_never_reached_stays_as_it_is() -> None:
 def test_another_tool_is_expected_where_another_was_called() -> None:
     edited = Edited(CHAIN)
     proposal = edited.propose(ran([TV], [LIGHTS], [TV]))
-    assert proposal.gone == ("set_lights in step 1", "set_tv in step 2")
+    assert proposal.dropped_tools == ("set_lights in step 1", "set_tv in step 2")
     assert [call.step for call in proposal.calls] == [1, 2, 3]
     first, second, third = steps_of(edited.take(proposal))
     assert first == {
@@ -148,7 +148,7 @@ def test_one_step_is_taken_by_itself_called_or_not() -> None:
     edited, run = Edited(CHAIN), ran([LIGHTS], [], [])
     before = steps_of(edited.table)
     proposal = accept_steps(edited.case, edited.table, run, (), only=2)
-    assert (proposal.only_drops, proposal.summary) == (True, "Evening: set_tv in step 2 is no longer expected")
+    assert (proposal.only_removes, proposal.summary) == (True, "Evening: set_tv in step 2 is no longer expected")
     assert steps_of(edited.take(proposal)) == [before[0], {}, before[2]]
     with pytest.raises(AcceptError, match="nothing was called in step 3"):
         accept_steps(edited.case, edited.table, run, (), only=3)

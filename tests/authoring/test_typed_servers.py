@@ -83,7 +83,7 @@ class Desk:
         text = self.suite.text.replace(old, new)
         disk = parse_suite(self.suite.disk.text.replace(old, new), self.path)
         if self.suite.dirty:
-            self.suite.merged(disk, text, "Merged", asked=False)
+            self.suite.merged(disk, text, "Merged", is_confirmed=False)
         else:
             self.suite.reloaded(disk, None)
 

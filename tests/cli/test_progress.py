@@ -67,7 +67,7 @@ class Drawn:
         return text
 
     def one_more(self) -> None:
-        self.progress.ended(f"run-{self.progress.done}", "m", Status.PASSED, None)
+        self.progress.count_run(f"run-{self.progress.done}", "m", Status.PASSED, None)
         self.bar.changed()
 
 

@@ -24,7 +24,7 @@ from workbench.history.writer import BatchHandle
 from workbench.show.forms import forms_of
 from workbench.suite.suite_file import load_suite
 
-FORMS = forms_of("run", beside=True)
+FORMS = forms_of("run", for_report=True)
 REPEATS = 4
 KEPT = 2
 

@@ -40,7 +40,7 @@ from workbench.show.forms import forms_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
 
-FORMS = forms_of("history show", beside=True)
+FORMS = forms_of("history show", for_report=True)
 REPEATS = 4
 
 

@@ -101,7 +101,7 @@ def test_no_line_is_wider_than_the_terminal(batches: list[BatchRow], width: int)
     ],
 )
 def test_what_a_batch_is_beside_its_numbers_has_a_line_of_its_own(of: BatchRow, going: bool, note: str) -> None:
-    _, line = table_lines(batch_table(facts_of([of], going={1} if going else ()), NOW), 100, PLAIN)
+    _, line = table_lines(batch_table(facts_of([of], active_batches={1} if going else ()), NOW), 100, PLAIN)
     assert line.strip() == note
 
 

@@ -20,9 +20,9 @@ def progress_of(model: str, planned: int, ended: Sequence[Status], running: int 
     progress = Progress()
     progress.plan([model] * planned)
     for number in range(len(ended) + running):
-        progress.began(f"{model}-{number}", model, 0.0)
+        progress.add_run(f"{model}-{number}", model, 0.0)
     for number, status in enumerate(ended):
-        progress.ended(f"{model}-{number}", model, status, cost)
+        progress.count_run(f"{model}-{number}", model, status, cost)
     return progress
 
 
@@ -35,12 +35,12 @@ def test_the_line_says_what_is_over_how_what_is_under_way_and_what_is_left() -> 
 def test_it_says_how_many_of_those_that_run_wait() -> None:
     progress = progress_of("m", 12, [Status.PASSED], running=6)
     for number in range(1, 6):
-        progress.waits(f"m-{number}", waits=True)
-    progress.waits("m-1", waits=False)
-    progress.waits("m-11", waits=True)  # it has not begun
+        progress.set_waiting(f"m-{number}", waits=True)
+    progress.set_waiting("m-1", waits=False)
+    progress.set_waiting("m-11", waits=True)  # it has not begun
     assert " · 6 running, 4 of them waiting · " in plain(progress_line(progress, 0.5, width=200))
     for number in range(2, 6):
-        progress.ended(f"m-{number}", "m", Status.ERROR, 0.0)
+        progress.count_run(f"m-{number}", "m", Status.ERROR, 0.0)
     assert " · 2 running · " in plain(progress_line(progress, 0.5, width=200))
 
 
@@ -68,7 +68,7 @@ def test_where_room_is_short_what_matters_less_goes_first() -> None:
 def test_a_cost_that_is_not_all_says_so() -> None:
     progress = progress_of("m", 12, [Status.PASSED], cost=0.25)
     assert plain(progress_line(progress, 8.0, width=120)).endswith(" · $0.2500")
-    progress.ended("m-1", "m", Status.PASSED, None)
+    progress.count_run("m-1", "m", Status.PASSED, None)
     assert plain(progress_line(progress, 8.0, width=120)).endswith(" · $0.2500 + ?")
 
 
@@ -96,8 +96,8 @@ def test_the_slowest_model_decides_how_long_it_takes() -> None:
     progress = progress_of("fast", 10, [Status.PASSED] * 9)
     progress.plan(["slow"] * 10)
     for number in range(3):
-        progress.began(f"slow-{number}", "slow", 0.0)
-        progress.ended(f"slow-{number}", "slow", Status.PASSED, None)
+        progress.add_run(f"slow-{number}", "slow", 0.0)
+        progress.count_run(f"slow-{number}", "slow", Status.PASSED, None)
     assert progress.left_s(30.0) == 70.0
 
 

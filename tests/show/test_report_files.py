@@ -57,13 +57,13 @@ def test_why_nothing_can_be_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("form", forms_of("run", beside=True))
+@pytest.mark.parametrize("form", forms_of("run", for_report=True))
 def test_python_writes_each_form_by_its_ending(tmp_path: Path, form: str) -> None:
     report = report_on(result(Status.PASSED, 1.0), result(Status.FAILED, 0.5, case="other"))
     endings = next(each.endings for each in FORMS if each.name == form)
     for ending in endings:
         file = tmp_path / f"report{ending.upper()}"
-        assert form_of_file(file, "run", beside=True) == form
+        assert form_of_file(file, "run", for_report=True) == form
         report.write(file)
         assert file.read_text(encoding="utf-8") == "".join(report.pieces(form)).replace("\r\n", "\n")
     named = tmp_path / "plain"

@@ -54,7 +54,7 @@ class Login:
     """The login of a server in a program's folders."""
 
     def __init__(self, program: Program, definition: Server) -> None:
-        settings = login_settings(definition, program.environment.own, program.secrets)
+        settings = login_settings(definition, program.environment.variables, program.secrets)
         assert settings is not None
         self.folder = program.folders.logins
         self.stored = self.folder / settings.file_name

@@ -100,7 +100,7 @@ class StandingApproval:
         if altered := sorted(name for name, found in code.items() if known.get(name) != found):
             yield f"import code that has changed since it was approved: {', '.join(altered)}"
 
-    def _changed_around(self, request: ApprovalRequest, asked: Iterable[ModelSpec]) -> Iterator[str]:
+    def _changed_around(self, request: ApprovalRequest, models: Iterable[ModelSpec]) -> Iterator[str]:
         path = absolute(request.file.path)
         folder = _Folder({}, {})
         # The variables and models of the nearest approved folder above the suite apply to the suite.
@@ -113,7 +113,7 @@ class StandingApproval:
         approved = dict(folder.models)
         if path in self.suites:
             approved = {**self.suites[path].models, **folder.models}
-        for spec in asked:
+        for spec in models:
             before = approved.get(spec.name)
             if before is None:
                 yield f"ask the model {spec.name}, which was not approved: {spec.description}"
@@ -255,14 +255,16 @@ def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
     return False
 
 
-def approval_for(needs: Needs, approve: Approve, program: Program, own: Collection[SuiteFile] = ()) -> Approval:
+def approval_for(
+    needs: Needs, approve: Approve, program: Program, built_suites: Collection[SuiteFile] = ()
+) -> Approval:
     """Ask `approve` about each suite that needs something.
 
-    `own` are the suites that the caller's code built. They need no approval, because that code could itself start the
-    same commands. A suite with text from elsewhere, such as a file of variants, is not among these suites.
+    `built_suites` are the suites that the caller's code built. They need no approval, because that code could itself
+    start the same commands. A suite with text from elsewhere, such as a file of variants, is not among these suites.
 
     Raises ApprovalError with all needs that are not approved."""
-    written = {(file.path, file.text) for file in own}
+    written = {(file.path, file.text) for file in built_suites}
     others, granted = [], set()
     for request in needs.requests:
         file = request.file.written or request.file

@@ -40,7 +40,7 @@ class Cells:
         for run in plan.runs:
             self._key_of[run.run_id] = (absolute(run.file.path), run.case.id, run.model)
         self._missing = Counter(self._key_of.values())
-        self._over: dict[CellKey, list[FinishedRun]] = {}
+        self._ended_runs: dict[CellKey, list[FinishedRun]] = {}
 
     def on_event(self, event: BatchEvent) -> CellDone | None:
         """Record an event. Return the finished cell if the event ends its last run, otherwise `None`."""
@@ -48,12 +48,12 @@ class Cells:
             return None
         run = self._runs[event.result.run_id]
         key = self._key_of[run.run_id]
-        self._over.setdefault(key, []).append(FinishedRun(run.repeat, run.case, event.result))
+        self._ended_runs.setdefault(key, []).append(FinishedRun(run.repeat, run.case, event.result))
         self._missing[key] -= 1
         if self._missing[key]:
             return None
         # Runs end in any order, but the report lists them by repeat.
-        runs = sorted(self._over.pop(key), key=lambda finished: finished.place)
+        runs = sorted(self._ended_runs.pop(key), key=lambda finished: finished.place)
         # Gates and aggregates are about the whole suite, so they are left out of the report on a single case.
         alone = run.suite.model_copy(update={"gate": Gate(), "aggregates": ()})
         report = Report(

@@ -254,35 +254,35 @@ _ORIGIN = "a variant given to evaluate"
 _Wanted = bool | Sequence[SuitePath | Mapping[str, Any]]
 
 
-def _variants(wanted: _Wanted) -> Variants:
-    if isinstance(wanted, bool):
-        return Variants(all_of_them=wanted)
-    names = [os.fspath(each) for each in wanted if not isinstance(each, Mapping)]
-    return Variants(frozenset(names).difference(_files(wanted)), plain=not wanted)
+def _variants(variants: _Wanted) -> Variants:
+    if isinstance(variants, bool):
+        return Variants(all_of_them=variants)
+    names = [os.fspath(each) for each in variants if not isinstance(each, Mapping)]
+    return Variants(frozenset(names).difference(_files(variants)), plain=not variants)
 
 
-def _variant_tables(wanted: _Wanted) -> list[Mapping[str, object]]:
-    if isinstance(wanted, bool):
+def _variant_tables(variants: _Wanted) -> list[Mapping[str, object]]:
+    if isinstance(variants, bool):
         return []
-    return [variant_table(each) for each in wanted if isinstance(each, Mapping)]
+    return [variant_table(each) for each in variants if isinstance(each, Mapping)]
 
 
-def _added_variants(wanted: _Wanted) -> tuple[AddedVariants, ...]:
+def _added_variants(variants: _Wanted) -> tuple[AddedVariants, ...]:
     added = []
-    if tables := _variant_tables(wanted):
+    if tables := _variant_tables(variants):
         added.append(AddedVariants(tuple(tables), _ORIGIN))
     try:
-        added += [AddedVariants(variants_in(Path(file)), file) for file in _files(wanted)]
+        added += [AddedVariants(variants_in(Path(file)), file) for file in _files(variants)]
     except AddedVariantError as error:
         raise UsageError(str(error)) from None
     return tuple(added)
 
 
-def _files(wanted: _Wanted) -> list[str]:
-    if isinstance(wanted, bool):
+def _files(variants: _Wanted) -> list[str]:
+    if isinstance(variants, bool):
         return []
     files = []
-    for each in wanted:
+    for each in variants:
         if not isinstance(each, Mapping) and (name := os.fspath(each)).endswith(".toml"):
             files.append(name)
     return files

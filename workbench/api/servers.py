@@ -107,12 +107,12 @@ def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
     return tuple(source.tools)
 
 
-async def _listed(asked: ServersToList) -> ToolSource:
+async def _listed(request: ServersToList) -> ToolSource:
     # The caller's own code names the server, so nobody has to be asked.
-    approval = Needs.of_servers([asked.file], asked.program).approved()
-    pool = ServerPool(asked.program)
+    approval = Needs.of_servers([request.file], request.program).approved()
+    pool = ServerPool(request.program)
     try:
-        (source,) = (await tools_of(asked.file, None, pool, approval)).sources
+        (source,) = (await tools_of(request.file, None, pool, approval)).sources
     finally:
         await pool.close()
     return source

@@ -83,7 +83,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
         calls = tuple(map(_once, calls))
     if calls and "expect_no_calls" in table:
         gone = (NO_CALLS, *gone)
-    return Proposal(case.name, calls, whole=True, in_place=in_place, gone=gone)
+    return Proposal(case.name, calls, whole=True, in_place=in_place, dropped_tools=gone)
 
 
 def _once(call: AcceptedCall) -> AcceptedCall:
@@ -110,13 +110,13 @@ def accept_call(
     if (pair := paired.get(call)) is not None:
         if not pair.pairing.same_tool:
             gone = (pair.expected.tool_text,)
-        return Proposal(case.name, (_taken(record, table, pair),), whole=False, gone=gone)
+        return Proposal(case.name, (_taken(record, table, pair),), whole=False, dropped_tools=gone)
     place: Place = ("ordered", _position_for(call, paired, len(case.ordered)))
     if case.unordered and not case.ordered:
         place = ("unordered", len(case.unordered))
     if "expect_no_calls" in table:
         gone = (NO_CALLS,)
-    return Proposal(case.name, (_taken(record, table, None),), whole=False, added_at=place, gone=gone)
+    return Proposal(case.name, (_taken(record, table, None),), whole=False, added_at=place, dropped_tools=gone)
 
 
 def accept_missing(case: Case, expected: int) -> Proposal:
@@ -126,7 +126,7 @@ def accept_missing(case: Case, expected: int) -> Proposal:
     if case.steps:
         return accept_step_without_call(case, expected)
     place, call = list(case.placed_expected_calls())[expected]
-    return Proposal(case.name, (), whole=False, dropped=(place,), gone=(call.tool_text,))
+    return Proposal(case.name, (), whole=False, dropped=(place,), dropped_tools=(call.tool_text,))
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
         whole=True,
         in_place=in_place,
         in_order=len(calls) < 2 or one_answer or len(set(parts)) > 1,
-        gone=tuple(gone),
+        dropped_tools=tuple(gone),
     )
 
 
@@ -494,10 +494,10 @@ def accepted_suite(file: SuiteFile, cases: Sequence[CaseToAccept], secrets: Secr
     return AcceptedSuite(path=relative_to_cwd(str(file.path)), before=file.text, after=after, cases=tuple(accepted))
 
 
-def _accepted(file: SuiteFile, asked: CaseToAccept, secrets: Secrets) -> AcceptedCase:
-    case, runs = asked.case, asked.runs
+def _accepted(file: SuiteFile, target: CaseToAccept, secrets: Secrets) -> AcceptedCase:
+    case, runs = target.case, target.runs
     came_to = AcceptedCase(
-        case_id=case.id, case_name=case.name, outcome="no runs", runs=len(runs), left_out=asked.left_out
+        case_id=case.id, case_name=case.name, outcome="no runs", runs=len(runs), left_out=target.left_out
     )
     if case.skip is not None:
         return replace(came_to, outcome="skipped", why=case.skip, left_out=())

@@ -111,18 +111,18 @@ _NUMBERED = late_pattern(r"(.*\S)\s+\d+")
 class CaseListChange:
     """The result of a change: the new document, a summary, and the case that gets the cursor.
 
-    `case` is the key of that case, or `None` for the suite itself. `gone` is the key of a deleted case, which gets the
-    cursor after an undo."""
+    `case` is the key of that case, or `None` for the suite itself. `deleted_key` is the key of a deleted case, which
+    gets the cursor after an undo."""
 
     document: Document
     summary: str
     case: str | None
-    gone: str | None = None
+    deleted_key: str | None = None
 
     @property
-    def about(self) -> str | None:
+    def cursor_key(self) -> str | None:
         """The key of the case that gets the cursor after an undo, or `None` for the suite itself."""
-        return self.gone or self.case
+        return self.deleted_key or self.case
 
 
 def index_of(suite: OpenSuite, key: str | None) -> int:
@@ -267,12 +267,12 @@ def _tools_named(case: Table) -> Iterator[object]:
         yield from offer
 
 
-def free_id(wanted: str, taken: Collection[str]) -> str:
-    """Return the id `wanted`. If it is taken, append the first free number (from 2)."""
-    found, number = wanted, 1
+def free_id(case_id: str, taken: Collection[str]) -> str:
+    """Return the id `case_id`. If it is taken, append the first free number (from 2)."""
+    found, number = case_id, 1
     while found in taken:
         number += 1
-        found = f"{wanted}-{number}"
+        found = f"{case_id}-{number}"
     return found
 
 

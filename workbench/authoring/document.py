@@ -19,14 +19,14 @@ from workbench.suite.suite_text import SpliceError, SuiteText
 from workbench.suite.user_model import IN_TURNS
 
 
-def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
+def with_unparsed(document: Document, parsed: SuiteFile) -> SuiteFile:
     """Build the suite file of a document in which some texts are not valid TOML.
 
-    `sound` is the suite file with the last valid versions of these texts."""
+    `parsed` is the suite file with the last valid versions of these texts."""
     parts = document.parts
     assert parts is not None
     remaining: list[Problem] = []
-    for problem in sound.problems:  # problems in an unparsed text refer to its last valid version
+    for problem in parsed.problems:  # problems in an unparsed text refer to its last valid version
         if not any(is_in(problem, at) for at in document.unparsed):
             remaining.append(problem)
     if remaining:
@@ -37,9 +37,9 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
             ends[at] = _end(parts, at)
             grown[at] = text.rstrip("\n").count("\n") - _lines(parts, at)
         remaining = [_moved(problem, ends, grown) for problem in remaining]
-    problems = [_problem(document, parts, at, sound.path) for at in document.unparsed]
+    problems = [_problem(document, parts, at, parsed.path) for at in document.unparsed]
     ordered = sorted((*problems, *remaining), key=lambda problem: problem.line or 0)
-    return replace(sound, suite=None, text=document.text, problems=tuple(ordered))
+    return replace(parsed, suite=None, text=document.text, problems=tuple(ordered))
 
 
 def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
@@ -81,10 +81,10 @@ def _end(parts: SuiteText, at: int) -> int:
     return before + _lines(parts, at)
 
 
-def _moved(problem: Problem, ends: dict[int, int], grown: dict[int, int]) -> Problem:
+def _moved(problem: Problem, ends: dict[int, int], added_lines: dict[int, int]) -> Problem:
     if problem.line is None:
         return problem
-    moved_by = sum(grown[at] for at, end in ends.items() if problem.line > end)
+    moved_by = sum(added_lines[at] for at, end in ends.items() if problem.line > end)
     return replace(problem, line=problem.line + moved_by)
 
 

@@ -377,13 +377,13 @@ def _besides(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
     return [key for key in keys if key not in others]
 
 
-def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
+def _ordered(keys: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
     """Return the wanted keys in the order of `spine`. Any other key follows its predecessor in `other`."""
-    wanted = frozenset(wanted)
-    order = _shared(spine, wanted)
+    keys = frozenset(keys)
+    order = _shared(spine, keys)
     at = 0
     for key in other:
-        if key not in wanted:
+        if key not in keys:
             continue
         if key not in spine:
             order.insert(at, key)

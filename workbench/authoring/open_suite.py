@@ -64,7 +64,7 @@ class OpenSuite:
         self._history: list[Change] = []
         self._at = 0
         self._made_here = False
-        self._readings = 0
+        self._reread_count = 0
         """How often the file was read again after a change by another program. A change in the history that has a lower
         count is older than the last such change."""
         self._read: tuple[Document, SuiteFile] | None = None
@@ -73,7 +73,7 @@ class OpenSuite:
         """The last version that was read and, if this version cannot run, the last version that could run."""
         self._rows: tuple[SuiteFile, Mapping[int, tuple[CaseOutline, ...]]] | None = None
         self._broken: tuple[SuiteFile, frozenset[int]] | None = None
-        self._cut: tuple[Document, frozenset[int], SuiteFile | None] | None = None
+        self._partial_file: tuple[Document, frozenset[int], SuiteFile | None] | None = None
         """The last document from which runnable cases were extracted, with the result."""
         self._compared: tuple[Document, SuiteFile, bool] | None = None
         self._cases_on_disk: tuple[SuiteFile, frozenset[str], frozenset[int]] | None = None
@@ -259,7 +259,7 @@ class OpenSuite:
         """Whether undo has gone back to a text from before an external edit of the file.
 
         The edit was taken over without asking the user, so saving the older text would lose this edit."""
-        return bool(self._history) and self._history[self._at].reread_count < self._readings
+        return bool(self._history) and self._history[self._at].reread_count < self._reread_count
 
     def is_changed(self, index: int) -> bool:
         if not self.dirty or self.document.parts is None:
@@ -301,12 +301,12 @@ class OpenSuite:
             return None
         asked = [case.index for case in self.run_cases if case.key in case_ids]
         wanted = frozenset(asked).difference(document.unparsed)
-        if self._cut is None or self._cut[0] is not document or self._cut[1] != wanted:
+        if self._partial_file is None or self._partial_file[0] is not document or self._partial_file[1] != wanted:
             suite: SuiteFile | None = None
             if wanted:
                 suite = parse_suite(document.only(wanted), self.path)
-            self._cut = (document, wanted, suite)
-        cut = self._cut[2]
+            self._partial_file = (document, wanted, suite)
+        cut = self._partial_file[2]
         if cut is None or cut.suite is None:
             return None
         return cut
@@ -437,7 +437,7 @@ class OpenSuite:
         self._made_here = False  # from now on, the suite is changed only if its text differs from the file
         self._remember_disk(self.document.parts)
         # The user agreed to overwrite the external edit, so the text no longer counts as older than the file.
-        self._readings = min(self._readings, self._history[self._at].reread_count)
+        self._reread_count = min(self._reread_count, self._history[self._at].reread_count)
         self.end_group()
 
     def rows_changed(self, disk: SuiteFile) -> None:
@@ -447,7 +447,7 @@ class OpenSuite:
         if self.dirty:
             return
         self.disk = disk
-        self._read = self._outlined = self._rows = self._cut = None
+        self._read = self._outlined = self._rows = self._partial_file = None
         self._known = []
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
@@ -466,17 +466,17 @@ class OpenSuite:
         self.on_disk = on_disk or _state(disk)
         self._made_here = self._made_here and self.on_disk is None
         if follows and self._history:
-            self._readings = max(self._readings, self._history[self._at].reread_count) + 1
+            self._reread_count = max(self._reread_count, self._history[self._at].reread_count) + 1
             self.take_disk("Reloaded from disk")
 
-    def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
+    def merged(self, disk: SuiteFile, text: str, summary: str, *, is_confirmed: bool, case: str | None = None) -> None:
         """Replace the text by a merge of the unsaved changes with the file on disk. This is an undo step.
 
-        `asked` is whether the user agreed. If not, saving after an undo of this step asks the user first. `case` is the
-        key of the case that gets the cursor after an undo."""
+        `is_confirmed` is whether the user agreed. If not, saving after an undo of this step asks the user first. `case`
+        is the key of the case that gets the cursor after an undo."""
         self.reloaded(disk, None)
-        if not asked:
-            self._readings = max(self._readings, self._history[self._at].reread_count) + 1
+        if not is_confirmed:
+            self._reread_count = max(self._reread_count, self._history[self._at].reread_count) + 1
         merged = None if text == disk.text else Document.of(text)
         self.take_disk(summary, merged, case)
 
@@ -489,7 +489,7 @@ class OpenSuite:
         if changed and merged is None:
             self._is_read(document, self.disk)
         top = self._history[self._at]
-        self._history[self._at] = replace(top, reread_count=max(self._readings, top.reread_count))
+        self._history[self._at] = replace(top, reread_count=max(self._reread_count, top.reread_count))
         return changed
 
     def _remember_disk(self, parts: SuiteText | None) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument, looks_like_check
+from workbench.authoring.form.cells import COMMON_CHECK_KEYS, as_argument, looks_like_check
 from workbench.authoring.form.field_text import (
     items_at,
     only_keys,
@@ -82,14 +82,14 @@ class AcceptedCall:
     arguments: tuple[AcceptedArgument, ...]
     place: Place | None = None
     other_keys: Table | None = None
-    lost: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
     """The dropped expectations on arguments: each name, with a few words about it."""
 
     @property
     def argument_names(self) -> list[str]:
         """The names of the expected arguments, then the names of arguments whose expectations are dropped."""
         names = [each.name for each in self.arguments]
-        names += (name for name, _ in self.lost)
+        names += (name for name, _ in self.dropped)
         return names
 
     @property
@@ -252,7 +252,7 @@ def merged_call(
     # Several proposals may drop the same expectation, which is listed once.
     lost: dict[tuple[str, str], None] = {}
     for call in calls:
-        lost |= dict.fromkeys(call.lost)
+        lost |= dict.fromkeys(call.dropped)
     return AcceptedCall(first.tool, answer, tuple(arguments), place, other_keys, tuple(lost))
 
 
@@ -318,7 +318,7 @@ def _expected_argument(
 def _options_of(check: object, weight: object) -> dict[str, object]:
     options: dict[str, object] = {}
     if isinstance(check, dict):
-        options = only_keys(check, OF_EVERY_CHECK)
+        options = only_keys(check, COMMON_CHECK_KEYS)
     if weight is not None:
         options.setdefault("weight", weight)
     return options
@@ -483,15 +483,15 @@ class Proposal:
     """Whether the calls of a whole run are expected in the order of their answers."""
     added_at: Place | None = None
     dropped: tuple[Place, ...] = ()
-    gone: tuple[str, ...] = ()
+    dropped_tools: tuple[str, ...] = ()
     """The tools of calls that are no longer expected, or `NO_CALLS`."""
 
     @property
-    def drops(self) -> int:
+    def dropped_count(self) -> int:
         """The number of expectations that the change drops, counting both calls and checks of arguments."""
-        dropped = len(self.gone)
+        dropped = len(self.dropped_tools)
         for call in self.calls:
-            dropped += len(call.lost)
+            dropped += len(call.dropped)
             dropped += sum(each.was_expected and each.is_left_out for each in call.arguments)
         return dropped
 
@@ -511,14 +511,14 @@ class Proposal:
         return sum(other.answer == call.answer for other in self.calls) > 1
 
     @property
-    def only_drops(self) -> bool:
+    def only_removes(self) -> bool:
         """Whether the proposal only removes an expected call."""
         return not self.whole and not self.calls
 
     @property
     def summary(self) -> str:
-        if self.only_drops:
-            return f"{self.case}: {self.gone[0]} is no longer expected"
+        if self.only_removes:
+            return f"{self.case}: {self.dropped_tools[0]} is no longer expected"
         if not self.whole:
             return f"{self.case}: the call of {self.calls[0].tool} accepted"
         if not self.calls:
@@ -561,10 +561,10 @@ def _without_expectation(table: Table, place: Place) -> Table:
     step = value_at(table, place)
     if place[0] != "steps" or not isinstance(step, dict):
         return without(table, place)
-    return with_value(table, place, without_keys(step, *_OF_CALL, "result", "is_error", "because"))
+    return with_value(table, place, without_keys(step, *_CALL_KEYS, "result", "is_error", "because"))
 
 
-_OF_CALL = ("tool", "args", "forbidden_args", "only_args", "any_of")
+_CALL_KEYS = ("tool", "args", "forbidden_args", "only_args", "any_of")
 """The keys of a step's call."""
 
 
@@ -602,7 +602,8 @@ def accept_steps(
             gone += _no_longer(case, number, None)
     if only is not None and not calls and not dropped:
         raise AcceptError(f"nothing was called in step {only}, and it expects nothing: there is nothing to accept")
-    return Proposal(case.name, tuple(calls), only is None, in_place=True, dropped=tuple(dropped), gone=tuple(gone))
+    whole = only is None
+    return Proposal(case.name, tuple(calls), whole, in_place=True, dropped=tuple(dropped), dropped_tools=tuple(gone))
 
 
 def accept_step(
@@ -623,7 +624,7 @@ def accept_step_without_call(case: Case, expected: int) -> Proposal:
     `expected` is the index of the call among the expected calls of all steps."""
     calling = [number for number, step in enumerate(case.steps) if step.expects_call]
     number = calling[expected]
-    return Proposal(case.name, (), False, dropped=(("steps", number),), gone=_no_longer(case, number, None))
+    return Proposal(case.name, (), False, dropped=(("steps", number),), dropped_tools=_no_longer(case, number, None))
 
 
 def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: Sequence[CallPairing]) -> AcceptedCall:
@@ -642,7 +643,7 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
             same_tool, verdicts = pairing.same_tool, pairing.arguments
             break
     if wanted is None or not same_tool:
-        return expect_call(record, place, without_keys(written, *_OF_CALL))
+        return expect_call(record, place, without_keys(written, *_CALL_KEYS))
     if wanted.any_of:
         at = alternative_place(wanted, place, record.tool)
         alternative = value_at(table, at)

@@ -468,7 +468,7 @@ class QuickAdd:
     """The typed text while the user changes an expectation, otherwise `None`."""
     confirmed: str = ""
     """The request for which Enter was already pressed once, although a case has the same request."""
-    _recalled: int = -1
+    _recalled_index: int = -1
     _typed: str = ""
 
     @property
@@ -515,11 +515,11 @@ class QuickAdd:
         """Set the text of the line. If a question is displayed, typing closes it until the line is empty again."""
         if text == self.text:
             return
-        if self._recalled >= 0 and self._typed.strip():
+        if self._recalled_index >= 0 and self._typed.strip():
             # The text that was typed before an earlier request was recalled must not be lost.
             self.remember(self._typed)
         self.text = text[:MAX_FIELD_CHARS]
-        self._recalled = -1
+        self._recalled_index = -1
         self.has_keyboard = False
         if text:
             self.is_open = False
@@ -531,21 +531,21 @@ class QuickAdd:
         """Put an earlier (1) or later (-1) request into the line. Return whether there was such a request.
 
         After the latest request, the line gets the typed text back."""
-        at = self._recalled + step
+        at = self._recalled_index + step
         if not -1 <= at < len(self.recent):
             return False
-        if self._recalled == -1:
+        if self._recalled_index == -1:
             self._typed = self.text
-        self._recalled = -1
+        self._recalled_index = -1
         self.type(self.recent[at] if at >= 0 else self._typed)
-        self._recalled = at
+        self._recalled_index = at
         return True
 
     def add(self, request: Request) -> None:
         """Add a request to the queue and empty the line. The kind of the next request is reset to the usual kind."""
         self.requests.append(request)
         self.remember(request.text)
-        self.text, self.confirmed, self._recalled = "", "", -1
+        self.text, self.confirmed, self._recalled_index = "", "", -1
         self.kind = KINDS[0]
 
     def remember(self, text: str) -> None:

@@ -89,22 +89,22 @@ class AcceptOptions:
     quiet: bool = False
 
 
-def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
+def accept(options: RunOptions, accept_options: AcceptOptions, *, trust: bool) -> int:
     """Run the cases, propose expectations, and write them with `--write`. Return an exit code."""
     program = create_program(options.model_options)
-    plan = planned(options, program, quiet=asked.quiet)
+    plan = planned(options, program, quiet=accept_options.quiet)
     if plan is None:
         return USAGE
-    plan = _chosen(plan, only_empty=asked.only_empty)
+    plan = _chosen(plan, only_empty=accept_options.only_empty)
     if not plan.runs:
         warn("nothing was run: every chosen case already has expectations; leave out --only-empty to replace them")
         return OK
     exempt = trust_store(program.folders).is_exempt
     # This check comes before the runs, which cost money.
-    if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
+    if accept_options.write and (bundled := [file.path for file in plan.files if exempt(file)]):
         warn(f"nothing was run: {bundled[0]} is a bundled sample, which is not changed; accept into a copy of it")
         return USAGE
-    output = Output(asked.form, quiet=asked.quiet)
+    output = Output(accept_options.form, quiet=accept_options.quiet)
     live = run_plan(plan, step_output(output, program), output, trust=trust, record=None, command="run")
     if isinstance(live, int):
         return live
@@ -117,8 +117,8 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
     for file in plan.files:
         suites.append(_accepted(file, plan, results, program.secrets))
     code = USAGE if plan.broken else _exit_code(suites)
-    _show(suites, asked.form, code)
-    if asked.write:
+    _show(suites, accept_options.form, code)
+    if accept_options.write:
         for file, suite in zip(plan.files, suites, strict=True):
             if suite.proposed and not _written(file, suite):
                 code = USAGE

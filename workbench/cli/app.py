@@ -145,11 +145,11 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
 
 
 def show_app(
-    options: AppOptions, program: Program, *, begin: AppStart | None = None, left: LeaveCallback | None = None
+    options: AppOptions, program: Program, *, begin: AppStart | None = None, on_leave: LeaveCallback | None = None
 ) -> int:
     """Open the app and return its exit code.
 
-    `begin` selects the first runs of the app. `left` is called when the user leaves a comparison."""
+    `begin` selects the first runs of the app. `on_leave` is called when the user leaves a comparison."""
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 
@@ -170,6 +170,6 @@ def show_app(
         record=options.record,
         history=options.history,
         begin=begin,
-        left=left,
+        on_leave=on_leave,
         shown_batch=options.shown_batch,
     )

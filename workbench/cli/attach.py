@@ -46,7 +46,7 @@ if executes(__name__):
     from workbench.numerals import counted, counted_of
     from workbench.remote.records import AttachError, DetachedBatch, NamedBatch, find_batch, is_running, record_of
     from workbench.remote.viewer import BatchEnded, BatchView, ConnectionEndedError, OutputLine, ViewedEvent
-    from workbench.show.views.batch_list import called
+    from workbench.show.views.batch_list import batch_name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--app", action="store_true", help="show it in the app")
     parser.add_argument("--from-start", action="store_true", help="show the steps of all finished runs")
-    add_report_options(parser, "run", beside=True, summary=False)
+    add_report_options(parser, "run", for_report=True, summary=False)
     add_history_options(parser, may_be_none=False)
     add_amount_options(parser, "show every step in full, with the reasoning")
     add_exit_codes(
@@ -100,8 +100,8 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
     try:
         batch = find_batch(program.folders, history, which)
         if batch.known is not None and batch.running:
-            forms = forms_of(batch.known.command, beside=True)
-            for each in (output, *output.beside):
+            forms = forms_of(batch.known.command, for_report=True)
+            for each in (output, *output.further_outputs):
                 if each.form is not None and each.form not in forms:
                     warn(f"'workbench {batch.known.command}' has no {each.form} report; there are {', '.join(forms)}")
                     return USAGE
@@ -150,7 +150,7 @@ class _TerminalView:
         """The places in the plan of the runs whose results were shown."""
         self._last: dict[str, int] = {}
         """The number of the last event shown, by run id."""
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
 
     def watch(self) -> int:
         known = self._known
@@ -199,11 +199,11 @@ class _TerminalView:
             self._output.deliver(lambda each: self._report(viewing, each))
             return code
 
-    def _show_earlier_runs(self, over: list[RunRow], printer: StepPrinter) -> None:
+    def _show_earlier_runs(self, runs: list[RunRow], printer: StepPrinter) -> None:
         known = self._known
-        over.sort(key=_ended_ms)
-        shown = over if self._all else over[-SHOWN_BEFORE:]
-        if left := len(over) - len(shown):
+        runs.sort(key=_ended_ms)
+        shown = runs if self._all else runs[-SHOWN_BEFORE:]
+        if left := len(runs) - len(shown):
             shows = f"'workbench attach {known.batch}{history_option(known.file)} --from-start' shows them"
             warn(f"{counted(left, 'run')} of batch {known.batch} had already ended: {shows}")
         with History(known.file) as history:
@@ -219,8 +219,8 @@ class _TerminalView:
             if isinstance(seen, BatchEnded):
                 return seen.exit_code
             if isinstance(seen, OutputLine):
-                if seen.text not in self._said:
-                    self._said.add(seen.text)
+                if seen.text not in self._printed:
+                    self._printed.add(seen.text)
                     warn(seen.text)
                 continue
             if bar.enabled and self._counts(seen, viewing) and progress.on_event(seen, time.monotonic()):
@@ -241,11 +241,11 @@ class _TerminalView:
                     pass
         raise AssertionError("the messages of a batch must end with its end")
 
-    def _counts(self, seen: ViewedEvent, viewing: BatchView) -> bool:
+    def _counts(self, viewed: ViewedEvent, viewing: BatchView) -> bool:
         """Return whether the progress bar counts an event.
 
         It does not count the events of runs that had ended before this command attached."""
-        match seen:
+        match viewed:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over
             case RunDone(result=result):
@@ -253,13 +253,13 @@ class _TerminalView:
             case _:
                 return True
 
-    def _step(self, happened: RunEvent, printer: StepPrinter) -> None:
-        event = happened.event
+    def _step(self, run_event: RunEvent, printer: StepPrinter) -> None:
+        event = run_event.event
         if int(event.run_id) not in self._shown and event.sequence > self._last.get(event.run_id, -1):
             # After a reconnection, the process sends all events of a run again. Events that were printed before are
             # skipped.
             self._last[event.run_id] = event.sequence
-            printer.step(happened)
+            printer.step(run_event)
 
     def _report(self, viewing: BatchView, output: Output) -> Iterator[str]:
         return viewing.report(
@@ -321,7 +321,7 @@ def report_of_stored(batch: NamedBatch, program: Program, output: Output) -> int
         known, option = batch.known, history_option(batch.history)
         if batch.in_another_program:
             warn(
-                f"batch {called(stored)} runs in another program, without --detach, which shows it; "
+                f"batch {batch_name(stored)} runs in another program, without --detach, which shows it; "
                 f"'workbench history show {stored.number}{option}' shows its finished runs"
             )
             return USAGE
@@ -330,7 +330,7 @@ def report_of_stored(batch: NamedBatch, program: Program, output: Output) -> int
             lines, code = list(known.said), known.exit_code
             if code is None:
                 lines.append(
-                    f"the process of batch {called(stored)} ended without a message, as if killed or shut down: "
+                    f"the process of batch {batch_name(stored)} ended without a message, as if killed or shut down: "
                     f"{counted_of(stored.planned - stored.missing, stored.planned, 'run')} are in the history"
                 )
         if stored.missing:

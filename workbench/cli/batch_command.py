@@ -255,13 +255,13 @@ class Experiment:
     approval: Approval
     show: Show
 
-    def run(self, plan: Plan, undone: str) -> Sequence[RunResult] | None:
+    def run(self, plan: Plan, interrupt_message: str) -> Sequence[RunResult] | None:
         """Run a plan with the approval, and return its results.
 
-        On an interrupt, print `undone`, which says what was not done, and return `None`."""
+        On an interrupt, print `interrupt_message`, which says what was not done, and return `None`."""
         outcome = run_live(plan, self.approval, self.show).outcome
         if outcome.interrupted:
-            warn(f"interrupted: {undone}")
+            warn(f"interrupted: {interrupt_message}")
             return None
         return outcome.results
 

@@ -35,7 +35,7 @@ if executes(__name__):
     )
     from workbench.remote.viewer import Connection, ConnectionEndedError
     from workbench.show.text import paint_for, table_lines
-    from workbench.show.views.batch_list import batch_table, called, facts_of
+    from workbench.show.views.batch_list import batch_name, batch_table, facts_of
     from workbench.show.visible import one_line
 
 
@@ -134,7 +134,7 @@ def _lines(running: list[Running], history: Path) -> Iterator[str]:
     paint, width, now = paint_for(sys.stdout, os.environ), report_width(sys.stdout), datetime.now(UTC)
     for each in running:
         number, option = each.batch.number, history_option(each.history)
-        yield from table_lines(batch_table(facts_of([each.batch], going={number}), now), width, paint)
+        yield from table_lines(batch_table(facts_of([each.batch], active_batches={number}), now), width, paint)
         gap = " " * (len(f"#{number}") + 2)
         if each.process is not None:
             how = f"process {each.process}: workbench attach {number}{option}"
@@ -164,7 +164,7 @@ def stop(which: str, history: Path) -> int:
     except (AttachError, HistoryError) as error:
         warn(str(error), program.secrets)
         return USAGE
-    write(f"batch {called(stored)} has stopped: {_over(stored)}\n")
+    write(f"batch {batch_name(stored)} has stopped: {_over(stored)}\n")
     if stored.missing:
         write(f"{how_to_resume(known.file, stored.number, stored.resumed_by)}\n")
     return OK

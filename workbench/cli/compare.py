@@ -72,7 +72,7 @@ if executes(__name__):
     from workbench.numerals import counted
     from workbench.show.markdown import cut_markdown
     from workbench.show.text import Paint, block_lines, paint_for
-    from workbench.show.views.batch_list import called
+    from workbench.show.views.batch_list import batch_name
     from workbench.show.views.comparison import summary_view
 
 
@@ -199,7 +199,7 @@ def compare(
             warn("the app runs in one process: omit --cluster, or ask for a report with --format or --output")
             return USAGE
         begin = AppStart(with_chosen_cases(options, plan), opens="compare", only_differences=only_differences)
-        return show_app(app, program, begin=begin, left=partial(_print_summary, options, program))
+        return show_app(app, program, begin=begin, on_leave=partial(_print_summary, options, program))
     return comparing.run_and_report(plan, record, trust=app.trust)
 
 
@@ -226,7 +226,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
 
 
 def _opens_app(output: Output) -> bool:
-    asked_for_report = output.form is not None or output.file is not None or output.beside
+    asked_for_report = output.form is not None or output.file is not None or output.further_outputs
     return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
@@ -264,7 +264,7 @@ class ComparisonCommand:
         if not self._output.can_write():
             return USAGE
         if not quiet:
-            warn(f"batch {called(complete.batch)} is complete: nothing was run", program.secrets)
+            warn(f"batch {batch_name(complete.batch)} is complete: nothing was run", program.secrets)
         comparison = ModelComparison.of_batch(complete, only_differences=self._only_differences)
         return self._report(comparison, partial(self._stored, complete.batch.number))
 

@@ -112,7 +112,7 @@ def _why_not(job: Job) -> str | None:
         return "a batch without a terminal needs a history: leave out --no-history"
     if output.file is None and output.form not in (None, "text"):
         instead = "omit it" if output.form == "github" else "write the report to a file with -o FILE"
-        if output.form in forms_of("compare" if job.command == "compare" else "run", beside=True):
+        if output.form in forms_of("compare" if job.command == "compare" else "run", for_report=True):
             instead += f", or ask for it with 'workbench attach --format {output.form}'"
         return f"--format {output.form} writes to a terminal, which --detach leaves: {instead}"
     folders = job.plan.program.folders

@@ -77,7 +77,13 @@ class _Process:
         self._job = replace(
             job,
             output=_KeptOutput(
-                output.form, output.file, output.quiet, output.verbose, output.beside, summary=False, keep=self._keep
+                output.form,
+                output.file,
+                output.quiet,
+                output.verbose,
+                output.further_outputs,
+                summary=False,
+                keep=self._keep,
             ),
         )
 
@@ -228,20 +234,20 @@ class _ViewerOutput(Output):
 
 
 def _viewer_output(pieces: MakeReport, command: str) -> Callable[[Mapping[str, Any]], Iterable[str]]:
-    def report_pieces(asked: Mapping[str, Any]) -> Iterable[str]:
-        form = asked.get("form") or "text"
-        forms = forms_of("compare" if command == "compare" else "run", beside=True)
+    def report_pieces(request: Mapping[str, Any]) -> Iterable[str]:
+        form = request.get("form") or "text"
+        forms = forms_of("compare" if command == "compare" else "run", for_report=True)
         if form not in forms:
             raise ValueError(f"'workbench {command}' has no {form} report to attach to; there are {', '.join(forms)}")
-        columns = asked.get("columns")
+        columns = request.get("columns")
         return pieces(
             _ViewerOutput(
                 form=form,
-                quiet=asked.get("quiet") is True,
-                verbose=asked.get("verbose") is True,
+                quiet=request.get("quiet") is True,
+                verbose=request.get("verbose") is True,
                 columns=columns if isinstance(columns, int) and 0 < columns < 10_000 else 100,
-                cut=asked.get("cut") is True,
-                coloured=asked.get("coloured") is True,
+                cut=request.get("cut") is True,
+                coloured=request.get("coloured") is True,
             )
         )
 

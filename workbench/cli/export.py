@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="+", metavar="PATH|BATCH", help="recordings, or folders of them; or one batch of the history"
     )
-    forms = {name: FORMS[name].what for name in FORMS} | _OF_BATCHES
+    forms = {name: FORMS[name].what for name in FORMS} | _BATCH_OPTIONS
     explained = "; ".join(f"{name}: {what}" for name, what in forms.items())
     parser.add_argument("--format", choices=[*forms], metavar="FORM", help=explained)
     parser.add_argument(
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_history_options(parser, may_be_none=False)
 
 
-_OF_BATCHES = {
+_BATCH_OPTIONS = {
     "recordings": "a recording for each run of a batch (default for batches)",
     "json": "the report of a batch",
 }
@@ -66,7 +66,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     if any(map(names_batch, arguments.runs)):
         return _export_batch(arguments)
-    if arguments.format in _OF_BATCHES or arguments.grading is not None:
+    if arguments.format in _BATCH_OPTIONS or arguments.grading is not None:
         option = "--grading" if arguments.grading is not None else f"--format {arguments.format}"
         warn(f"nothing was exported: {option} needs a batch of the history, and {arguments.runs[0]} is not one")
         return USAGE

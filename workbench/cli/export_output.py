@@ -99,7 +99,7 @@ def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str 
 
     require_protobuf()
     # The project's `.env` is ignored, because a cloned project must not decide where traces are sent.
-    environment = program.environment.own
+    environment = program.environment.variables
     collector = collector_of(export.otlp or "", environment, program.secrets, content=export.content)
     all_of_them = _CountedRuns(runs)
     if not all_of_them.any():

@@ -99,7 +99,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return regrade_and_report(options, output, trust=arguments.trust)
 
 
-_OF_RECORDINGS = (
+_RECORDING_OPTIONS = (
     ("repeat_rule", "--repeat-rule"),
     ("min_score", "--min-score"),
     ("output", "--output"),
@@ -127,7 +127,7 @@ def _grade_batches(arguments: argparse.Namespace) -> int:
     if others := [name for name in arguments.runs if not names_batch(name)]:
         warn(f"{others[0]} is a recording and {batch} is a batch: grade recordings and batches with separate commands")
         return USAGE
-    for attribute, name in _OF_RECORDINGS:
+    for attribute, name in _RECORDING_OPTIONS:
         if getattr(arguments, attribute) not in (None, False, []):
             warn(f"{name} applies only to recordings and calls: omit it, or see 'workbench history show BATCH'")
             return USAGE

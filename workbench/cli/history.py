@@ -34,7 +34,7 @@ from workbench.exchange.exporters.forms import FORMS
 from workbench.show.forms import Command, forms_of
 
 _BATCH = "a batch"
-FORMER = {"regrade": "workbench grade", "export": "workbench export"}
+FORMER_COMMANDS = {"regrade": "workbench grade", "export": "workbench export"}
 """The commands that replace former subcommands. The former subcommands still work."""
 
 
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _prune(_word(words, "prune", "remove batches and free their space"))
     for name, fill in (("regrade", _regrade), ("export", _export)):
         # A parser without `help` is not listed among the subcommands.
-        former = words.add_parser(name, description=f"Former name of '{FORMER[name]}'.")
+        former = words.add_parser(name, description=f"Former name of '{FORMER_COMMANDS[name]}'.")
         add_history_options(former, may_be_none=False)
         fill(former)
 
@@ -63,10 +63,10 @@ def execute(arguments: argparse.Namespace) -> int:
         arguments.output = output
     from workbench.cli.history_command import run_history_command
 
-    if arguments.word in FORMER:
+    if arguments.word in FORMER_COMMANDS:
         from workbench.cli.redaction import warn
 
-        warn(f"'workbench history {arguments.word}' is called '{FORMER[arguments.word]}' now")
+        warn(f"'workbench history {arguments.word}' is called '{FORMER_COMMANDS[arguments.word]}' now")
     word = import_module(f"workbench.cli.history_{arguments.word}")
     options, judge = options_as(word.Options, arguments), getattr(arguments, "judge", None)
     return run_history_command(partial(word.execute, options), history_to_read(arguments, ()), judge)

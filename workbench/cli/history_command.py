@@ -121,20 +121,20 @@ def newest(history: History) -> BatchRow:
     raise HistoryError(f"there is no batch in {history.file}: {keeps_one}")
 
 
-def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
+def grading_of(history: History, batch: BatchRow, selector: int | str | None) -> Regrade | None:
     """Return the regrade that `--grading` selects, `None` for the original grades.
 
     Raises HistoryError if the batch has no regrade of that number."""
-    if wanted is None:
+    if selector is None:
         return None
     gradings = history.gradings(batch.number)
-    if wanted == "latest":
+    if selector == "latest":
         return next(reversed(gradings), None)
     for grading in gradings:
-        if grading.number == wanted:
+        if grading.number == selector:
             return grading
     was = f"was regraded {counted(len(gradings), 'time')}" if gradings else "was never regraded"
     raise HistoryError(
-        f"batch {batch.number} {was}: there is no grading {wanted}; "
+        f"batch {batch.number} {was}: there is no grading {selector}; "
         f"'workbench grade {batch.number}{history_option(history.file)}' makes one"
     )

@@ -56,7 +56,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             raise HistoryError(f"batch {after_batch.number} is the newest one: give the batch to compare it with")
         after = _side(history, after_batch, options.grading, options.by, missing)
     command.warn_of_damage(missing)
-    forms = [each.form for each in (options.output, *options.output.beside)]
+    forms = [each.form for each in (options.output, *options.output.further_outputs)]
     count = len(before.runs) + len(after.runs)
     # The HTML page contains all runs of both batches, so their number is limited.
     if "html" in forms and (why := why_too_many("html", count, "give another --format")) is not None:
@@ -119,7 +119,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _side(
-    history: History, batch: BatchRow, wanted: int | str | None, by: GraderName | None, damaged: list[str]
+    history: History, batch: BatchRow, selector: int | str | None, grader: GraderName | None, damaged: list[str]
 ) -> _Side:
     # Forks and reruns depend on the outcome of other runs, so a comparison with them would be biased.
     if batch.kind == "fork":
@@ -132,15 +132,17 @@ def _side(
             f"batch {batch.number} only reruns cases that broke in batch {batch.confirms}, so it cannot be compared: "
             f"'workbench history show {batch.number}{history_option(history.file)}' shows them"
         )
-    grading = grading_of(history, batch, wanted)
+    grading = grading_of(history, batch, selector)
     runs = history.runs(batch.number, grading)
-    if by is not None:
-        runs = RunTable(_graded_by(by, run, history, grading, damaged) for run in runs)
+    if grader is not None:
+        runs = RunTable(_graded_by(grader, run, history, grading, damaged) for run in runs)
     return _Side(batch, grading, runs)
 
 
-def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]) -> RunRow:
-    """Replace the grade of a run by the grade of the grader `by`.
+def _graded_by(
+    grader: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]
+) -> RunRow:
+    """Replace the grade of a run by the grade of the grader `grader`.
 
     If the run cannot be read, its figures become `None`, and `damaged` gets the reason."""
     from workbench.evaluation.stored_runs import as_graded_by, result_of_row
@@ -148,15 +150,15 @@ def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade |
     if run.figures is None:
         return run
     for _, recording in history.recordings((run,), grading, damaged.append):
-        result = as_graded_by(result_of_row(run, recording), by)
+        result = as_graded_by(result_of_row(run, recording), grader)
         figures = replace(run.figures, status=result.status, score=result.score, reason=result.reason)
         return replace(run, figures=replace(figures, is_broken=result.is_broken, grading=result.grading))
     return replace(run, figures=None)
 
 
-def _by(report: Report, by: GraderName | None) -> Report:
+def _by(report: Report, grader: GraderName | None) -> Report:
     from workbench.evaluation.stored_runs import as_graded_by
 
-    if by is None:
+    if grader is None:
         return report
-    return replace(report, runs=tuple(replace(run, result=as_graded_by(run.result, by)) for run in report.runs))
+    return replace(report, runs=tuple(replace(run, result=as_graded_by(run.result, grader)) for run in report.runs))

@@ -22,7 +22,7 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, Regrade, RunRow
 from workbench.numerals import counted
 from workbench.show.forms import any_form_of_file, why_too_many
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.visible import one_line
 
 
@@ -77,7 +77,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 runs_of_batch,
                 lambda: stored_report(history, batch, runs, grading, secrets, damaged.append),
                 _name(batch, grading),
-                f"{called(batch)}: ",
+                f"{batch_name(batch)}: ",
             )
             command.warn_of_damage(damaged)
             return OK if done and not damaged else USAGE
@@ -94,7 +94,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             export_recording(folder, recording, secrets, f"{_name(batch, grading)}.")
             count += 1
     command.warn_of_damage(damaged)
-    command.write([f"{called(batch)}: {counted(count, 'recording')} in {one_line(str(folder))}"])
+    command.write([f"{batch_name(batch)}: {counted(count, 'recording')} in {one_line(str(folder))}"])
     return USAGE if damaged else OK
 
 
@@ -126,5 +126,5 @@ def _report(
     except OSError as error:
         command.warn(f"cannot write {file}: {error.strerror}")
         return USAGE
-    command.write([f"{called(batch)}: {counted(len(report.runs), 'run')} in {one_line(str(file))}"])
+    command.write([f"{batch_name(batch)}: {counted(len(report.runs), 'run')} in {one_line(str(file))}"])
     return USAGE if damaged else OK

@@ -83,9 +83,9 @@ def suites_named(history: History, name: str | None, file: Path) -> list[int] | 
     return suites
 
 
-def is_suite(suite: SuiteRef, wanted: str) -> bool:
+def is_suite(suite: SuiteRef, text: str) -> bool:
     """Return whether a text names a suite, by its name, its path in the project, or a path from the current folder."""
-    return wanted in (suite.name, suite.path) or Path(wanted).resolve() == suite.file
+    return text in (suite.name, suite.path) or Path(text).resolve() == suite.file
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         )
         return USAGE
     if options.no_report and (
-        output.form or output.file or output.beside or options.baseline or options.min_score is not None
+        output.form or output.file or output.further_outputs or options.baseline or options.min_score is not None
     ):
         command.warn("--no-report makes no report: omit it, or omit the options of the report")
         return USAGE

@@ -30,7 +30,7 @@ from workbench.numerals import counted
 from workbench.show.forms import why_too_many
 from workbench.show.json.base import VerdictReport
 from workbench.show.json.history import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.views.grade_moves import Move
 from workbench.show.views.run import MovedRuns
 from workbench.suite.grading_model import GraderName
@@ -111,8 +111,8 @@ class _Graded:
     number: int = 0
     in_error: bool = False
 
-    def each(self, again: Iterable[RunRegrade]) -> Iterator[RunRegrade]:
-        for each in again:
+    def each(self, regraded: Iterable[RunRegrade]) -> Iterator[RunRegrade]:
+        for each in regraded:
             self.runs += 1
             self.moved.add(each.run.row, each.before, each.after)
             self.in_error = self.in_error or each.after.status == Status.ERROR != each.before.status
@@ -148,14 +148,14 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
         )
 
 
-def _keep(plan: RegradingPlan, again: Iterable[RunRegrade], command: HistoryCommand) -> None:
+def _keep(plan: RegradingPlan, regraded: Iterable[RunRegrade], command: HistoryCommand) -> None:
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    store_grades(command.file, plan, again, graded_at, command.program.secrets, command.warn)
+    store_grades(command.file, plan, regraded, graded_at, command.program.secrets, command.warn)
 
 
 def _lines(graded: Iterable[_Graded], command: HistoryCommand) -> Iterator[str]:
     for each in graded:
-        title = f"{called(each.batch)}: {counted(each.runs, 'run')} regraded, grading {each.number}"
+        title = f"{batch_name(each.batch)}: {counted(each.runs, 'run')} regraded, grading {each.number}"
         yield command.paint(title, "strong")
         yield from each.moved.lines()
 
@@ -167,8 +167,8 @@ def _report(graded: Iterable[_Graded]) -> RegradedReport:
     return RegradedReport(batches=tuple(batches))
 
 
-def _run(again: RunRegrade) -> RegradedRun:
-    row, before, after = again.run.row, again.before, again.after
+def _run(regraded: RunRegrade) -> RegradedRun:
+    row, before, after = regraded.run.row, regraded.before, regraded.after
     return RegradedRun(
         run=row.place + 1,
         suite=str(row.suite.file),
@@ -176,8 +176,8 @@ def _run(again: RunRegrade) -> RegradedRun:
         model=row.model,
         repeat=row.repeat,
         before=VerdictReport(status=before.status, score=before.score),
-        after=NewVerdict(status=after.status, score=after.score, reason=again.figures.reason),
+        after=NewVerdict(status=after.status, score=after.score, reason=regraded.figures.reason),
         moved=Move(before, after).moved,
         not_regraded=after.not_regraded,
-        asked_otherwise=again.run.has_other_requests,
+        asked_otherwise=regraded.run.has_other_requests,
     )

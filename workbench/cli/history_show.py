@@ -22,7 +22,7 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
 from workbench.numerals import counted
 from workbench.show.views.batch import gates_reached, head_lines, later_runs, run_title, runs_lines, totals_lines
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.views.cases import titled_case_lines
 from workbench.show.views.gates import gate_demands
 from workbench.show.views.trajectory import repaired_line_of
@@ -68,7 +68,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 def _is_of_one(output: Output, command: HistoryCommand) -> bool:
     """Return whether the output options fit a single run or case. Print an error if they do not."""
-    if output.beside:
+    if output.further_outputs:
         command.warn("--report reports on a whole batch: leave out --run and --case, or --report")
     elif output.lean:
         command.warn("--lean is for reports on a whole batch: leave out --run and --case, or --lean")
@@ -93,7 +93,9 @@ def _show_batch(
     def lines(output: Output) -> Iterator[str]:
         paint, option = output.paint, history_option(command.file)
         resuming = f"{restored_model_options(batch.settings)}{option}"
-        yield from head_lines(batch, gradings, grading, runs, resuming, going=going, width=output.width, paint=paint)
+        yield from head_lines(
+            batch, gradings, grading, runs, resuming, is_active=going, width=output.width, paint=paint
+        )
         for line in later_runs(batch, grading, runs, option):
             yield paint(f"  {line}", "warned")
         yield from ("", *totals_lines(batch, runs, paint))
@@ -162,7 +164,7 @@ def _show_run(
 
         command.write_json(shown_run(run, events, recording.result or {}))
         return
-    command.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
+    command.write([f"{batch_name(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
     # Lazy import: without --run, this command shows no single run.
     from workbench.show.views.run import run_steps
 

@@ -353,7 +353,7 @@ def _drafted(
         path,
         _draft_options(options.draft, options),
         program,
-        by=options.by,
+        grader=options.by,
         trust=options.trust,
         yes=options.yes,
     )
@@ -373,7 +373,7 @@ def _add_to(path: Path, options: StartOptions, program: Program) -> int:
 
     assert options.draft is not None
     asked = _draft_options(options.draft, options)
-    choose = partial(_chosen, wanted=options.tools)
+    choose = partial(_chosen, tool_names=options.tools)
     return add_drafts(path, choose, asked, program, trust=options.trust, yes=options.yes)
 
 
@@ -441,13 +441,13 @@ def _module(text: str, folder: Path) -> Table:
     return server
 
 
-def _chosen(tools: Sequence[ToolDefinition], wanted: Sequence[str]) -> list[ToolDefinition]:
+def _chosen(tools: Sequence[ToolDefinition], tool_names: Sequence[str]) -> list[ToolDefinition]:
     if not tools:
         raise RefusedError("nothing was written: the servers list no tools")
-    if not wanted:
+    if not tool_names:
         return list(tools)
     names = []
-    for name in ",".join(wanted).split(","):
+    for name in ",".join(tool_names).split(","):
         if name.strip():
             names.append(name.strip())
     known = [tool.name for tool in tools]
@@ -459,11 +459,11 @@ def _chosen(tools: Sequence[ToolDefinition], wanted: Sequence[str]) -> list[Tool
     return [tool for tool in tools if tool.name in names]
 
 
-def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
+def _of_sample(options: StartOptions, sample_name: str, program: Program) -> int:
     samples = {}
     for file in sorted(bundled("sample_suites").glob("*.toml")):
         samples[file.stem] = file
-    name = (wanted or _USUAL_SAMPLE).removesuffix(".toml")
+    name = (sample_name or _USUAL_SAMPLE).removesuffix(".toml")
     if name not in samples:
         hint = did_you_mean(name, samples) or f"there are {', '.join(samples)}"
         raise RefusedError(f"there is no sample {name!r}: {hint}")
@@ -478,7 +478,7 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
             codes[folder / file.name] = file.read_text(encoding="utf-8")
     _check_files(path, folder, options, codes)
     job = _job(path, folder, options, program)
-    written = _write(path, folder, f"#:schema ./{SCHEMA_NAME}\n\n{text}", options, program, job, beside=codes)
+    written = _write(path, folder, f"#:schema ./{SCHEMA_NAME}\n\n{text}", options, program, job, extra_files=codes)
     suite = load_suite(path).suite
     assert suite is not None
     _report_written(path, f"a copy of the sample {suite.name!r}, {counted(len(suite.cases), 'case')}", written, (), job)
@@ -534,10 +534,10 @@ def _job(
     return _Job(root / CI_FILES[options.ci], job.text(options.ci, source), tuple(advice_template))
 
 
-def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterable[Path] = ()) -> None:
+def _check_files(path: Path, folder: Path, options: StartOptions, extra_files: Iterable[Path] = ()) -> None:
     if not folder.is_dir():
         raise RefusedError(f"there is no folder {folder} for {path.name}: make it first")
-    for file in (path, *beside):
+    for file in (path, *extra_files):
         if file.exists() and not options.force:
             raise RefusedError(f"{file} exists: give --force to replace it, or -o FILE for another one")
     if options.ci is not None and (job := _root(folder) / CI_FILES[options.ci]).exists():
@@ -551,12 +551,12 @@ def _write(
     options: StartOptions,
     program: Program,
     job: _Job | None,
-    beside: Mapping[Path, str] | None = None,
+    extra_files: Mapping[Path, str] | None = None,
 ) -> list[Path]:
     # Lazy import: the schema is created from pydantic models, which are slow to import.
     from workbench.evaluation.file_schemas import file_schema
 
-    files = {path: text, **(beside or {})}
+    files = {path: text, **(extra_files or {})}
     schema = folder / SCHEMA_NAME
     # An existing schema is kept, because it may serve other suites or come from another version.
     if options.force or not schema.exists():

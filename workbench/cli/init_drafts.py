@@ -104,19 +104,21 @@ def drafted(
     options: DraftOptions,
     program: Program,
     *,
-    by: GraderName | None = None,
-    about: Sequence[ToolDefinition] | None = None,
+    grader: GraderName | None = None,
+    targets: Sequence[ToolDefinition] | None = None,
     like: Suite | None = None,
     trust: bool,
     yes: bool,
 ) -> DraftsToWrite | int:
-    """Let a model draft cases for the tools in `about`, by default for all `tools`.
+    """Let a model draft cases for the tools in `targets`, by default for all `tools`.
 
     `path` is the path of the suite, and `like` the existing suite, if any. If there are no drafts, print the reason and
     return an exit code."""
     try:
-        wanted = tools if about is None else about
-        return _drafting_drafted(tools, path, options, program, by=by, about=wanted, like=like, trust=trust, yes=yes)
+        wanted = tools if targets is None else targets
+        return _drafting_drafted(
+            tools, path, options, program, grader=grader, targets=wanted, like=like, trust=trust, yes=yes
+        )
     except _StopError as error:
         return error.code
 
@@ -127,15 +129,15 @@ def _drafting_drafted(
     options: DraftOptions,
     program: Program,
     *,
-    by: GraderName | None,
-    about: Sequence[ToolDefinition],
+    grader: GraderName | None,
+    targets: Sequence[ToolDefinition],
     like: Suite | None,
     trust: bool,
     yes: bool,
 ) -> DraftsToWrite:
     by_name = draftable(tools)
-    names = [tool.name for tool in about if tool.name in by_name]
-    for tool in about:
+    names = [tool.name for tool in targets if tool.name in by_name]
+    for tool in targets:
         if tool.name not in by_name:
             warn(f"no draft for {tool.name}: a suite cannot contain its definition", program.secrets)
     if not names:
@@ -170,7 +172,7 @@ def _drafting_drafted(
         # There are no results of runs, so all drafts are kept as unchecked.
         return DraftsToWrite(checked(found.kept, (), options.repeats).kept, INTERRUPTED)
     warn(f"running {counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each", program.secrets)
-    checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, by), options, program)
+    checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, grader), options, program)
     results, is_interrupted = _results(checking, trust=trust)
     held = checked(found.kept, results, options.repeats)
     for line in rejection_lines(held):
@@ -222,7 +224,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
         code = asyncio.run(run_until_signal(pool, _adding_drafts_list(file, approval, pool, program, listed)))
     if code != OK:
         return code
-    made = drafted(listed, file.path, options, program, about=choose(listed), like=file.suite, trust=trust, yes=yes)
+    made = drafted(listed, file.path, options, program, targets=choose(listed), like=file.suite, trust=trust, yes=yes)
     if isinstance(made, int):
         return made
     try:

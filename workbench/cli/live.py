@@ -88,10 +88,10 @@ class StepPrinter:
         self._parts = SuiteParts(show.secrets)
         self._redactions: dict[str, EventRedaction] = {}
 
-    def step(self, happened: RunEvent) -> None:
+    def step(self, run_event: RunEvent) -> None:
         if not self._show.steps:
             return
-        event = happened.event
+        event = run_event.event
         steps = self._steps.get(event.run_id)
         if steps is None:
             steps = StepLines(self._show.paint, verbose=self._show.verbose, width=self._room)
@@ -108,17 +108,17 @@ class StepPrinter:
             line = self._show.paint(starting_text((event.words,)), "muted")
             write(f"{line}\n", self._show.stream)
 
-    def judging(self, asked: JudgeAsked) -> None:
+    def judging(self, event: JudgeAsked) -> None:
         if not self._show.steps:
             return
-        judge = f"the judge {one_line(asked.judge)}"
-        if asked.retry is not None:
-            failed = f"{judge}: {one_line(asked.retry.reason)}"
-            lines = [f"▲ {failed}", f"↻ retry {asked.retry.attempt} in {duration_text(asked.retry.wait_ms)}"]
+        judge = f"the judge {one_line(event.judge)}"
+        if event.retry is not None:
+            failed = f"{judge}: {one_line(event.retry.reason)}"
+            lines = [f"▲ {failed}", f"↻ retry {event.retry.attempt} in {duration_text(event.retry.wait_ms)}"]
         else:
-            lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "muted")]
+            lines = [self._show.paint(f"· asking {judge} about {counted(event.values, 'value')}", "muted")]
         for line in lines:
-            self._print(asked.run_id, line)
+            self._print(event.run_id, line)
 
     def delayed(self, event: RequestDelayed) -> None:
         if self._show.steps:
@@ -160,11 +160,11 @@ class EventStream:
         self._lines = lines
         self._stream = stream
 
-    def step(self, happened: RunEvent) -> None:
-        self._begin(happened.event.run_id)
-        run_id = happened.event.run_id
+    def step(self, event: RunEvent) -> None:
+        self._begin(event.event.run_id)
+        run_id = event.event.run_id
         redaction = self._redactions.get(run_id) or self._redactions.setdefault(run_id, self._lines.redaction())
-        for shown in redaction.add(happened.event):
+        for shown in redaction.add(event.event):
             self._write(partial(event_to_line, shown))
 
     def done(self, result: RunResult) -> None:
@@ -421,16 +421,16 @@ class _Inbox:
     in groups."""
 
     def __init__(self, *, shows: bool) -> None:
-        self._shows = shows
+        self._is_displayed = shows
         self._events: deque[BatchEvent | _Signalled] = deque()
         # Signals interrupt the `get` of a `SimpleQueue`, and their handlers may call its `put`.
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def put(self, event: BatchEvent | _Signalled) -> None:
-        if not self._shows and isinstance(event, _DISPLAY_EVENTS):
+        if not self._is_displayed and isinstance(event, _DISPLAY_EVENTS):
             return
         self._events.append(event)
-        if self._shows or not isinstance(event, RunDone) or len(self._events) >= MAX_QUEUED_RESULTS:
+        if self._is_displayed or not isinstance(event, RunDone) or len(self._events) >= MAX_QUEUED_RESULTS:
             self._news.put(None)
 
     @property

@@ -52,7 +52,7 @@ COMMANDS = {
 Each command has a module of the same name with the functions `add_arguments` and `execute`. Without a command,
 `workbench.cli.app` opens the app."""
 
-FORMER = {"capture": "accept"}
+FORMER_COMMANDS = {"capture": "accept"}
 """The former names of commands, which still work."""
 
 WORDS = {
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_closed_streams()
     _prepare_output()
     try:
-        if words and words[0] in FORMER:
+        if words and words[0] in FORMER_COMMANDS:
             words[0] = _renamed(words[0])
         if words and words[0] in COMMANDS:
             return _run_command(words[0], words[1:])
@@ -94,8 +94,8 @@ def _renamed(former: str) -> str:
     """Return the current name of a command that was renamed, and print a notice."""
     from workbench.cli.redaction import warn
 
-    warn(f"'workbench {former}' is called 'workbench {FORMER[former]}' now")
-    return FORMER[former]
+    warn(f"'workbench {former}' is called 'workbench {FORMER_COMMANDS[former]}' now")
+    return FORMER_COMMANDS[former]
 
 
 def _names_a_command(word: str) -> bool:

@@ -73,7 +73,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return mutate(options, asked, form=arguments.format, quiet=arguments.quiet, trust=arguments.trust)
 
 
-def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:
+def mutate(options: RunOptions, mutation_options: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:
     """Run the cases, repeat them with changed tools, and report.
 
     Returns an exit code, 0 if every mutant is noticed."""
@@ -86,7 +86,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     first = trying.run(trying.plan, "nothing was mutated")
     if first is None:
         return INTERRUPTED
-    mutation = Mutation.of(trying.plan, first, asked)
+    mutation = Mutation.of(trying.plan, first, mutation_options)
     # Mutants run in several plans. A mutant that a case has noticed is not run on further cases.
     while (wave := mutation.next_plan()) is not None:
         results = trying.run(wave, "not every mutant was run")

@@ -51,7 +51,7 @@ def _ending_of(option: str, command: str) -> str | None:
     from workbench.show.forms import FORMS
 
     for form in FORMS:
-        fits = command in form.writers and not form.only_alone and form.endings
+        fits = command in form.writers and not form.replaces_report and form.endings
         if f"--{form.name}" == option and fits:
             return form.endings[0]
     return None
@@ -65,7 +65,7 @@ _ELSEWHERE = {
 }
 """The options that users expect in a command that does not have them, each with the remedy."""
 
-_FORMER = {
+_FORMER_OPTIONS = {
     ("compare", "--against"): "--baseline",
     ("import", "--runs"): "--recordings",
     ("init", "--tools"): "--tool",
@@ -266,7 +266,7 @@ class Parser(argparse.ArgumentParser):
         return f"{present}{sign}{value}"
 
     def _present_name(self, option: str) -> str:
-        return _FORMER.get((self.prog.partition(" ")[2], option), option)
+        return _FORMER_OPTIONS.get((self.prog.partition(" ")[2], option), option)
 
     def _first_bare_word(self, words: Sequence[str]) -> int:
         at = 0
@@ -344,14 +344,14 @@ def add_format_option(
     command: Command,
     form: str = _FORM,
     *,
-    beside: bool = False,
+    for_report: bool = False,
     default: str | None = None,
 ) -> None:
     """Add `--format`. Its help text begins with `form` and lists the formats of the command."""
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import forms_of
 
-    forms = forms_of(command, beside=beside)
+    forms = forms_of(command, for_report=for_report)
     group(parser, REPORTS).add_argument(
         "--format", choices=forms, default=default, metavar="FORM", help=f"{form}: {', '.join(forms)}"
     )
@@ -362,24 +362,25 @@ def add_report_options(
     command: Command,
     form: str = _FORM,
     *,
-    beside: bool = False,
+    for_report: bool = False,
     summary: bool = True,
 ) -> None:
     """Add the options for the report of a command.
 
-    `form` begins the help of `--format`. With `beside`, formats that are written during the runs are left out. With
-    `summary`, jobs of GitHub Actions get a summary."""
+    `form` begins the help of `--format`. With `for_report`, formats that are written during the runs are left
+    out. With `summary`, jobs of GitHub Actions get a summary."""
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import endings_of
 
     reports = group(parser, REPORTS)
-    add_format_option(parser, command, form, beside=beside)
+    add_format_option(parser, command, form, for_report=for_report)
     reports.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"write the report to this file instead, in the form of its ending: {endings_of(command, beside=beside)}",
+        help="write the report to this file instead, in the form of its ending: "
+        f"{endings_of(command, for_report=for_report)}",
     )
     add_report_option(parser, command)
     if command in ("run", "grade", "history merge"):
@@ -404,7 +405,8 @@ def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None
         default=[],
         type=Path,
         metavar="FILE",
-        help=f"also write the report here, in the form of the ending; repeatable: {endings_of(command, beside=True)}",
+        help="also write the report here, in the form of the ending; repeatable: "
+        f"{endings_of(command, for_report=True)}",
     )
 
 
@@ -496,11 +498,11 @@ def natural(text: str) -> int:
     return number_from(text, 1)
 
 
-def number_from(text: str, least: int, most: int = 999_999_999) -> int:
+def number_from(text: str, minimum: int, maximum: int = 999_999_999) -> int:
     """Parse a number between two bounds."""
     # The length is checked first, because a conversion of thousands of digits is slow.
-    if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"write a number from {least} to {most}")
+    if not text.isdecimal() or len(text) > 9 or not minimum <= int(text) <= maximum:
+        raise argparse.ArgumentTypeError(f"write a number from {minimum} to {maximum}")
     return int(text)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.config.program import Program
     from workbench.exchange.observed.conversations import ConversationJournal, Observation, Observer, ServerLog
 
-_OF_TRAFFIC = ("upstream", "recordings", "server_log", "kept", "force")
+_TRAFFIC_OPTIONS = ("upstream", "recordings", "server_log", "kept", "force")
 """Options about recorded traffic, which do not apply to a conversation with an agent (`--agent`)."""
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -101,7 +101,7 @@ def _misused(arguments: argparse.Namespace) -> str | None:
     if arguments.agent is not None:
         if arguments.output is None:
             return "--agent needs the suite with the tools: workbench record --agent NAME --output FILE"
-        if arguments.server or arguments.command or any(getattr(arguments, name) for name in _OF_TRAFFIC):
+        if arguments.server or arguments.command or any(getattr(arguments, name) for name in _TRAFFIC_OPTIONS):
             return "--agent takes only --output, --execute and --trust"
         return None
     if arguments.execute or arguments.trust:
@@ -203,19 +203,21 @@ class _Lines:
         self._quiet = quiet
         self._models: dict[int, str] = {}
 
-    def __call__(self, seen: Observation) -> None:
+    def __call__(self, observation: Observation) -> None:
         from workbench.cli.redaction import warn
         from workbench.exchange.observed.conversations import ConversationBegan, StepEnded
 
-        if isinstance(seen, ConversationBegan):
-            self._models[seen.number] = f"{seen.wire} {seen.model}"
-        elif isinstance(seen, StepEnded):
-            conversation = self.observer.conversations[seen.number - 1]
-            self._keeper.write_step(conversation, conversation.steps[seen.step - 1])
+        if isinstance(observation, ConversationBegan):
+            self._models[observation.number] = f"{observation.wire} {observation.model}"
+        elif isinstance(observation, StepEnded):
+            conversation = self.observer.conversations[observation.number - 1]
+            self._keeper.write_step(conversation, conversation.steps[observation.step - 1])
             if self._quiet:
                 return
-            answer = seen.answer
-            request = f"conversation {seen.number}, {self._models[seen.number]}, request {seen.step}"
+            answer = observation.answer
+            request = (
+                f"conversation {observation.number}, {self._models[observation.number]}, request {observation.step}"
+            )
             if answer.problem:
                 warn(f"{request}: not recorded: {answer.problem}")
             else:

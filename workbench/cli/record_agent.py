@@ -39,7 +39,7 @@ from workbench.trajectory.events import Event, ResponseFinished, TextDelta, User
 from workbench.trajectory.trajectory import Round, Trajectory
 
 _TURNS = 1_000
-_TALK_S = 86_400
+_MAX_SESSION_S = 86_400
 """The limits of a conversation, so high that the user ends it first: the number of messages, and the agent's time in
 seconds."""
 
@@ -83,7 +83,7 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
 
 def _planned(file: SuiteFile, model: str) -> PlannedRun:
     user = {"messages": [{"say": "…"}], "max_turns": _TURNS}
-    limits = {"timeout_s": _TALK_S, "max_rounds": _TURNS}
+    limits = {"timeout_s": _MAX_SESSION_S, "max_rounds": _TURNS}
     case: Table = {"name": "Conversation", "user": user, "limits": limits, "expect_nothing_yet": True}
     made = with_new_cases(Document.of(file.text), [case], "")
     with_case = parse_suite(made.document.text, file.path)

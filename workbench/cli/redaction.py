@@ -185,11 +185,11 @@ def shown_search(*, quiet: bool = False) -> Iterator[Search]:
         warn(f"{search.skipped_message} (give a folder to search it)")
 
 
-def _show(search: Search, over: threading.Event) -> None:
+def _show(search: Search, finished: threading.Event) -> None:
     """Update the progress line of the search on a terminal. On any other stream, print it once."""
     is_drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     wait_s = SHOW_DELAY_S
-    while not over.wait(wait_s):
+    while not finished.wait(wait_s):
         wait_s = _REDRAW_INTERVAL_S
         message = search.progress_message
         if message is None:

@@ -47,13 +47,13 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Output:
     """Where and in what form a report is written. `form` is `None` for the default, `file` for standard output.
 
-    `quiet` and `verbose` set the level of detail. `beside` are further reports on the same runs."""
+    `quiet` and `verbose` set the level of detail. `further_outputs` are further reports on the same runs."""
 
     form: str | None = None
     file: Path | None = None
     quiet: bool = False
     verbose: bool = False
-    beside: tuple[Output, ...] = ()
+    further_outputs: tuple[Output, ...] = ()
     summary: bool = True
     """Whether the report also goes to the summary of the CI job, if there is one."""
     lean: bool = False
@@ -105,7 +105,7 @@ class Output:
         """Return whether reports on `runs` runs can be written later. Print an error if not.
 
         Commands call this before any run costs money."""
-        for each in (self, *self.beside):
+        for each in (self, *self.further_outputs):
             if (why := why_too_many(each.form, runs)) is not None:
                 warn(why)
                 return False
@@ -141,7 +141,7 @@ class Output:
 
     def deliver_further(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
         """Write the further reports, and return whether all of them could be written."""
-        written = [each.deliver_to_file(pieces) for each in self.beside]
+        written = [each.deliver_to_file(pieces) for each in self.further_outputs]
         return all(written)
 
     def deliver_to_file(self, pieces: Callable[[Output], Iterable[str]], instead: str = "") -> bool:
@@ -160,7 +160,7 @@ class Output:
 
 def details_of(batch: int | None, history: Path | None, output: Output) -> str:
     """Return where to find the details that a report of three lines leaves out: files, a command or an option."""
-    places = [str(each.file) for each in output.beside]
+    places = [str(each.file) for each in output.further_outputs]
     if batch is not None and history is not None:
         places.append(f"workbench history show {batch}{history_option(history)}")
     return ", ".join(places) or "leave out --quiet"
@@ -191,7 +191,7 @@ def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
 
     If the options contradict each other, or if `command` lacks the form, print the reason and return `None`."""
     output = _output_of(arguments, command)
-    if output is None or not output.lean or "json" in (output.form, *(each.form for each in output.beside)):
+    if output is None or not output.lean or "json" in (output.form, *(each.form for each in output.further_outputs)):
         return output
     warn("--lean is for JSON reports: give --format json, or end the name of a report in .json")
     return None
@@ -233,13 +233,13 @@ def further_reports(arguments: argparse.Namespace, command: Command) -> tuple[Ou
     files: list[Path] = arguments.report
     reports = []
     for file in files:
-        reports.append((file, form_of_file(file, command, beside=True)))
+        reports.append((file, form_of_file(file, command, for_report=True)))
     for file, form in reports:
         if form is None:
             why = "its ending means no format"
             if other := any_form_of_file(file):
                 why = f"'workbench {command}' has no {other} report"
-            warn(f"cannot write {file}: {why}; end the name in {endings_of(command, beside=True)}")
+            warn(f"cannot write {file}: {why}; end the name in {endings_of(command, for_report=True)}")
             return None
     if not _are_different(files):
         return None

@@ -576,12 +576,12 @@ def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
     )
 
 
-def _number(environment: Mapping[str, str], name: str, otherwise: int | None = None) -> int:
+def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
     from workbench.evaluation.options import OptionsError
 
     text = environment.get(name, "")
-    if not text and otherwise is not None:
-        return otherwise
+    if not text and default is not None:
+        return default
     hint, least = "give --shard I/N", 0
     if name == SHARD_COUNT_VARIABLE:
         hint, least = f"set {name} to the number of shards", 1

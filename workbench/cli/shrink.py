@@ -174,12 +174,12 @@ def _only_case(run: NamedRun) -> Document:
 
 
 class _ShrinkAttempts:
-    def __init__(self, arguments: argparse.Namespace, trying: Experiment) -> None:
+    def __init__(self, arguments: argparse.Namespace, experiment: Experiment) -> None:
         self._arguments = arguments
-        self._plan = trying.plan
-        self._trying = trying
-        self._made = 0
-        self._way: FailureMode | None = None
+        self._plan = experiment.plan
+        self._experiment = experiment
+        self._attempt_count = 0
+        self._failure_mode: FailureMode | None = None
 
     def shrink(self, document: Document) -> int:
         first = self._run(self._plan)
@@ -188,8 +188,8 @@ class _ShrinkAttempts:
         ways = Counter(failure_mode_of(result, case) for result in first if result.status == Status.FAILED)
         often = 0
         if ways:
-            [(self._way, often)] = ways.most_common(1)
-        if self._way is None or often < MIN_FAILURE_SHARE * len(first):
+            [(self._failure_mode, often)] = ways.most_common(1)
+        if self._failure_mode is None or often < MIN_FAILURE_SHARE * len(first):
             others = Counter(result.status for result in first)
             came_to = ", ".join(f"{count} {status}" for status, count in others.most_common())
             warn(
@@ -201,10 +201,10 @@ class _ShrinkAttempts:
             return QUALITY_MISSED
         # Attempts are shorter than the whole case, so an estimate from its first runs is an upper bound.
         cell = "", case.id, model
-        left = max(self._arguments.max_runs - self._made, 0)
+        left = max(self._arguments.max_runs - self._attempt_count, 0)
         figures = {cell: [summary_of(result) for result in first]}
         use = estimate_text(estimate([(cell, left)], figures, is_free=is_built_in))
-        kind, subject = self._way
+        kind, subject = self._failure_mode
         failure = f"{kind} ({one_line(str(subject))})" if subject is not None else str(kind)
         warn(f"{case.name} fails in {often} of {counted(len(first), 'run')}: {failure}", self._secrets)
         further = ": ".join(filter(None, (f"at most {counted(left, 'further run')}", use)))
@@ -212,7 +212,7 @@ class _ShrinkAttempts:
         if self._arguments.estimate:
             return OK
         offered = [tool.name for tool in first[0].trajectory.offered]
-        return self._report(document, shrink(document, self._way, offered, self._fails))
+        return self._report(document, shrink(document, self._failure_mode, offered, self._fails))
 
     @property
     def _secrets(self) -> Secrets:
@@ -229,13 +229,13 @@ class _ShrinkAttempts:
         votes: int = self._arguments.votes
         wanted: int = self._arguments.fails
         # The limit is checked before an attempt, because the attempt could not be decided by a part of its runs.
-        if self._made + votes > self._arguments.max_runs:
+        if self._attempt_count + votes > self._arguments.max_runs:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))
         case: Case = file.suite.cases[0]
         failed = []
         for result in results:
-            if result.status == Status.FAILED and failure_mode_of(result, case) == self._way:
+            if result.status == Status.FAILED and failure_mode_of(result, case) == self._failure_mode:
                 failed.append(result)
         return len(failed) >= wanted
 
@@ -252,10 +252,10 @@ class _ShrinkAttempts:
 
     def _run(self, plan: Plan) -> Sequence[RunResult]:
         # Attempts are not recorded, because parts of a suite would distort trends and flaky cases.
-        results = self._trying.run(replace(plan, history=None), "nothing was shrunk")
+        results = self._experiment.run(replace(plan, history=None), "nothing was shrunk")
         if results is None:
             raise _InterruptedError
-        self._made += len(plan.runs)
+        self._attempt_count += len(plan.runs)
         return results
 
     def _report(self, document: Document, shrunk: ShrinkResult) -> int:
@@ -281,7 +281,7 @@ class _ShrinkAttempts:
             yield f"left out {of_text(len(each.pieces), each.of)} {each.kind}: {shown}{more}"
         if not shrunk.complete:
             yield f"stopped by --max-runs {self._arguments.max_runs}; perhaps more could be left out"
-        yield f"{counted(self._made, 'run')} made"
+        yield f"{counted(self._attempt_count, 'run')} made"
         if (file := self._arguments.output) is not None:
             model = self._plan.runs[0].model
             command = f"workbench run {quote(str(file))} --model {quote(model_of(model))}"

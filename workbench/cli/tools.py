@@ -315,12 +315,12 @@ async def _work(
             found += map(program.secrets.redacted, findings_of_tools(file, suite))
         return found
 
-    def pieces(wanted: Output) -> Iterable[str]:
-        if wanted.form == "json":
+    def pieces(output: Output) -> Iterable[str]:
+        if output.form == "json":
             return (json_report(tools_json(suites)),)
-        if wanted.is_text:
-            return (text(wanted.width, wanted.paint),)
-        return pieces_of(str(wanted.form), "tools", findings())
+        if output.is_text:
+            return (text(output.width, output.paint),)
+        return pieces_of(str(output.form), "tools", findings())
 
     wanted = options.output
     # `sys.stdout` is redirected here. `output` is the real standard output.
@@ -348,7 +348,7 @@ async def _work(
 
 
 def _by_hand(options: ToolOptions) -> ManualCall | None:
-    forms = {options.output.form, *(each.form for each in options.output.beside)}
+    forms = {options.output.form, *(each.form for each in options.output.further_outputs)}
     if not options.lint and forms & {"sarif", "codequality", "github"}:
         raise RefusedError("SARIF, Code Quality and annotations report findings of --lint: give --lint too")
     if options.pin and (options.call is not None or options.server is not None):
@@ -360,7 +360,7 @@ def _by_hand(options: ToolOptions) -> ManualCall | None:
     if options.lint:
         raise RefusedError("--lint and --call cannot be used together: give one of them")
     arguments = parsed_arguments("{}" if options.args is None else options.args)
-    if options.output.form not in ("text", "json") or options.output.beside:
+    if options.output.form not in ("text", "json") or options.output.further_outputs:
         raise RefusedError("--call prints text or json: omit --report, and any other --format")
     return ManualCall(options.call, arguments, options.output.form)
 

@@ -118,11 +118,11 @@ def execute(arguments: argparse.Namespace) -> int:
         parts.append(found)
     found_in = {each.file.path: each.findings for each in audited}
 
-    def pieces(wanted: Output) -> Iterator[str]:
-        if wanted.is_text:
-            lines = chain.from_iterable(each.lines(wanted.paint) for each in audited)
+    def pieces(output: Output) -> Iterator[str]:
+        if output.is_text:
+            lines = chain.from_iterable(each.lines(output.paint) for each in audited)
             return lines_redacted((*lines, *_default_surplus_rules(files), ", ".join(parts)))
-        return pieces_of(str(wanted.form), "validate", findings())
+        return pieces_of(str(output.form), "validate", findings())
 
     def findings() -> list[StaticFinding]:
         from workbench.show.views.findings import findings_of_file

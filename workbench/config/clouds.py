@@ -231,20 +231,20 @@ def place_of(
 
 
 def place_refusal(
-    place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], own: Mapping[str, str]
+    place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], process_variables: Mapping[str, str]
 ) -> str:
     """Return a message if a `.env` names the resource to which the user's own credentials would be sent, otherwise "".
 
-    Call this only for models that need no approval. `own` holds the variables of the process. `environment` holds these
-    and the variables of the `.env` beside the suite."""
+    Call this only for models that need no approval. `process_variables` holds the variables of the process.
+    `environment` holds these and the variables of the `.env` beside the suite."""
     # A `.env` may name a resource for the keys in the same file, but not for the user's own keys.
     if place.written_url or settings.resource:
         return ""
     name = _FOUNDRY_RESOURCE if settings.api == "messages" else _AZURE_ENDPOINT
-    if name in own or name not in environment:
+    if name in process_variables or name not in environment:
         return ""
     credentials = (place.key_variable,) if place.key_variable else place.source.variables
-    if credentials and not any(variable in own for variable in credentials):
+    if credentials and not any(variable in process_variables for variable in credentials):
         return ""
     return (
         f"would send your own credentials to the resource that {name} names in a .env: set {name} in your shell, or"

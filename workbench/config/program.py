@@ -29,17 +29,17 @@ class Environment:
     The variables of a folder are read again if one of their files has changed. `home` is the user's home. A
     `workbench.toml` in a folder above it is ignored. Any thread may use the object."""
 
-    def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
-        self.own = own
+    def __init__(self, variables: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
+        self.variables = variables
         self._secrets = secrets
         self.home = home
         self._files: dict[Path, tuple[tuple[int, int], Mapping[str, str]]] = {}
-        for name, value in own.items():
+        for name, value in variables.items():
             secrets.add_if_it_looks_secret(name, value)
 
     def __getstate__(self) -> dict[str, object]:
         # Pickles are made only for worker processes. `os.environ` cannot be pickled, so it becomes a dictionary.
-        return {**self.__dict__, "own": dict(self.own)}
+        return {**self.__dict__, "variables": dict(self.variables)}
 
     def of(self, folder: Path) -> Mapping[str, str]:
         """Return the variables for the suites in a folder.
@@ -52,9 +52,9 @@ class Environment:
             folders.append(settings.parent)
         read = [self._read(place / DOTENV_NAME) for place in folders]
         if not any(read):
-            return self.own
+            return self.variables
         merged: dict[str, str] = {}
-        for variables in (self.own, *read):
+        for variables in (self.variables, *read):
             merged = {**variables, **merged}
         return merged
 

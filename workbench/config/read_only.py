@@ -66,21 +66,21 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     own, nothing = f"{_plain(log)}{os.sep}", (os.devnull, os.fsencode(os.devnull))
     theirs = tuple(f"{_plain(folder)}{os.sep}" for folder in sockets)
 
-    def check(event: str, about: tuple[object, ...]) -> None:
+    def check(event: str, arguments: tuple[object, ...]) -> None:
         if event == "open":
-            path, mode, flags = about
+            path, mode, flags = arguments
             writes = isinstance(flags, int) and bool(flags & _WRITING)
             writes = writes or (isinstance(mode, str) and not set(mode).isdisjoint("wax+"))
             if writes and not isinstance(path, int) and path not in nothing and not _plain(path).startswith(own):
                 raise ReadOnlyError(f"writing {_named(path)}")
         elif event == "os.mkdir":
-            if not os.path.isdir(os.fsdecode(about[0])):  # type: ignore[arg-type]  # noqa: PTH112 (called for each open)
-                raise ReadOnlyError(f"creating {_named(about[0])}")
+            if not os.path.isdir(os.fsdecode(arguments[0])):  # type: ignore[arg-type]  # noqa: PTH112 (called for each open)
+                raise ReadOnlyError(f"creating {_named(arguments[0])}")
         elif event == "sqlite3.connect":
-            if "?mode=ro" not in str(about[0]) and about[0] != ":memory:":
-                raise ReadOnlyError(f"opening {_named(about[0])} for writing")
+            if "?mode=ro" not in str(arguments[0]) and arguments[0] != ":memory:":
+                raise ReadOnlyError(f"opening {_named(arguments[0])} for writing")
         elif event == "socket.connect":
-            to = about[1]
+            to = arguments[1]
             if not isinstance(to, str) or not _plain(to).startswith(theirs):
                 raise ReadOnlyError(f"connecting to {_named(to)}")
         elif event in _REFUSED:

@@ -108,7 +108,7 @@ _ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
 # The text that is held back is searched again with each new piece, so its length is limited. A longer token that
 # arrives in pieces may therefore be missed.
 _MAX_OPEN_CHARS = 4_096
-_OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+_WORD_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 class FormPlace(NamedTuple):
@@ -144,7 +144,7 @@ def open_form_from(text: str) -> int:
 
     Return the length of the text if there is none."""
     found = len(text)
-    word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
+    word = max(len(text.rstrip(_WORD_CHARACTERS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
         found = match.start()
     address = max(text.rfind(" ") + 1, text.rfind("\n") + 1, len(text) - _MAX_OPEN_CHARS)

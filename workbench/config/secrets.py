@@ -275,12 +275,12 @@ Place = tuple[int, int, str]
 class Finder:
     """A search for secret values, and for secrets that are recognised by their form.
 
-    `replacements` maps each value to its replacement. `own` has secrets (`FormPlace.what`) that are not replaced
+    `replacements` maps each value to its replacement. `exempt` has secrets (`FormPlace.what`) that are not replaced
     although they are recognised by their form, because the user wrote them in a suite."""
 
-    def __init__(self, replacements: Mapping[str, str], own: frozenset[str] = frozenset()) -> None:
+    def __init__(self, replacements: Mapping[str, str], exempt: frozenset[str] = frozenset()) -> None:
         self.replacements = replacements
-        self.own = own
+        self.exempt = exempt
         self.values = tuple(sorted(replacements, key=lambda value: (-len(value), value)))
         self.longest = max(map(len, self.values), default=0)
         self._pattern = _pattern_of(self.values)
@@ -312,7 +312,7 @@ class Finder:
             # A pattern of the few values in this text is faster than a pattern of all values.
             here = [value for value in self.values if value in text]
             if len(here) < len(self.values):
-                return Finder({value: self.replacements[value] for value in here}, self.own).replaced(text)
+                return Finder({value: self.replacements[value] for value in here}, self.exempt).replaced(text)
         shown: list[str] = []
         at = 0
         for first, end, replacement in self._places(text, 0):
@@ -332,13 +332,13 @@ class Finder:
                     return begin.start()
         return form
 
-    def decided_part(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
+    def decided_part(self, text: str, begin: int, *, is_last: bool = False) -> tuple[int, list[Place]]:
         """Return the length of the part of a text that later pieces cannot change, and the secrets in this part.
 
-        Without `over`, more text may follow, and a secret may be incomplete at the end. The part before `begin` was
+        Without `is_last`, more text may follow, and a secret may be incomplete at the end. The part before `begin` was
         searched earlier."""
         until = len(text)
-        if not over:
+        if not is_last:
             until = max(self.undecided_from(text), begin)
         places = self._places(text, begin)
         # A value that extends beyond this part may be the beginning of a longer value.
@@ -369,7 +369,7 @@ class Finder:
         return places
 
     def _forms(self, text: str, begin: int = 0) -> Iterator[FormPlace]:
-        return (form for form in forms_in(text, begin) if form.what not in self.own)
+        return (form for form in forms_in(text, begin) if form.what not in self.exempt)
 
     def _has_form(self, text: str) -> bool:
         return next(self._forms(text), None) is not None
@@ -397,27 +397,27 @@ class RedactedPieces:
     If the end of a piece may be the beginning of a secret, that end is held back until further pieces arrive."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._pending = ""
         self._before = ""
 
     def add(self, piece: str, finder: Finder) -> str:
         """Add a piece. Return redacted text as far as it cannot contain the beginning of a secret."""
-        return self._decided(piece, finder, over=False)
+        return self._decided(piece, finder, is_last=False)
 
     def flush(self, finder: Finder) -> str:
         """End the text. Return the part that was held back, redacted."""
-        return self._decided("", finder, over=True)
+        return self._decided("", finder, is_last=True)
 
-    def _decided(self, piece: str, finder: Finder, *, over: bool) -> str:
-        text, begin = self._before + self._held + piece, len(self._before)
-        until, places = finder.decided_part(text, begin, over=over)
+    def _decided(self, piece: str, finder: Finder, *, is_last: bool) -> str:
+        text, begin = self._before + self._pending + piece, len(self._before)
+        until, places = finder.decided_part(text, begin, is_last=is_last)
         shown: list[str] = []
         at = begin
         for first, last, replacement in places:
             shown += (text[at:first], replacement)
             at = last
         # The last characters before the held text are kept, because they determine whether a word begins after them.
-        self._held, self._before = text[until:], text[max(until - LOOK_BACK_CHARS, 0) : until]
+        self._pending, self._before = text[until:], text[max(until - LOOK_BACK_CHARS, 0) : until]
         return "".join((*shown, text[at:until]))
 
 
@@ -552,7 +552,7 @@ class Secrets:
             # The finder is replaced only for a new value, because its patterns are costly.
             if new:
                 self._known |= new
-                self.finder = Finder(dict(self._known), self.finder.own)
+                self.finder = Finder(dict(self._known), self.finder.exempt)
 
     def exempt(self, text: str) -> None:
         """Do not redact the tokens and passwords in a suite's text that are recognised only by their form.
@@ -562,8 +562,8 @@ class Secrets:
         # expectation would differ.
         own = {form.what for form in forms_in(text)}
         with self._lock:
-            if not own <= self.finder.own:
-                self.finder = Finder(dict(self._known), self.finder.own | own)
+            if not own <= self.finder.exempt:
+                self.finder = Finder(dict(self._known), self.finder.exempt | own)
 
     @property
     def replacements(self) -> Mapping[str, str]:
@@ -576,7 +576,7 @@ class Secrets:
 
     def __reduce__(self) -> tuple[Callable[..., Secrets], tuple[Mapping[str, str], frozenset[str]]]:
         # Only worker processes get the pickle, over a private pipe.
-        return _like, (self.finder.replacements, self.finder.own)
+        return _like, (self.finder.replacements, self.finder.exempt)
 
     def redact(self, text: str) -> str:
         """Return a text with `$NAME` in place of every secret.
@@ -601,9 +601,9 @@ class Secrets:
         return self.finder.json_may_contain(text)
 
 
-def _like(replacements: Mapping[str, str], own: frozenset[str]) -> Secrets:
+def _like(replacements: Mapping[str, str], exempt: frozenset[str]) -> Secrets:
     secrets = Secrets()
-    secrets.finder = Finder({}, own)
+    secrets.finder = Finder({}, exempt)
     secrets.merge(replacements)
     return secrets
 

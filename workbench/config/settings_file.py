@@ -87,7 +87,7 @@ class _Price(_Strict):
 _EARLIER_NAMES = {"silence_s": "read_timeout_s"}
 
 
-_OF_CLOUDS = tuple(dict.fromkeys(name for names in SETTINGS_OF.values() for name in names))
+_CLOUD_SETTINGS = tuple(dict.fromkeys(name for names in SETTINGS_OF.values() for name in names))
 
 
 def _cloud_of(provider: str) -> Cloud | None:
@@ -135,17 +135,17 @@ class _Model(_Strict):
 
     @field_validator("legacy_auth")
     @classmethod
-    def _only_where_it_means_something(cls, wanted: bool, info: ValidationInfo) -> bool:
-        if wanted and info.data.get("provider", "anthropic") != "anthropic":
+    def _only_where_it_means_something(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("provider", "anthropic") != "anthropic":
             raise ValueError("is for provider 'anthropic' only: omit it")
-        return wanted
+        return value
 
     @field_validator("audio")
     @classmethod
-    def _only_in_chat(cls, wanted: bool, info: ValidationInfo) -> bool:
-        if wanted and info.data.get("provider") in ("anthropic", "openai-responses"):
+    def _only_in_chat(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("provider") in ("anthropic", "openai-responses"):
             raise ValueError("is for Chat Completions only, the one API that takes sounds: omit it")
-        return wanted
+        return value
 
     @field_validator("key_command")
     @classmethod
@@ -174,7 +174,7 @@ class _Model(_Strict):
         joined_query(split_address(info.data.get("base_url") or "")[1], query)
         return query
 
-    @field_validator(*_OF_CLOUDS)
+    @field_validator(*_CLOUD_SETTINGS)
     @classmethod
     def _only_at_their_clouds(cls, value: str | None, info: ValidationInfo) -> str | None:
         # Which settings are valid depends on the provider. If the provider is unknown, no setting is checked.
@@ -303,7 +303,7 @@ def _problem(file: Path, text: str, found: ErrorDetails) -> str:
 def _problem_text(found: ErrorDetails, place: tuple[str, ...]) -> str:
     match found["type"]:
         case "missing":
-            return f"is missing: {_WANTED.get(place[-1], 'it is needed')}"
+            return f"is missing: {_EXPECTED_VALUES.get(place[-1], 'it is needed')}"
         case "extra_forbidden":
             return _unknown(place)
         case "value_error":
@@ -312,11 +312,11 @@ def _problem_text(found: ErrorDetails, place: tuple[str, ...]) -> str:
     setting = "models"
     if len(place) > 2:
         setting = place[2]
-    wanted = _WANTED.get(place[-1]) or _WANTED.get(setting)
+    wanted = _EXPECTED_VALUES.get(place[-1]) or _EXPECTED_VALUES.get(setting)
     return f"is invalid: {wanted}"
 
 
-_WANTED = {
+_EXPECTED_VALUES = {
     "models": "write each model as a table [models.NAME]",
     "judge": "give the name of a model as a text",
     "provider": f"give one of {', '.join(map(repr, PROVIDERS))}",

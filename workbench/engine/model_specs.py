@@ -128,7 +128,7 @@ class ModelSpecs:
 
     def passed_variables(self) -> tuple[str, ...]:
         """Return the names of the shell variables that every command of a trusted suite receives."""
-        return passed_variables(self._environment.own)
+        return passed_variables(self._environment.variables)
 
     def load_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
         """Read the environment of a suite and the judge settings of some checks."""

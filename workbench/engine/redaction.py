@@ -452,7 +452,7 @@ class _TextTail:
 
     def _decide(self, finder: Finder, *, over: bool) -> None:
         text, begin = self.before + self.undecided, len(self.before)
-        until, places = finder.decided_part(text, begin, over=over)
+        until, places = finder.decided_part(text, begin, is_last=over)
         if not places and until == len(text):
             self._release_unchanged(text)
             return

@@ -54,7 +54,7 @@ def register_secrets(program: Program, folder: Path, suite: Suite | None = None,
             names.update(environment_names(value))
     _learn(program, names, environment)
     if any(server.command for server in servers):
-        own = program.environment.own
+        own = program.environment.variables
         add_passed(passed_variables(own), own, program.secrets)
 
 
@@ -140,7 +140,7 @@ def _environment(program: Program, run: PlannedRun, specs: ModelSpecs) -> Mappin
     try:
         return specs.environment_at(run.file.path)
     except ConfigError:
-        return program.environment.own  # a `.env` never overrides these variables
+        return program.environment.variables  # a `.env` never overrides these variables
 
 
 def _learn(program: Program, names: Iterable[str], environment: Mapping[str, str]) -> None:

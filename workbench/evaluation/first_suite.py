@@ -394,7 +394,7 @@ def servers_to_list(found: FoundServers, name: str, path: Path, folder: Path, pr
     `folder` is the suite's folder, and need not exist. Raises ClientConfigError for a server that a suite cannot
     express, and ConfigError for a `.env` that cannot be read."""
     found = replace(found, tables=tuple(_with_login(table, program.folders.logins) for table in found.tables))
-    known = program.environment.own
+    known = program.environment.variables
     if folder.is_dir():
         known = program.environment.of(folder)
     own: dict[str, str] = {}
@@ -402,7 +402,7 @@ def servers_to_list(found: FoundServers, name: str, path: Path, folder: Path, pr
         if value is not None:
             program.secrets.add(variable, value)
             own[variable] = value
-    own |= program.environment.own
+    own |= program.environment.variables
     file = parse_suite(suite_text({"format": 1, "name": name, "servers": list(found.tables)}), path)
     if file.suite is None:
         why = "; ".join(map(str, file.errors))

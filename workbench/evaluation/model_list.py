@@ -94,7 +94,7 @@ def known_endpoints(
             environments.append(program.environment.of(folder))
         except ConfigError as error:
             problems += error.problems
-    own = program.environment.own
+    own = program.environment.variables
     endpoints = []
     for preset in presets:
         endpoint = KnownEndpoint(preset, own)

@@ -36,18 +36,18 @@ class BatchProgress(Progress):
         """Record an event at the time `now_s`. Returns true if the progress line must be redrawn."""
         match event:
             case RunEvent(happened):
-                self.began(happened.run_id, self._model_of[happened.run_id], now_s)
-                self.waits(happened.run_id, waits=isinstance(happened.payload, RetryScheduled))
+                self.add_run(happened.run_id, self._model_of[happened.run_id], now_s)
+                self.set_waiting(happened.run_id, waits=isinstance(happened.payload, RetryScheduled))
                 return self._record(happened, now_s)
             case RequestDelayed(run_id):
-                self.waits(run_id, waits=True)
+                self.set_waiting(run_id, waits=True)
             case StartUp(number, took_ms=took_ms):
-                self.starts_up(number, event.words, over=took_ms is not None)
+                self.set_starting(number, event.words, has_ended=took_ms is not None)
             case RunDone(result):
                 # A run in another process may send no events before its end.
                 if result.was_asked:
-                    self.began(result.run_id, result.model, now_s)
-                self.ended(result.run_id, result.model, result.status, result.cost_usd, result.user_cost_usd)
+                    self.add_run(result.run_id, result.model, now_s)
+                self.count_run(result.run_id, result.model, result.status, result.cost_usd, result.user_cost_usd)
             case _:
                 return False
         return True

@@ -391,10 +391,10 @@ class Report:
         """Return the form in which `write` writes a file.
 
         Raises ValueError for an unknown form."""
-        file, known = Path(path), forms_of("run", beside=True)
-        form = form or form_of_file(file, "run", beside=True)
+        file, known = Path(path), forms_of("run", for_report=True)
+        form = form or form_of_file(file, "run", for_report=True)
         if form not in known:
-            there_are = f"give form= one of {', '.join(known)}, or end the name in {endings_of('run', beside=True)}"
+            there_are = f"give form= one of {', '.join(known)}, or end the name in {endings_of('run', for_report=True)}"
             raise ValueError(f"cannot write {file}: {form or 'its ending'} is not a form of reports; {there_are}")
         return form
 

@@ -37,7 +37,7 @@ from workbench.history.database import ReportProblem
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, SuiteRef, Until
 from workbench.numerals import of_text
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.when import ago, local_time
 from workbench.suite.grading_model import Gate
 from workbench.suite.model import Case
@@ -119,7 +119,7 @@ def _plan_of(
         raise PlanError(*shown, *map(Notice, error.problems)) from error
     if limit is not None and options.cluster is not None:
         raise PlanError(*shown, Notice(NOT_IN_A_CLUSTER))
-    which = called(batch)
+    which = batch_name(batch)
     if not resume.batch:
         which += f" of {_when(batch)}"
     missing = f"{of_text(len(resumption.runs), batch.planned)} runs are missing"

@@ -34,7 +34,7 @@ from workbench.history.packing import RUNS_IN_BLOCK
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow, SuiteRef
 from workbench.history.writer import BatchHandle
 from workbench.show.views.baseline import AgainstBaseline
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.views.runs_report import MissingRuns
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Case
@@ -527,7 +527,7 @@ def combined_report(earlier: Report, later: Report, against: AgainstBaseline, sa
 
     The names of the earlier batch's models get the batch's name as a suffix. `same` maps the paths of suites in the
     earlier batch to paths in the later batch."""
-    name = called(against.batch)
+    name = batch_name(against.batch)
     before = []
     for run in earlier.runs:
         result = replace(

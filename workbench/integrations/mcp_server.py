@@ -175,7 +175,7 @@ class _ServerTools:
             allowed.paths, models=allowed.models, judge=allowed.judge, trust=allowed.trust
         )
         self._reports: dict[int, Report] = {}
-        self._made = 0
+        self._report_count = 0
 
     def list_suites(self) -> list[SuiteLine]:
         """List the suites and their cases."""
@@ -264,7 +264,7 @@ class _ServerTools:
         """Explain what did not pass in the latest run: each issue, the causes, and what to do first."""
         if not self._reports:
             raise ToolError("nothing has been run yet: call `run` first")
-        report = self._reports[self._made]
+        report = self._reports[self._report_count]
         if report.exit_code:
             return report.failure_text()
         return "Everything passed."
@@ -309,9 +309,9 @@ class _ServerTools:
                     )
 
     def _answer(self, report: Report) -> RunAnswer:
-        self._made += 1
-        self._reports[self._made] = report
-        self._reports.pop(self._made - MAX_REPORTS, None)
+        self._report_count += 1
+        self._reports[self._report_count] = report
+        self._reports.pop(self._report_count - MAX_REPORTS, None)
         models = []
         for model, totals in report.totals_per_model.items():
             models.append(
@@ -343,7 +343,7 @@ class _ServerTools:
             models=models,
             failures=failures,
             more_failures=max(0, len(failed) - MAX_FAILURES),
-            report=f"workbench://reports/{self._made}",
+            report=f"workbench://reports/{self._report_count}",
             text=report.text(amount="little"),
         )
 
@@ -362,15 +362,15 @@ class _Progress:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._over = 0
+        self._ended_cases = 0
         # The event loop has only weak references to tasks. Without these references, a task could be deleted before it
         # sends its notification.
         self._notifying: set[asyncio.Task[None]] = set()
 
-    def notify(self, done: CellDone) -> None:
+    def notify(self, event: CellDone) -> None:
         """Notify the client that a case is finished. Return at once."""
-        self._over += 1
-        message = f"{done.case}: {done.report.cases[0].status}"
-        task = asyncio.ensure_future(self._context.report_progress(self._over, message=message))
+        self._ended_cases += 1
+        message = f"{event.case}: {event.report.cases[0].status}"
+        task = asyncio.ensure_future(self._context.report_progress(self._ended_cases, message=message))
         self._notifying.add(task)
         task.add_done_callback(self._notifying.discard)

@@ -52,14 +52,14 @@ def words(text: str, role: Role = "text") -> Value:
     return Value((Span(text, role),), text) if text else NONE
 
 
-def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
-    """Return names as one value: the first `most` names and the number of others, such as `Weather, Files +3`.
+def names(names: Sequence[str], role: Role = "text", max_names: int = 2) -> Value:
+    """Return names as one value: the first `max_names` names and the number of others, such as `Weather, Files +3`.
 
     The names must already be safe to show."""
-    known = list(dict.fromkeys(each))
-    shown = ", ".join(known[:most])
-    if len(known) > most:
-        shown += f" +{len(known) - most}"
+    known = list(dict.fromkeys(names))
+    shown = ", ".join(known[:max_names])
+    if len(known) > max_names:
+        shown += f" +{len(known) - max_names}"
     # The raw value, for CSV, has all names.
     return Value((Span(shown, role),), ", ".join(known))
 
@@ -69,27 +69,27 @@ def share(of_all: float | None, role: Role = "text") -> Value:
     return Value((Span(rate_text(of_all), role),), of_all)
 
 
-def rate(good: int, of: int) -> Value:
-    """Return the pass rate of `good` out of `of` runs as a value, in the colour of success if all runs passed."""
-    if not of:
+def rate(good: int, total: int) -> Value:
+    """Return the pass rate of `good` out of `total` runs as a value, in the colour of success if all runs passed."""
+    if not total:
         return share(None, "muted")
-    return share(good / of, "passed" if good == of else "text")
+    return share(good / total, "passed" if good == total else "text")
 
 
-def when(at: str, role: Role = "muted") -> Value:
+def when(time: str, role: Role = "muted") -> Value:
     """Return an ISO 8601 time as a value. People see local time, and programs get the given text."""
-    return Value((Span(local_time(at), role),), at)
+    return Value((Span(local_time(time), role),), time)
 
 
-def short_when(at: str, role: Role = "muted") -> Value:
+def short_when(time: str, role: Role = "muted") -> Value:
     """Return an ISO 8601 time as a value whose text has local time without the year."""
     # The first five characters of a local time are the year and a hyphen.
-    return Value((Span(local_time(at)[5:], role),), at)
+    return Value((Span(local_time(time)[5:], role),), time)
 
 
-def age(at: str, now: datetime, role: Role = "muted") -> Value:
-    """Return the age of an ISO 8601 time as a value. If `at` is not such a time, return an empty value."""
-    at_ms = epoch_ms(at)
+def age(time: str, now: datetime, role: Role = "muted") -> Value:
+    """Return the age of an ISO 8601 time as a value. If `time` is not such a time, return an empty value."""
+    at_ms = epoch_ms(time)
     if at_ms is None:
         return NONE
     return words(age_text(at_ms, now), role)

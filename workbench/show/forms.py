@@ -30,9 +30,9 @@ PLAIN_WIDTH = 120
 
 _OWN = ""
 """Marks a form whose writer is part of the command."""
-_OF_RUNS: tuple[Command, ...] = ("run", "grade", "history show", "history merge")
-_OF_FINDINGS: tuple[Command, ...] = ("validate", "tools")
-_ALL: tuple[Command, ...] = (*_OF_RUNS, "compare", "history diff")
+_RUN_COMMANDS: tuple[Command, ...] = ("run", "grade", "history show", "history merge")
+_FINDING_COMMANDS: tuple[Command, ...] = ("validate", "tools")
+_ALL: tuple[Command, ...] = (*_RUN_COMMANDS, "compare", "history diff")
 
 
 class Form(NamedTuple):
@@ -43,7 +43,7 @@ class Form(NamedTuple):
     # The purpose is in the help of commands and in the table of forms in `docs/reports.md`.
     purpose: str
     writers: Mapping[Command, str]
-    only_alone: bool = False
+    replaces_report: bool = False
     """Whether the form can only replace the report (`--format`, `--output`).
 
     `--report` cannot write it beside the report."""
@@ -62,7 +62,7 @@ class Form(NamedTuple):
 
 
 def _of_runs(writer: str) -> dict[Command, str]:
-    return dict.fromkeys(_OF_RUNS, f"workbench.show.{writer}")
+    return dict.fromkeys(_RUN_COMMANDS, f"workbench.show.{writer}")
 
 
 FORMS: tuple[Form, ...] = (
@@ -70,7 +70,7 @@ FORMS: tuple[Form, ...] = (
         "text",
         (".txt", ".log"),
         "the text of the terminal, without colours",
-        dict.fromkeys((*_ALL, *_OF_FINDINGS, "faults"), _OWN),
+        dict.fromkeys((*_ALL, *_FINDING_COMMANDS, "faults"), _OWN),
     ),
     Form(
         "json",
@@ -85,15 +85,15 @@ FORMS: tuple[Form, ...] = (
         (".jsonl",),
         "the events of all runs, while they happen",
         {"run": _OWN},
-        only_alone=True,
+        replaces_report=True,
         is_json=True,
     ),
     Form(
         "github",
         (),
         "the text, with annotations at the lines of cases; the default in a job of GitHub Actions",
-        dict.fromkeys(("run", "grade", "history merge", *_OF_FINDINGS), _OWN),
-        only_alone=True,
+        dict.fromkeys(("run", "grade", "history merge", *_FINDING_COMMANDS), _OWN),
+        replaces_report=True,
     ),
     Form(
         "records",
@@ -141,14 +141,14 @@ FORMS: tuple[Form, ...] = (
         "sarif",
         (".sarif", ".sarif.json"),
         "findings for code scanning",
-        dict.fromkeys(_OF_FINDINGS, "workbench.show.views.findings:sarif"),
+        dict.fromkeys(_FINDING_COMMANDS, "workbench.show.views.findings:sarif"),
         is_json=True,
     ),
     Form(
         "codequality",
         (".codequality.json",),
         "findings for merge requests of GitLab",
-        dict.fromkeys(_OF_FINDINGS, "workbench.show.views.findings:code_quality"),
+        dict.fromkeys(_FINDING_COMMANDS, "workbench.show.views.findings:code_quality"),
         is_json=True,
     ),
 )
@@ -170,28 +170,30 @@ def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str 
     return MAX_DOCUMENT_RUNS.reached(form=form, runs=runs, instead=instead)
 
 
-def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
-    """Return the names of the forms that a command offers. With `beside`, omit forms that `--report` cannot write."""
+def forms_of(command: Command, *, for_report: bool = False) -> tuple[str, ...]:
+    """Return the names of the forms that a command offers.
+
+    With `for_report`, omit forms that `--report` cannot write."""
     names = []
     for form in FORMS:
         # With `--report`, the usual report is printed too. Some forms can only replace that report.
-        if command in form.writers and not (beside and form.only_alone):
+        if command in form.writers and not (for_report and form.replaces_report):
             names.append(form.name)
     return tuple(names)
 
 
-def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
+def form_of_file(file: Path, command: Command, requested: str | None = None, *, for_report: bool = False) -> str | None:
     """Return the name of the command's form whose ending the file has, or `None` if no form has that ending.
 
-    If several forms match, return `asked` if it is one of them, otherwise the form with the longest ending."""
-    known = forms_of(command, beside=beside)
+    If several forms match, return `requested` if it is one of them, otherwise the form with the longest ending."""
+    known = forms_of(command, for_report=for_report)
     endings = {}
     for form in FORMS:
         longest = form.longest_ending(file)
         if form.name in known and longest:
             endings[form.name] = longest
-    if asked in endings:
-        return asked
+    if requested in endings:
+        return requested
     # `.sarif.json` also ends in `.json`, so the longest ending takes precedence.
     return max(endings, key=endings.__getitem__, default=None)
 
@@ -209,9 +211,9 @@ def is_json(name: str | None) -> bool:
     return any(form.is_json for form in FORMS if form.name == name)
 
 
-def endings_of(command: Command, *, beside: bool = False) -> str:
+def endings_of(command: Command, *, for_report: bool = False) -> str:
     """Return the file endings of a command's reports as text, such as `.txt, .json`."""
-    known = forms_of(command, beside=beside)
+    known = forms_of(command, for_report=for_report)
     endings: dict[str, None] = {}
     for form in FORMS:
         if form.name in known and form.endings:

@@ -16,7 +16,7 @@ from workbench.grading.argument_counts import valid_arguments_in, valid_argument
 from workbench.grading.status import Status
 from workbench.numerals import counted_of, score_text
 from workbench.show.text import Paint
-from workbench.show.views.grades import cut, doubts, issue_lines
+from workbench.show.views.grades import cut, doubt_texts, issue_lines
 from workbench.show.views.server_output import output_lines
 from workbench.show.views.trajectory import trajectory_lines
 from workbench.show.visible import after, visible
@@ -240,10 +240,10 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
     return facts
 
 
-def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
+def _outcome(result: CaseResult, regressions: Sequence[str]) -> Iterator[str]:
     """Yield the XML elements for the outcome of a test case.
 
-    `since` has sentences on the change since the baseline. A case that passed although some of its runs failed is
+    `regressions` has sentences on the change since the baseline. A case that passed although some of its runs failed is
     reported as flaky."""
     shown = _shown_status(result)
     if shown == "error":
@@ -251,11 +251,11 @@ def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
         # types.
         yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
     elif shown == "failed":
-        yield _element("failure", "failed", [*_lines_of_all(result), *since])
+        yield _element("failure", "failed", [*_lines_of_all(result), *regressions])
     elif result.status == Status.FAILED:
         yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
     elif _has_no_verdict(result.status):
-        lines = [result.status.word, *_lines_of_all(result), *since]
+        lines = [result.status.word, *_lines_of_all(result), *regressions]
         if len(lines) == 2:
             lines = [": ".join(lines)]
         yield _element("skipped", result.status.value, lines)
@@ -313,7 +313,7 @@ def _steps(runs: Sequence[RunResult]) -> str:
         if len(runs) > 1:
             lines.append(f"run {run.repeat + 1}: {run.status}")
         lines += trajectory_lines(run.trajectory)
-        for line in doubts(run):
+        for line in doubt_texts(run):
             lines.append(f"▲ {line}")
     return cut("\n".join(lines), _TEXT_MAX)
 

@@ -438,7 +438,7 @@ IN_APP = ActionNames("Enter", "; y copies all of them", ": =")
 
 
 def text_rows(
-    text: GrowingText, width: int, limit: int | None, role: Role, indent: int, ways: ActionNames = IN_APP
+    text: GrowingText, width: int, limit: int | None, role: Role, indent: int, actions: ActionNames = IN_APP
 ) -> Sequence[Line]:
     """Return at most `limit` wrapped and indented rows of a text. If rows are omitted, a further row counts them."""
     rows = text.rows(width - indent)
@@ -452,12 +452,12 @@ def text_rows(
     if text.hidden:
         at_least = 1
     if limit is not None and len(lines) >= limit + at_least:
-        note = f"{GLYPHS.running} {counted(len(lines) - limit, 'more line')}, {ways.expand} shows them"
+        note = f"{GLYPHS.running} {counted(len(lines) - limit, 'more line')}, {actions.expand} shows them"
         if text.hidden:
             characters = counted(text.hidden + DISPLAY_LIMIT, "character")
-            note = f"{GLYPHS.running} {characters} in all, {ways.expand} shows more"
+            note = f"{GLYPHS.running} {characters} in all, {actions.expand} shows more"
         return [*lines[:limit], (lead, Span(cut(note, width - indent), "comment"))]
     if not text.hidden:
         return lines
-    note = f"{GLYPHS.running} {count_text(text.hidden)} more characters{ways.copy}"
+    note = f"{GLYPHS.running} {count_text(text.hidden)} more characters{actions.copy}"
     return JoinedLines([lines, [(lead, Span(cut(note, width - indent), "comment"))]])

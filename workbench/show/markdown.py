@@ -55,14 +55,15 @@ def _longest_ticks(line: str) -> int:
     return max(map(len, _TICKS.findall(line)), default=0)
 
 
-def cut_markdown(whole: str, most: int) -> Iterator[str]:
-    """Yield the lines of a Markdown text up to `most` bytes, then a line that counts the omitted lines."""
+def cut_markdown(whole: str, max_bytes: int) -> Iterator[str]:
+    """Yield the lines of a Markdown text up to `max_bytes` bytes, then a line that counts the omitted lines."""
     # A hundred bytes are reserved for the line that counts the omitted lines.
-    left, lines = most - 100, whole.splitlines(keepends=True)
+    left, lines = max_bytes - 100, whole.splitlines(keepends=True)
     for place, line in enumerate(lines):
         left -= len(line.encode())
         if left < 0:
-            yield f"\n{count_text(len(lines) - place)} lines are left out: the place takes {count_text(most)} bytes.\n"
+            left_out = count_text(len(lines) - place)
+            yield f"\n{left_out} lines are left out: the place takes {count_text(max_bytes)} bytes.\n"
             return
         yield line
 

@@ -7,7 +7,18 @@ from operator import add
 from typing import Generic
 
 from workbench.show.doc import Block, Column, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table, Value
-from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, heading, plain, without_empty, wrap_line
+from workbench.show.spans import (
+    EMPTY,
+    Line,
+    Span,
+    cells,
+    cut_line,
+    hanging_paragraph,
+    heading,
+    plain,
+    without_empty,
+    wrap_line,
+)
 
 # Measuring all rows of a long list would delay its first screen. A wider row further down is cut.
 MEASURED_ROWS = 500
@@ -37,13 +48,13 @@ class TableLayout(Generic[Row]):
     def line(self, row: Row, width: int) -> Line:
         """Return a row as a line of at most `width` cells, with its texts aligned in columns."""
 
-        def fitting(column: Column[Row], is_short: bool, room: int) -> Line:
+        def fitting(column: Column[Row], is_short: bool, max_width: int) -> Line:
             line = _cell(column, row, is_short).spans
-            if cells(line) <= room:
+            if cells(line) <= max_width:
                 return line
             if column.fit is not None:
-                line = column.fit(row, room).spans
-            return cut_line(line, room)
+                line = column.fit(row, max_width).spans
+            return cut_line(line, max_width)
 
         return self._in_columns(fitting, width)
 
@@ -118,11 +129,17 @@ _NAMES_SHARE = 1 / 3
 
 
 def matrix_rooms(
-    names: int, lengths: Sequence[int], heads: Sequence[int], width: int, *, least: int = MIN_NAMES_CELLS, more: int = 0
+    names: int,
+    lengths: Sequence[int],
+    heads: Sequence[int],
+    width: int,
+    *,
+    min_width: int = MIN_NAMES_CELLS,
+    more: int = 0,
 ) -> tuple[int, tuple[int, ...]]:
     """Return the width of a matrix's first column, and the widths of its other columns.
 
-    The first column needs `names` cells, and may shrink to `least` cells. `lengths` are the widths of the other
+    The first column needs `names` cells, and may shrink to `min_width` cells. `lengths` are the widths of the other
     columns' cells, and `heads` are the widths of the other columns' titles. If not all columns fit, the first column
     shrinks until two other columns fit. In that case, `more` cells stay free for a text that counts the hidden
     columns."""
@@ -135,17 +152,17 @@ def matrix_rooms(
     if names <= left:
         return names, _widened(widths, heads, left - names)
     room = _names_room(widths, width)
-    if left >= max(room, least):
+    if left >= max(room, min_width):
         return left, widths
     if len(widths) > 1:
         width -= more
-    return max(min(names, _names_room(widths, width)), least), widths
+    return max(min(names, _names_room(widths, width)), min_width), widths
 
 
-def columns_from(first: int, widths: Sequence[int], room: int) -> range:
-    """Return the columns of a matrix, from `first` on, that fit into `room` cells, but at least one column."""
+def columns_from(first: int, widths: Sequence[int], max_width: int) -> range:
+    """Return the columns of a matrix, from `first` on, that fit into `max_width` cells, but at least one column."""
     end, used = first, 0
-    while end < len(widths) and (end == first or used + GAP + widths[end] <= room):
+    while end < len(widths) and (end == first or used + GAP + widths[end] <= max_width):
         used += GAP + widths[end]
         end += 1
     return range(first, end)
@@ -221,7 +238,7 @@ def _rows_of(block: Block, width: int, indent: int) -> Iterator[Line]:
         case Facts():
             for name, text in fact_rows(block):
                 head = (lead, *name)
-                yield from behind(head, text.text, text.role, max(width - cells(head) - 1, _MIN_TEXT_CELLS))
+                yield from hanging_paragraph(head, text.text, text.role, max(width - cells(head) - 1, _MIN_TEXT_CELLS))
         case Section(title, blocks):
             yield from wrap_line((lead, *title), width - 1, hang=indent + 2)
             for each in blocks:

@@ -294,7 +294,7 @@ class Note(NamedTuple):
     role: Role = "muted"
 
 
-def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
+def sign_paragraph(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
     """Return the wrapped rows of a paragraph that follows a sign."""
     first, *others = wrap(one_line(text), width - indent - 2)
     lines: list[Line] = [(Span(" " * indent), Span(f"{sign} {first}", role))]
@@ -308,9 +308,9 @@ def indented(lines: Sequence[Line], indent: int) -> list[Line]:
     return [(Span(" " * indent), *line) for line in lines]
 
 
-def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
-    """Return `head` followed by a text wrapped at `room` cells. All rows of the text begin in the same column."""
-    first, *others = wrap(one_line(text), room)
+def hanging_paragraph(head: Line, text: str, role: Role, max_width: int) -> list[Line]:
+    """Return `head` followed by a text wrapped at `max_width` cells. All rows of the text begin in the same column."""
+    first, *others = wrap(one_line(text), max_width)
     blank = Span(" " * cells(head))
     rows: list[Line] = [(*head, Span(first, role))]
     for row in others:
@@ -328,7 +328,7 @@ def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> li
 
 def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
     """Return a text as rows for a dialog, with two empty cells at each side."""
-    return behind((Span("  "),), text, role, max(width - 4, 10))
+    return hanging_paragraph((Span("  "),), text, role, max(width - 4, 10))
 
 
 def heading(text: str) -> Line:

@@ -124,7 +124,7 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
         lengths = list(map(max, lengths, map(cells, texts[-1])))
     longest = max(first.least, *map(cells, names))
     heads = [cell_len(head) for head in matrix.heads]
-    room, widths = matrix_rooms(longest, lengths, heads, width, least=first.least)
+    room, widths = matrix_rooms(longest, lengths, heads, width, min_width=first.least)
     parts = [columns_from(0, widths, width - room)]
     while parts[-1].stop < len(widths):
         parts.append(columns_from(parts[-1].stop, widths, width - room))

@@ -80,11 +80,11 @@ def shortened(text: str, width: int) -> str:
     return set_cell_size(head, width - 1) + ELLIPSIS
 
 
-def after(lead: str, text: str | None, end: str = "") -> str:
-    """Return a text between `lead` and `end`, such as `: why` or ` (why)`. If the text is empty, return ""."""
+def after(prefix: str, text: str | None, end: str = "") -> str:
+    """Return a text between `prefix` and `end`, such as `: why` or ` (why)`. If the text is empty, return ""."""
     if not text:
         return ""
-    return f"{lead}{text}{end}"
+    return f"{prefix}{text}{end}"
 
 
 TOO_DEEP = "a value too deep to show"

@@ -8,30 +8,30 @@ from workbench.numerals import age_text, moment_text
 from workbench.show.visible import one_line
 
 
-def local_time(at: str) -> str:
+def local_time(time: str) -> str:
     """Return an ISO 8601 time as local time, such as `2026-11-22 14:03`.
 
-    If `at` is not such a time, return the text on one line."""
+    If `time` is not such a time, return the text on one line."""
     try:
-        return moment_text(datetime.fromisoformat(at).timestamp() * 1000)
+        return moment_text(datetime.fromisoformat(time).timestamp() * 1000)
     # A year beyond the range of the system's clock raises OverflowError or OSError.
     except (ValueError, OverflowError, OSError):
-        return one_line(at)
+        return one_line(time)
 
 
-def epoch_ms(at: str) -> float | None:
+def epoch_ms(time: str) -> float | None:
     """Return an ISO 8601 time in milliseconds since 1970, or `None` for any other text."""
     try:
-        return datetime.fromisoformat(at).timestamp() * 1000
+        return datetime.fromisoformat(time).timestamp() * 1000
     except ValueError:
         return None
 
 
-def ago(at: str, now: datetime) -> str:
+def ago(time: str, now: datetime) -> str:
     """Return the age of an ISO 8601 time as `now`, `4 min ago`, `3 h ago` or `2 days ago`.
 
     Return "" for an age of more than two weeks. `now` must have a time zone."""
-    at_ms = epoch_ms(at)
+    at_ms = epoch_ms(time)
     if at_ms is None:
         return ""
     age = age_text(at_ms, now)
@@ -55,11 +55,11 @@ def took_s(began: str, ended: str | None) -> float | None:
     return max(between.total_seconds(), 0.0)
 
 
-def utc_time(at: str) -> str:
+def utc_time(time: str) -> str:
     """Return an ISO 8601 time in UTC, such as `2026-11-22 14:03 UTC`, for pages that are read in any time zone.
 
-    If `at` is not such a time, return the text on one line."""
+    If `time` is not such a time, return the text on one line."""
     try:
-        return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        return f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except (ValueError, OverflowError):
-        return one_line(at)
+        return one_line(time)

@@ -46,7 +46,7 @@ def open_app(
     record: Path | None = None,
     history: Path | None = None,
     begin: AppStart | None = None,
-    left: LeaveCallback | None = None,
+    on_leave: LeaveCallback | None = None,
     shown_batch: int | None = None,
 ) -> int:
     """Open the app on suite files and folders, and return the exit code of the session.
@@ -55,8 +55,8 @@ def open_app(
 
     `models` are the initially selected models. `trust` trusts every suite. `theme` is the initial theme. Runs are
     recorded in the existing folder `record`, and batches are stored in the file `history`. `begin` selects runs to
-    start at once. If these runs are a comparison, `left` is called with the results at the end. `shown_batch` is the
-    number of a batch to open at once. With `read_only`, the process changes nothing."""
+    start at once. If these runs are a comparison, `on_leave` is called with the results at the end. `shown_batch` is
+    the number of a batch to open at once. With `read_only`, the process changes nothing."""
     reason = why_unusable(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
@@ -135,8 +135,8 @@ def open_app(
         for stream in (sys.__stdout__, sys.__stderr__):
             if stream is not None:
                 discard_stream(stream)
-    if left is not None and app.starting.compared is not None and not app.return_code:
-        app.starting.compared.report(left)
+    if on_leave is not None and app.starting.compared is not None and not app.return_code:
+        app.starting.compared.report(on_leave)
     return app.return_code or 0
 
 

@@ -206,7 +206,7 @@ async def test_enter_ends_a_long_text_of_one_line_and_breaks_one_of_several() ->
     async with form_of(HOME.replace("Start it.", long)) as typist:
         await go(typist, "user")
         await typist.press("enter")
-        assert typist.app.form.several
+        assert typist.app.form.is_multiline
         await typist.press("!", "enter")
         assert not typist.app.form.typing and typist.says("user") == f"{long}!"
         await go(typist, "user")

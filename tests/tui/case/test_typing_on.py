@@ -210,7 +210,7 @@ async def test_a_text_that_a_cell_refuses_follows_its_cell_and_goes_with_it(tmp_
         assert form.typing and form.page.rows[form.page.row].place == ("tools", 1, "parameters")
         await leave_for_another_row(app)
         await begin(app, *place)
-        assert "half" not in str(form.field.value if not form.several else form.field.text)  # type: ignore[union-attr]
+        assert "half" not in str(form.field.value if not form.is_multiline else form.field.text)  # type: ignore[union-attr]
         await app.press("escape")
         await begin(app, "tools", 1, "parameters")
         assert form.field.text.endswith('"required": ["half')  # type: ignore[union-attr]

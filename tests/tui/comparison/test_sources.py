@@ -85,7 +85,7 @@ def test_a_cell_says_that_its_run_waits_for_a_person() -> None:
     runs = started(book)
     book.apply(RunEvent(Event(runs[0].run_id, 0, 0.0, RequestStarted(1))))
     book.apply(RunEvent(Event(runs[0].run_id, 1, 0.0, Paused("may it?", "c0"))))
-    assert live(book).at((str(PATH), "one", "offline")).waits == "asks"
+    assert live(book).at((str(PATH), "one", "offline")).wait_kind == "asks"
 
 
 def test_a_cell_whose_run_waits_for_its_endpoint_does_not_say_that_it_runs() -> None:

@@ -50,7 +50,7 @@ def listed(*batches: BatchRow, going: Sequence[int] = ()) -> HistoryList:
 
 
 def row_of(state: HistoryList, batch: BatchRow, width: int) -> Line:
-    return state.laid.line(state.facts(batch), width)
+    return state.layout.line(state.facts(batch), width)
 
 
 def numbers(state: HistoryList) -> list[int]:

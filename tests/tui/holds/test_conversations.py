@@ -42,7 +42,7 @@ async def desk_app(folder: Path, cases: str, size: tuple[int, int] = (100, 40)) 
 
 
 async def held_at(app: Opened, place: str) -> None:
-    await app.until(lambda: (run := app.app.main.selection.run) is not None and run.held and place in app.screen)
+    await app.until(lambda: (run := app.app.main.selection.run) is not None and run.is_held and place in app.screen)
 
 
 async def typed(app: Opened, text: str) -> None:

@@ -41,7 +41,7 @@ tool = "look"
 
 
 async def held_at(app: Opened, place: str) -> None:
-    await app.until(lambda: (run := app.app.main.selection.run) is not None and run.held and place in app.screen)
+    await app.until(lambda: (run := app.app.main.selection.run) is not None and run.is_held and place in app.screen)
 
 
 @pytest.mark.slow
@@ -148,5 +148,5 @@ async def test_a_step_back_that_is_not_trusted_leaves_the_run_as_it_is(tmp_path:
         await app.press("escape")
         await app.until(lambda: "No step back: needy.toml is not trusted" in app.screen)
         assert shown(app) is before
-        assert before.held
+        assert before.is_held
         assert app.session.stopped == []

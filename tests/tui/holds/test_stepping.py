@@ -385,7 +385,7 @@ async def test_a_held_run_is_saved_as_far_as_it_is_and_opens(tmp_path: Path) -> 
     async with opened(suites, paths=[file], size=(160, 36)) as app:
         await app.press("3")
         assert "the recording ends where the run was held" in app.screen
-        assert shown(app).held is False
+        assert shown(app).is_held is False
 
 
 async def test_runs_are_recorded_as_they_happen_so_that_a_killed_program_leaves_one_that_opens(tmp_path: Path) -> None:
@@ -466,7 +466,7 @@ async def test_a_server_that_asks_is_answered_or_declined_by_hand(tmp_path: Path
         await app.settle()
         assert "server shop asks in set_lights: Which size?" in app.screen
         await app.press("3", "D", "i")
-        assert editor(app).held.title == "Reply to shop"
+        assert editor(app).held_text.title == "Reply to shop"
         await typed(app, '{"size": "big"}')
         await app.press("ctrl+s")
         assert "'big' is not of type 'integer'" in app.screen

@@ -50,12 +50,12 @@ async def test_what_was_typed_for_a_call_is_shown_with_the_reason_and_never_sent
         await app.press("escape")
         await asked_again(app, run)
         await app.press("e")
-        assert (editor(app).held.title, editor(app).text) == ("Arguments of set_lights", '{"brightness": 1}')
+        assert (editor(app).held_text.title, editor(app).text) == ("Arguments of set_lights", '{"brightness": 1}')
         assert f"{ELSEWHERE}: this was not sent" in app.screen
         await app.press("ctrl+s")
         assert f"Not sent, but kept: {ELSEWHERE}" in app.screen
         await app.press("escape", "e")
-        assert (editor(app).held.title, editor(app).text) == ("Arguments of lock_door", '{\n  "door": "front"\n}')
+        assert (editor(app).held_text.title, editor(app).text) == ("Arguments of lock_door", '{\n  "door": "front"\n}')
         await typed(app, '{"door": "back"}')
         await app.press("ctrl+s")
         assert app.session.done == [(run.run_id, EditArguments({"door": "back"}))]

@@ -78,11 +78,11 @@ def test_a_new_line_is_as_far_in_as_the_one_before() -> None:
 
 def test_the_tab_key_goes_to_the_next_stop_and_indents_what_is_selected() -> None:
     made = EditedText("a\nb\n\nc")
-    made.put((0, 1))
+    made.place_cursor((0, 1))
     made.indent()
     assert made.lines[0] == "a "
-    made.put((0, 0))
-    made.put((3, 0), select=True)
+    made.place_cursor((0, 0))
+    made.place_cursor((3, 0), select=True)
     made.indent()
     assert made.lines == ["  a ", "  b", "", "c"]
     made.outdent()

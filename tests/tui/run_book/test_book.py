@@ -228,7 +228,7 @@ def test_a_question_is_open_until_it_is_answered_or_its_run_goes_on_or_ends() ->
     assert [question.run.run_id for question in book.questions] == [run.run_id for run in runs[:3]]
     assert book.summary(ONE).asks
     assert (book.counts().asking, book.counts().running) == (3, 3)
-    book.answered(book.questions[0])
+    book.remove_question(book.questions[0])
     book.apply(RunEvent(Event(runs[1].run_id, 2, 0.0, Resumed(1.0))))
     book.apply(done(runs[2], Status.STOPPED))
     assert book.questions == ()
@@ -242,9 +242,9 @@ def test_a_run_that_is_stepped_through_is_held_and_asks_nothing() -> None:
         book.apply(RunEvent(Event(runs[0].run_id, number, 0.0, what)))
     assert [run.run_id for run in book.held_runs] == [runs[0].run_id]
     assert (book.counts().held, book.counts().asking) == (1, 0)
-    assert (book.summary(ONE).held, book.summary(ONE).asks) == (True, False)
+    assert (book.summary(ONE).is_held, book.summary(ONE).asks) == (True, False)
     book.apply(RunEvent(Event(runs[0].run_id, 2, 0.0, Resumed(1.0))))
-    assert book.held_runs == [] and not book.summary(ONE).held
+    assert book.held_runs == [] and not book.summary(ONE).is_held
 
 
 def test_a_recorded_run_stands_where_a_run_would_and_beside_a_later_one_that_counts() -> None:

@@ -120,7 +120,7 @@ def test_a_fork_that_is_held_is_seen_at_its_case() -> None:
     event = events_of([], run_id=fork.run_id)[0]
     for happened in (event, replace(event, sequence=1, payload=Paused("step by step", None, "request", 2))):
         made.book.apply(RunEvent(happened))
-    assert (made.book.summary(ONE).held, made.book.counts().held) == (True, 1)
+    assert (made.book.summary(ONE).is_held, made.book.counts().held) == (True, 1)
 
 
 def test_a_run_that_is_made_anew_takes_its_forks_with_it_and_a_recorded_one_keeps_them() -> None:

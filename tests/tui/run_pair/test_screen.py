@@ -136,7 +136,7 @@ async def test_a_search_marks_every_match_and_goes_from_one_to_the_next(tmp_path
         assert isinstance(screen, PairScreen)
 
         def marked() -> list[tuple[str, str]]:
-            spans = [span for line, _, _ in screen._list._asked for span in line]
+            spans = [span for line, _, _ in screen._list._requested_rows for span in line]
             return [(span.text, span.role) for span in spans if span.role in ("match", "badge")]
 
         assert marked()[0] == ("class", "badge")

@@ -24,7 +24,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.kit.dialogs import TextView
 from workbench.tui.runs import start
-from workbench.tui.runs.dialogs import ExecutionScreen, HandExecutionScreen, TrustScreen
+from workbench.tui.runs.dialogs import ExecutionScreen, ManualExecutionScreen, TrustScreen
 from workbench.tui.shell.main_screen import MainScreen
 
 SEND = ToolDefinition(
@@ -333,4 +333,4 @@ async def test_secrets_in_the_arguments_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_key_before_the_question_is_on_the_screen_answers_nothing() -> None:
-    HandExecutionScreen(SEND, {}, Secrets()).action_answer("yes")
+    ManualExecutionScreen(SEND, {}, Secrets()).action_answer("yes")

@@ -49,16 +49,16 @@ async def test_a_run_that_is_watched_from_above_counts_what_is_new(tmp_path: Pat
         app.session.say(run, opening(run), RequestStarted(1), *calls)
         await app.settle()
         view = app.app.main.query_one("#run", RunList)
-        assert view.following
+        assert view.is_following
         await app.press("3", "home")
-        assert not view.following
+        assert not view.is_following
         more = [CallStarted(1, f"d{number}", "set_tv") for number in range(5)]
         app.session.say(run, *more, first=32)
         await app.settle()
         assert "5 new ↓ End" in app.screen
         assert view.top == 0
         await app.press("end")
-        assert view.following
+        assert view.is_following
         assert "new ↓" not in app.screen
         app.session.say(run, TextDelta(1, "the end"), first=37)
         await app.settle()

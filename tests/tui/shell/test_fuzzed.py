@@ -89,7 +89,7 @@ async def fuzz_in_process(folder: Path, seed: int, operations: list[Deed]) -> No
         for error in app.app.containment.recent:
             raise error
         assert not app.app.return_code
-        stays = app.app.is_running and not app.app.is_ending and not app.app.leaving._leaving
+        stays = app.app.is_running and not app.app.is_ending and not app.app.leaving._is_leaving
         dirty = app.app.main.open_suites.dirty if stays else ()  # who left was asked about them
         unsaved = {suite.path.resolve(): suite.document.text for suite in dirty}
     for journal in (folder / "state" / "drafts").glob("*"):

@@ -144,7 +144,7 @@ async def test_each_letter_of_a_sentence_puts_off_when_a_question_takes_answers(
         screen = app.app.screen
         assert isinstance(screen, ChangedScreen)
         resets: list[bool] = []
-        rest = screen._rest
+        rest = screen._delay_timer
         assert rest is not None
         rest.reset = lambda: resets.append(True)  # type: ignore[method-assign]
         await app.pilot.press("equals_sign", "r", "m")

@@ -15,7 +15,7 @@ from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import StoredListings
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.help import HelpScreen
-from workbench.tui.runs.dialogs import HandExecutionScreen, TrustScreen
+from workbench.tui.runs.dialogs import ManualExecutionScreen, TrustScreen
 from workbench.tui.tools.call import CallScreen
 from workbench.tui.tools.screen import ToolsScreen
 
@@ -115,7 +115,7 @@ async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answe
         await app.press("i")
         assert "asks first" in app.screen
         await app.pilot.press("r")
-        await app.until(lambda: isinstance(app.app.screen, HandExecutionScreen))
+        await app.until(lambda: isinstance(app.app.screen, ManualExecutionScreen))
         await app.pilot.press("1")
         await app.until(lambda: "▲ server 'shop' ended with exit code 3" in app.screen)
         await app.pilot.press("escape")

@@ -80,11 +80,11 @@ async def test_a_run_that_goes_on_is_followed_until_somebody_looks_elsewhere(tmp
         assert "… running" in app.screen
         app.session.say(run, *happenings[6:12], first=6)
         await app.settle()
-        assert lines.following
+        assert lines.is_following
         await app.press("home")
         app.session.say(run, *happenings[12:], first=12)
         await app.settle()
-        assert not lines.following
+        assert not lines.is_following
         assert "new ↓ End" in app.screen
         await app.press("equals_sign")
         assert "This run is not finished yet" in app.screen

@@ -131,12 +131,12 @@ async def test_the_step_under_way_is_followed_and_one_before_it_stands_still(tmp
         await app.settle()
         shown = app.app.main.query_one("#run", RunList)
         await app.press("down")
-        assert not shown.following
+        assert not shown.is_following
         assert step_in_run(app) == 1
         await app.press("down")
-        assert shown.following
+        assert shown.is_following
         await app.press("down")
-        assert shown.following, "what has not begun is not gone to"
+        assert shown.is_following, "what has not begun is not gone to"
 
 
 async def test_a_chain_s_grades_name_its_steps(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ async def test_another_description_is_tried_in_all_cases_and_undone_runs_keep_th
         assert book.summary(movie).status == "passed"
         (lost,) = (run for run in book.runs_of(movie) if run.planned.variant is not None)
         assert lost.status == "failed" and not lost.matches_case(suite, suite.cases[0])
-        why = await app.app.services.starter.run_on([(suite.path, "movie-night", "offline × dims")], None)
+        why = await app.app.services.starter.run_targets([(suite.path, "movie-night", "offline × dims")], None)
         assert why is not None and "has no variant 'dims' any more" in why
 
 

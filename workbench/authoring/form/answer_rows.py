@@ -31,7 +31,7 @@ _ACTIONS: tuple[str, ...] = get_args(AnswerAction)
 
 
 def answers_section(source: FormSource) -> Iterator[FormRow]:
-    yield from section(source, "answers", _answer_rows, rare=True)
+    yield from section(source, "answers", _answer_rows, is_rare=True)
 
 
 def _answer_rows(source: FormSource, place: Place, answer: Table) -> Iterator[FormRow]:
@@ -39,7 +39,7 @@ def _answer_rows(source: FormSource, place: Place, answer: Table) -> Iterator[Fo
     yield FormRow("item", place, 1, str(int(place[-1]) + 1), to.cells)
     indent = 1 + DETAIL
     yield _tool_row(source, place, answer, indent)
-    yield from result_rows(place, answer, indent, rare=True, key="message")
+    yield from result_rows(place, answer, indent, is_rare=True, key="message")
     yield field_row(answer, place, Field("action", "choice", "accept", choices=_ACTIONS), indent)
     if answer.get("to") != "sampling" or "content" in answer:
         yield from _content_rows(answer, (*place, "content"), indent)

@@ -80,14 +80,14 @@ class _IdentityCache(Generic[_T]):
     """A cache by object identity. It keeps each object alive, so that no other object gets the same identity."""
 
     make: Callable[[Any], _T]
-    made: dict[int, tuple[object, _T]] = field(default_factory=dict)
+    values: dict[int, tuple[object, _T]] = field(default_factory=dict)
 
     def of(self, source: object) -> _T:
-        found = self.made.get(id(source))
+        found = self.values.get(id(source))
         if found is None:
-            if len(self.made) >= 4_000:  # each edit of a tool's schema is a new object
-                self.made.clear()
-            found = self.made[id(source)] = (source, self.make(source))
+            if len(self.values) >= 4_000:  # each edit of a tool's schema is a new object
+                self.values.clear()
+            found = self.values[id(source)] = (source, self.make(source))
         return found[1]
 
 
@@ -230,14 +230,14 @@ def _refused(value: object, schema: Schema) -> str | None:
         return _one_of(value, listed)
     if type_of(value) not in types:
         given = "null" if value is None else kind_of_value(value)
-        return f"must be {_in_words(types)}, not {given}{_way_out(value, schema)}"
+        return f"must be {_in_words(types)}, not {given}{_correction(value, schema)}"
     why = _in_plain_words(error)
     if path := place_text(error.absolute_path):
         return f"{path}: {why}"
     return why
 
 
-def _way_out(value: object, schema: Schema) -> str:
+def _correction(value: object, schema: Schema) -> str:
     if value in ("null", "None") and "null" in types_of(schema):
         return "; for null, choose the check equals_null"
     if isinstance(value, bool | int | float) and is_text(schema):

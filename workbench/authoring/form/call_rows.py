@@ -64,14 +64,14 @@ BECAUSE = Field("because", "text", "no reason", rare=True)
 PARALLEL = Field("parallel", "yes_no", "no", rare=True)
 
 
-def calls_section(source: FormSource, owner: Place, indent: int = 0, *, rare: bool = False) -> Iterator[FormRow]:
+def calls_section(source: FormSource, owner: Place, indent: int = 0, *, is_rare: bool = False) -> Iterator[FormRow]:
     """Yield the rows of a list of expected calls. A list `ordered` may contain any-order groups."""
     written = value_at(source.table, owner)
     if written is not ABSENT and not isinstance(written, list):
         yield raw_row(owner, indent, written)
         return
     items = items_at(source.table, owner)
-    yield heading(owner, indent, items, rare=rare)
+    yield heading(owner, indent, items, is_rare=is_rare)
     inner_indent = indent + 1 + DETAIL
     for index, item in enumerate(items):
         place: Place = (*owner, index)
@@ -131,7 +131,7 @@ def _resolved_rows(source: FormSource, place: Place, call: Table, indent: int) -
         return
     owner = in_turn(place)[0]
     if owner == "disallowed":
-        yield from result_rows(place, call, indent, rare=True)
+        yield from result_rows(place, call, indent, is_rare=True)
         yield field_row(call, place, RETURNS_ERROR, indent)
     if owner in ("ordered", "unordered", "final") and "any_of" not in place:
         ids = tuple(source.message_ids)
@@ -141,7 +141,7 @@ def _resolved_rows(source: FormSource, place: Place, call: Table, indent: int) -
         return
     if owner != "steps" and "any_of" not in place:
         yield from field_rows(call, place, (OPTIONAL, TIMES), indent)
-    yield from result_rows(place, call, indent, rare=True)
+    yield from result_rows(place, call, indent, is_rare=True)
     yield field_row(call, place, RETURNS_ERROR, indent)
     if "any_of" not in place:
         yield field_row(call, place, BECAUSE, indent)
@@ -153,14 +153,14 @@ conversation."""
 
 
 def result_rows(
-    place: Place, call: Table, indent: int, *, rare: bool = False, key: CheckedKey = "result"
+    place: Place, call: Table, indent: int, *, is_rare: bool = False, key: CheckedKey = "result"
 ) -> Iterator[FormRow]:
     """Yield the rows of the check under `key` in the table `call`: a call, a condition or a conversation."""
     at = (*place, key)
     if key not in call:
-        check = Cell("check", at, absent=True, shown=f"any {key}" if rare else f"which {key}?", choices=form_names())
-        cells = (check,) if rare else (check, Cell("response", at, absent=True))
-        yield FormRow("field", at, indent, key, cells, absent=True, rare=rare)
+        check = Cell("check", at, absent=True, shown=f"any {key}" if is_rare else f"which {key}?", choices=form_names())
+        cells = (check,) if is_rare else (check, Cell("response", at, absent=True))
+        yield FormRow("field", at, indent, key, cells, absent=True, rare=is_rare)
         return
     value = call[key]
     schema = None if key == "result" else TEXT
@@ -301,12 +301,12 @@ def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = F
         yield FormRow("field", (*place, "because"), indent, "because", (cell,), absent=not text, rare=True)
 
 
-def response_rows(place: Place, response: object, indent: int = 0, *, rare: bool = False) -> Iterator[FormRow]:
+def response_rows(place: Place, response: object, indent: int = 0, *, is_rare: bool = False) -> Iterator[FormRow]:
     """Yield the rows for the check of the model's answer, or for several named checks of it."""
     if response is ABSENT:
         check = Cell("check", place, absent=True, shown="none", choices=form_names())
         cells = (check, Cell("response", place, absent=True))
-        yield FormRow("field", place, indent, "response", cells, absent=True, rare=rare)
+        yield FormRow("field", place, indent, "response", cells, absent=True, rare=is_rare)
         return
     if isinstance(response, dict) and are_named_checks(response):
         yield FormRow("section", place, indent, "response")

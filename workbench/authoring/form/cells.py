@@ -56,7 +56,7 @@ from workbench.trajectory.json_schema import (
     types_of,
 )
 
-OF_EVERY_CHECK = ("weight", "optional", "required", "because")
+COMMON_CHECK_KEYS = ("weight", "optional", "required", "because")
 """The options that every check has. They stay when an argument gets a different check."""
 
 _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
@@ -203,7 +203,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
 
     Options that exclude the new option are removed. Raises CellError for an invalid value or an unknown option."""
     cls = class_of(value)
-    if option not in cls.options and option not in OF_EVERY_CHECK:
+    if option not in cls.options and option not in COMMON_CHECK_KEYS:
         raise CellError(f"the check {cls.form_name} has no option {option}")
     if text is None or not text.strip():
         return _without(value, option)
@@ -311,7 +311,7 @@ def _alone(value: object) -> object:
 
 def _with_check(value: object, check: Mapping[str, object]) -> object:
     table = _table(value)
-    return _plain({**check, **only_keys(table, OF_EVERY_CHECK)})
+    return _plain({**check, **only_keys(table, COMMON_CHECK_KEYS)})
 
 
 def _plain(table: Table) -> object:

@@ -363,21 +363,23 @@ def last_item(text: str) -> tuple[str, str]:
     return head + " " * bool(head), item.strip()
 
 
-def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> int | float:
-    """Read a number between `least` and `most`. A whole number is an `int`. Raises CellError for any other text."""
+def read_number(text: str, minimum: float = -math.inf, maximum: float = math.inf) -> int | float:
+    """Read a number between `minimum` and `maximum`.
+
+    A whole number is an `int`. Raises CellError for any other text."""
     (number,) = _toml(text.strip()) or (None,)
     if not is_number(number) and number not in (math.inf, -math.inf):
-        raise CellError(f"write a number{_limits(least, most)}")
-    if not least <= number <= most:
-        raise CellError(f"must be a number{_limits(least, most)}, not {text.strip()}")
+        raise CellError(f"write a number{_limits(minimum, maximum)}")
+    if not minimum <= number <= maximum:
+        raise CellError(f"must be a number{_limits(minimum, maximum)}, not {text.strip()}")
     return number
 
 
-def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
-    """Read a whole number between `least` and `most`. Raises CellError for any other text."""
-    number = read_number(text, least, most)
+def read_whole(text: str, minimum: int = 0, maximum: float = math.inf) -> int:
+    """Read a whole number between `minimum` and `maximum`. Raises CellError for any other text."""
+    number = read_number(text, minimum, maximum)
     if isinstance(number, float):
-        raise CellError(f"must be a whole number{_limits(least, most)}, not {text.strip()}")
+        raise CellError(f"must be a whole number{_limits(minimum, maximum)}, not {text.strip()}")
     return number
 
 
@@ -468,14 +470,14 @@ def shown_range(low: float, high: float) -> str:
     return f"{shown_low}..{shown_high}"
 
 
-def _limits(least: float, most: float) -> str:
-    if math.isinf(least):
-        if math.isinf(most):
+def _limits(minimum: float, maximum: float) -> str:
+    if math.isinf(minimum):
+        if math.isinf(maximum):
             return ""
-        return f" up to {setting_text(most)}"
-    if math.isinf(most):
-        return f" of at least {setting_text(least)}"
-    return f" from {setting_text(least)} to {setting_text(most)}"
+        return f" up to {setting_text(maximum)}"
+    if math.isinf(maximum):
+        return f" of at least {setting_text(minimum)}"
+    return f" from {setting_text(minimum)} to {setting_text(maximum)}"
 
 
 def _toml(text: str) -> tuple[object] | None:

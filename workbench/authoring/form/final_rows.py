@@ -30,7 +30,7 @@ _READERS = Field("readers", "names", rare=True)
 
 
 def setup_section(source: FormSource) -> Iterator[FormRow]:
-    yield from section(source, "setup", _setup_rows, rare=True)
+    yield from section(source, "setup", _setup_rows, is_rare=True)
 
 
 def final_section(source: FormSource) -> Iterator[FormRow]:
@@ -71,7 +71,7 @@ def _texts(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:
     if not isinstance(texts, list):
         yield raw_row(place, indent, texts)
         return
-    yield heading(place, indent, texts, rare=True)
+    yield heading(place, indent, texts, is_rare=True)
     for index, text in enumerate(texts):
         at = (*place, index)
         # An item may be plain text. It is a table if it also names a tool.
@@ -103,14 +103,14 @@ def _states(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:
     if states is not ABSENT and not isinstance(states, list):
         yield raw_row(place, indent, states)
         return
-    yield heading(place, indent, states if states is not ABSENT else [], rare=True)
+    yield heading(place, indent, states if states is not ABSENT else [], is_rare=True)
     for index, state in enumerate(items_at(source.table, place)):
         at = (*place, index)
         if not isinstance(state, dict):
             yield raw_row(at, indent + 1, state, str(index + 1))
             continue
         yield from _call(source, at, state, indent + 1)
-        yield from result_rows(at, state, indent + 1 + DETAIL, rare="is_error" in state)
+        yield from result_rows(at, state, indent + 1 + DETAIL, is_rare="is_error" in state)
         yield field_row(state, at, IS_ERROR, indent + 1 + DETAIL)
         yield from unknown_rows(state, at, indent + 1 + DETAIL, tuple(FinalState.model_fields))
 

@@ -14,8 +14,8 @@ from workbench.trajectory.json_schema import Schema, field_of, items_of
 PATH = " › "
 """The separator between an argument and its parts in the label of a row."""
 
-_OF_ELEMENTS = ("same_elements", "has_elements")
-LISTS_OF_CHECKS = (*_OF_ELEMENTS, "any_of", "none_of")
+_ELEMENT_CHECKS = ("same_elements", "has_elements")
+LISTS_OF_CHECKS = (*_ELEMENT_CHECKS, "any_of", "none_of")
 """The checks that contain a list of checks, either for the elements of a list or for the value itself."""
 
 
@@ -46,7 +46,7 @@ def inner_fields(place: Place, label: str, value: object, schema: Schema | None)
     elif name == "each_element" and check_name(inner) is not None:
         yield from _part((*place, name), f"{label}{PATH}each", inner, items_of(schema))
     elif name in LISTS_OF_CHECKS and isinstance(inner, list):
-        own = items_of(schema) if name in _OF_ELEMENTS else schema
+        own = items_of(schema) if name in _ELEMENT_CHECKS else schema
         for index, each in enumerate(inner):
             yield from _part((*place, name, index), f"{label}{PATH}{index + 1}", each, own)
 

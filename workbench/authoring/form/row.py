@@ -298,9 +298,9 @@ DETAIL = 3
 """The indentation of an element's details, relative to its number."""
 
 
-def heading(place: Place, indent: int, written: object, *, rare: bool = False) -> FormRow:
+def heading(place: Place, indent: int, written: object, *, is_rare: bool = False) -> FormRow:
     """Return the heading of a list or table. If it is not `written`, the heading has the word `none`."""
-    row = FormRow("section", place, indent, str(place[-1]), rare=rare)
+    row = FormRow("section", place, indent, str(place[-1]), rare=is_rare)
     if written:
         return row
     return replace(row, absent=True, note="none")
@@ -356,14 +356,14 @@ ItemRows = Callable[[FormSource, Place, Table], Iterator[FormRow]]
 """Yields the rows of one table in a list."""
 
 
-def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = False) -> Iterator[FormRow]:
+def section(source: FormSource, key: str, rows_of: ItemRows, *, is_rare: bool = False) -> Iterator[FormRow]:
     """Yield the rows of a list of tables: a heading, then the rows of each table."""
     written = source.table.get(key, ABSENT)
     if written is not ABSENT and not isinstance(written, list):
         yield raw_row((key,), 0, written)
         return
     items = items_at(source.table, (key,))
-    yield heading((key,), 0, items, rare=rare)
+    yield heading((key,), 0, items, is_rare=is_rare)
     for index, item in enumerate(items):
         if isinstance(item, dict):
             yield from rows_of(source, (key, index), item)

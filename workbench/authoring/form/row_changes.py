@@ -106,7 +106,7 @@ def new_suite(name: str) -> str:
 
 
 CALL_LISTS = ("ordered", "unordered", "disallowed")
-_NAMED = {
+_ELEMENT_NAMES = {
     "servers": "server",
     "tools": "tool",
     "provider_tools": "provider tool",
@@ -219,7 +219,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
         unique = ""
         if "tool_calls" in place or _keys_of(place) == ("user", "messages"):
             unique = "id"
-        elif place[0] in _NAMED:
+        elif place[0] in _ELEMENT_NAMES:
             unique = "name"
         if isinstance(copy.get(unique), str):
             items = items_at(source.table, place[:-1])
@@ -338,7 +338,7 @@ def _adder(place: Place) -> Callable[[FormSource, Place], PendingAddition | str]
     key = place[-1]
     # A key inside a value may have any name, so it never names a list of the format. The same holds for a server's
     # `answers`, whose keys are names of requests.
-    if isinstance(key, int) or not _OF_VALUES.isdisjoint(place[:-1]) or (key == "answers" and len(place) > 1):
+    if isinstance(key, int) or not _VALUE_KEYS.isdisjoint(place[:-1]) or (key == "answers" and len(place) > 1):
         return None
     return _LISTS.get(".".join(_keys_of(place)[-2:]), _LISTS.get(key))
 
@@ -347,7 +347,7 @@ def _keys_of(place: Place) -> tuple[str, ...]:
     return tuple(part for part in place if isinstance(part, str))
 
 
-_OF_VALUES = frozenset({"args", "result", "response", "when", "message"})
+_VALUE_KEYS = frozenset({"args", "result", "response", "when", "message"})
 """Keys with a value of any form. Every place below them is inside such a value."""
 
 
@@ -356,13 +356,13 @@ def _are_parts(source: FormSource, place: Place) -> bool:
     if key not in LISTS_OF_CHECKS and key != "has_fields":
         return False
     # The key could also be the name of an argument, so the table must be a check of this kind.
-    return not _OF_VALUES.isdisjoint(place[:-1]) and check_name(value_at(source.table, place[:-1])) == key
+    return not _VALUE_KEYS.isdisjoint(place[:-1]) and check_name(value_at(source.table, place[:-1])) == key
 
 
-def _part(source: FormSource, place: Place, beside: str | int) -> PendingAddition:
-    if isinstance(beside, int):
-        schema = schema_of(source, (*place, beside))
-        at = (*place, beside + 1)
+def _part(source: FormSource, place: Place, neighbour: str | int) -> PendingAddition:
+    if isinstance(neighbour, int):
+        schema = schema_of(source, (*place, neighbour))
+        at = (*place, neighbour + 1)
 
         def make_element(answer: str) -> Edit:
             return Edit(with_item(source.table, at, read_value(answer, schema)), at, f"an element of {place[-1]} added")
@@ -429,7 +429,7 @@ def _call(source: FormSource, place: Place) -> PendingAddition:
     return PendingAddition("which tool?", make, lambda typed: complete("expected tool", typed, tools=source.tools))
 
 
-_OF_ALTERNATIVE = ("tool", "args", "forbidden_args", "only_args")
+_ALTERNATIVE_KEYS = ("tool", "args", "forbidden_args", "only_args")
 """The keys that each alternative of a call has separately. The other keys stay next to `any_of`."""
 
 
@@ -439,9 +439,9 @@ def alternative(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         call = value_at(source.table, place)
         assert isinstance(call, dict)
-        first = {key: call[key] for key in _OF_ALTERNATIVE if key in call}
+        first = {key: call[key] for key in _ALTERNATIVE_KEYS if key in call}
         added = expected_call(_tool(source, answer))
-        both = {"any_of": [first, added], **without_keys(call, *_OF_ALTERNATIVE)}
+        both = {"any_of": [first, added], **without_keys(call, *_ALTERNATIVE_KEYS)}
         return Edit(with_value(source.table, place, both), (*place, "any_of", 1), f"the call {added['tool']} added")
 
     return PendingAddition(
@@ -578,7 +578,7 @@ def _result(source: FormSource, place: Place) -> PendingAddition:
 
 
 def _named_item(source: FormSource, place: Place) -> PendingAddition:
-    kind = _NAMED[str(place[0])]
+    kind = _ELEMENT_NAMES[str(place[0])]
 
     def make(answer: str) -> Edit:
         item: Table = {"name": _name(answer)}
@@ -670,5 +670,5 @@ _LISTS: dict[str, Callable[[FormSource, Place], PendingAddition | str]] = {
     "final.state": _own_call,
     "final.says": _text,
     "answers": _answer,
-    **dict.fromkeys(_NAMED, _named_item),
+    **dict.fromkeys(_ELEMENT_NAMES, _named_item),
 }

@@ -112,20 +112,20 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
 }
 """The keys of each settings table."""
 
-_OF_SUITE_ALONE: dict[Place, tuple[Field, ...]] = {("limits",): (Field("batch_cost_usd", "number", limits=Limits(0)),)}
+_SUITE_FIELDS: dict[Place, tuple[Field, ...]] = {("limits",): (Field("batch_cost_usd", "number", limits=Limits(0)),)}
 """The further keys that only a suite has."""
 
 _DEFAULTS: dict[str, object] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate.model_construct()}
 
 
-def settings_rows(source: FormSource, key: str, *, rare: bool) -> Iterator[FormRow]:
+def settings_rows(source: FormSource, key: str, *, is_rare: bool) -> Iterator[FormRow]:
     """Yield the rows of `limits`, `grading`, `gate` or `at_most`, for a case or for the suite."""
     for place in _TABLES:
         if place[0] == key:
-            yield from _table_rows(source, place, rare or len(place) > 1)
+            yield from _table_rows(source, place, is_rare or len(place) > 1)
 
 
-def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRow]:
+def _table_rows(source: FormSource, place: Place, is_rare: bool) -> Iterator[FormRow]:
     written = value_at(source.table, place)
     if written is not ABSENT and not isinstance(written, dict):
         yield raw_row(place, 0, written, ".".join(map(str, place)))
@@ -133,15 +133,15 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
     table: Table = written if isinstance(written, dict) else {}
     # A table inside this table has its own section.
     below = [str(inner[-1]) for inner in _TABLES if inner[:-1] == place]
-    yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
+    yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=is_rare)
     fields = _TABLES[place]
     if not source.is_case:
-        fields += _OF_SUITE_ALONE.get(place, ())
+        fields += _SUITE_FIELDS.get(place, ())
     for field in fields:
         # In a case, `extra_calls` has its row among the expectations, so it has no row here unless the key is written
         # here.
         if field.key in table or not (source.is_case and field.key == "extra_calls"):
-            yield field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL)
+            yield field_row(table, place, _with_default(source, place, field, is_rare), 1 + DETAIL)
     yield from unknown_rows(table, place, 1 + DETAIL, (*_keys_of(fields), *below))
 
 
@@ -149,7 +149,7 @@ def _keys_of(fields: Iterable[Field]) -> tuple[str, ...]:
     return tuple(field.key for field in fields)
 
 
-def _with_default(source: FormSource, place: Place, field: Field, rare: bool) -> Field:
+def _with_default(source: FormSource, place: Place, field: Field, is_rare: bool) -> Field:
     at = (*place, field.key)
     inherited = value_at(source.header, at) if source.is_case else ABSENT
     value: object = inherited
@@ -162,7 +162,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
     text = default_text(value, inherited is not ABSENT)
     if field.key == "extra_calls" and inherited is ABSENT:
         text = surplus_default(source)
-    return Field(field.key, field.kind, text, rare, field.choices, limits=field.limits)
+    return Field(field.key, field.kind, text, is_rare, field.choices, limits=field.limits)
 
 
 def surplus_default(source: FormSource) -> str:
@@ -213,7 +213,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     """Yield all rows of a case, including the rows of rarely used keys."""
     table = source.table
     yield from _head(source)
-    yield from section(source, "images", _image_rows, rare=True)
+    yield from section(source, "images", _image_rows, is_rare=True)
     yield from messages_section(source)
     if source.is_chain:
         yield from _steps(source)
@@ -230,14 +230,14 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from final_section(source)
     yield from mocks_section(source)
     yield from answers_section(source)
-    yield from section(source, "tools", tool_rows, rare=True)
+    yield from section(source, "tools", tool_rows, is_rare=True)
     yield from _seldom(source)
     if not source.is_chain or "variants" in table:
-        yield from section(source, "variants", _own_variant_rows, rare=True)
+        yield from section(source, "variants", _own_variant_rows, is_rare=True)
     if not source.is_chain and not source.has_conversation and not only_keys(table, _EXCLUDED_BY_STEPS[1:]):
         yield FormRow("section", ("steps",), 0, "steps", absent=True, rare=True, note="none")
-    yield from settings_rows(source, "limits", rare=True)
-    yield from settings_rows(source, "grading", rare=True)
+    yield from settings_rows(source, "limits", is_rare=True)
+    yield from settings_rows(source, "grading", is_rare=True)
     yield from unknown_rows(table, (), 0, tuple(Case.model_fields))
     # The row of the id is last. The first edit writes the id, which must not move the row that is being edited.
     name = table.get("name")
@@ -297,7 +297,7 @@ def _rest(source: FormSource, written: list[str]) -> Iterator[FormRow]:
     if "extra_calls" in written:
         yield field_row(table, (), Field("extra_calls", "choice", surplus_default(source), choices=EXTRA_CALLS_RULES))
     yield field_row(table, (), Field("duplicate_calls", "choice", "allowed", rare=True, choices=("forbid",)))
-    yield from settings_rows(source, "at_most", rare=True)
+    yield from settings_rows(source, "at_most", is_rare=True)
     if "expect_no_calls" in written:
         yield field_row(table, (), Field("expect_no_calls", "yes_no", "no"))
     if "expect_nothing_yet" in table:
@@ -362,10 +362,10 @@ def named_row(place: Place, table: Table) -> FormRow:
     return FormRow("item", place, 1, str(index + 1), (cell,))
 
 
-REACHED: tuple[str, ...] = ("command", "url", "module")
+ADDRESS_KEYS: tuple[str, ...] = ("command", "url", "module")
 """The keys that say how a server is reached. Each server has exactly one of them."""
 
-_REACHED_form_names: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
+_ADDRESS_KINDS: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
 
 _HEAD = (
     Field("name", "text", "which name?", empty_stays=True),
@@ -389,13 +389,13 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     yield from _subject_rows(table)
     yield from section(source, "servers", _server_rows)
     yield from section(source, "tools", tool_rows)
-    yield from section(source, "provider_tools", _provider_tool_rows, rare=True)
+    yield from section(source, "provider_tools", _provider_tool_rows, is_rare=True)
     yield from mocks_section(source)
     yield from answers_section(source)
     for key in ("limits", "grading", "gate"):
-        yield from settings_rows(source, key, rare=False)
-    yield from section(source, "aggregates", _aggregate_rows, rare=True)
-    yield from section(source, "variants", _variant_rows, rare=True)
+        yield from settings_rows(source, key, is_rare=False)
+    yield from section(source, "aggregates", _aggregate_rows, is_rare=True)
+    yield from section(source, "variants", _variant_rows, is_rare=True)
     yield from unknown_rows(table, (), 0, tuple(Suite.model_fields))
 
 
@@ -418,16 +418,16 @@ def _subject_rows(table: Table) -> Iterator[FormRow]:
     yield from unknown_rows(subject, place, 1, tuple(Subject.model_fields))
 
 
-_OF_LOGIN = ("client_id", "client_secret", "issuer", "scope")
+_LOGIN_KEYS = ("client_id", "client_secret", "issuer", "scope")
 """The keys of a server's login, shown if the server has a login."""
 
 
 def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow]:
     yield named_row(place, server)
     indent = 1 + DETAIL
-    yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
+    yield one_of_keys(server, place, ADDRESS_KEYS, _ADDRESS_KINDS, indent)
     # A server may have only one of these keys. All are shown, so that the user can remove the others.
-    for key in list(only_keys(server, REACHED))[1:]:
+    for key in list(only_keys(server, ADDRESS_KEYS))[1:]:
         yield raw_row((*place, key), indent, server[key])
     fields = [
         Field("prefix", "text", rare=True),
@@ -444,7 +444,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
         fields.append(Field("transport", "choice", "http", choices=("http", "sse"), rare=True))
     if "url" in server or "auth" in server:
         fields.append(Field("auth", "choice", choices=("oauth", "client_credentials"), rare=True))
-    fields += (Field(key, "text", rare=True) for key in _OF_LOGIN if "auth" in server or key in server)
+    fields += (Field(key, "text", rare=True) for key in _LOGIN_KEYS if "auth" in server or key in server)
     if "module" in server or "object" in server:
         fields.append(Field("object", "text", "mcp", rare=True))
     fields.append(Field("state", "choice", "batch", choices=("run", "batch"), rare=True))
@@ -454,7 +454,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
-    known = ("name", *REACHED, "env", "headers", *_keys_of(fields))
+    known = ("name", *ADDRESS_KEYS, "env", "headers", *_keys_of(fields))
     yield from unknown_rows(server, place, indent, known)
 
 
@@ -472,14 +472,14 @@ def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
         yield FormRow("pair", at, indent + 2, "", (Cell("key", at, shown_name(name)), cell))
 
 
-_OF_VARIANT = (
+_VARIANT_FIELDS = (
     Field("description", "lines", rare=True),
     Field("system", "lines", "as written", empty_stays=True),
     Field("model", "text", "each model", rare=True),
     Field("offer", "names", "as written", rare=True),
     Field("params", "json", "as written", rare=True),
 )
-_OF_CHANGE = (
+_TOOL_CHANGE_FIELDS = (
     Field("name", "text", "as written"),
     Field("description", "lines", "as written", empty_stays=True),
     Field("parameters", "json", "as written", rare=True),
@@ -491,7 +491,7 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
     """Yield the rows of one variant. Tools, servers and mocks that the variant defines cannot be edited in the form."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
-    for field in _OF_VARIANT:
+    for field in _VARIANT_FIELDS:
         yield field_row(variant, place, field, indent)
     if "names" in variant:
         yield from _map_rows(variant, (*place, "names"), indent)
@@ -503,7 +503,7 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
             yield from _change_rows(source, (*at, index), change, indent + 1)
     else:
         yield raw_row(at, indent, changes)
-    yield from unknown_rows(variant, place, indent, ("name", "names", "changes", *_keys_of(_OF_VARIANT)))
+    yield from unknown_rows(variant, place, indent, ("name", "names", "changes", *_keys_of(_VARIANT_FIELDS)))
 
 
 def _change_rows(source: FormSource, place: Place, change: object, indent: int) -> Iterator[FormRow]:
@@ -514,11 +514,11 @@ def _change_rows(source: FormSource, place: Place, change: object, indent: int) 
     cell = tool_cell((*place, "tool"), change.get("tool", ABSENT))
     yield FormRow("item", place, indent, label, (cell,), marks=tool_marks(source, change))
     inner = indent + DETAIL
-    for field in _OF_CHANGE:
+    for field in _TOOL_CHANGE_FIELDS:
         yield field_row(change, place, field, inner)
     if "arguments" in change:
         yield from _map_rows(change, (*place, "arguments"), inner)
-    yield from unknown_rows(change, place, inner, ("tool", "arguments", *_keys_of(_OF_CHANGE)))
+    yield from unknown_rows(change, place, inner, ("tool", "arguments", *_keys_of(_TOOL_CHANGE_FIELDS)))
 
 
 def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[FormRow]:

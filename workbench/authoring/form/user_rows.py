@@ -28,11 +28,11 @@ from workbench.trajectory.events import UserEnd
 _MESSAGE = Field("user", "lines", "what is asked?", empty_stays=True)
 _GOAL = Field("goal", "lines", "none")
 _SPEECH = (Field("opening", "lines", "the model begins"), Field("style", "lines"))
-_OF_SCRIPT = (
+_SCRIPT_FIELDS = (
     Field("otherwise", "lines", OTHERWISE, rare=True),
     Field("patience", "number", "2", rare=True, limits=Limits(0, whole=True)),
 )
-_OF_PLAYED = (
+_PLAYED_FIELDS = (
     Field("model", "text", "--user-model"),
     Field("prompt", "lines", "the shipped prompt", rare=True),
     Field("tries", "number", "3", rare=True, limits=Limits(1, 10, whole=True)),
@@ -51,7 +51,7 @@ def user_section(source: FormSource) -> Iterator[FormRow]:
         yield field_row(source.table, (), _MESSAGE)
         if not source.is_chain:
             # Two rows offer to make the case a conversation: by the first message of a script, or by a goal.
-            yield heading(("user", "messages"), _INDENT, None, rare=True)
+            yield heading(("user", "messages"), _INDENT, None, is_rare=True)
             yield field_row({}, ("user",), replace(_GOAL, rare=True), _INDENT)
         return
     place: Place = ("user",)
@@ -64,8 +64,8 @@ def user_section(source: FormSource) -> Iterator[FormRow]:
         yield from _messages(source, user)
     if is_played or "facts" in user:
         yield from _facts(user)
-    yield from _applicable(user, _OF_PLAYED, is_played)
-    yield from _applicable(user, _OF_SCRIPT, not is_played)
+    yield from _applicable(user, _PLAYED_FIELDS, is_played)
+    yield from _applicable(user, _SCRIPT_FIELDS, not is_played)
     yield field_row(user, place, _MAX_TURNS, _INDENT)
     yield from _condition_rows(user, (*place, "stop"), _INDENT)
     yield from unknown_rows(user, place, _INDENT, tuple(UserTable.model_fields))
@@ -102,8 +102,8 @@ def _message_rows(source: FormSource, place: Place, message: object) -> Iterator
     yield from _condition_rows(message, (*place, "when"), indent)
     yield field_row(message, place, Field("end", "choice", "the user stays", choices=_ENDS), indent)
     for key in ("ordered", "unordered", "disallowed"):
-        yield from calls_section(source, (*place, key), indent, rare=True)
-    yield from response_rows((*place, "response"), message.get("response", ABSENT), indent, rare=True)
+        yield from calls_section(source, (*place, key), indent, is_rare=True)
+    yield from response_rows((*place, "response"), message.get("response", ABSENT), indent, is_rare=True)
     yield from unknown_rows(message, place, indent, tuple(ScriptedMessage.model_fields))
 
 
@@ -133,7 +133,7 @@ def _condition_rows(owner: Table, place: Place, indent: int) -> Iterator[FormRow
     if not isinstance(condition, dict):
         yield raw_row(place, indent, condition)
         return
-    answer, *parts = result_rows(place, condition, indent, rare=True, key="answer")
+    answer, *parts = result_rows(place, condition, indent, is_rare=True, key="answer")
     yield replace(answer, label=f"{key} answer", rare=False)
     yield from parts
     called = field_row(condition, place, Field("called", "names", "no call"), indent)

@@ -200,13 +200,13 @@ class Batch:
             except OSError as error:
                 self.unwritten[file] = error.strerror or str(error)
 
-    def _on_event(self, done: workbench.CellDone) -> None:
-        node = self._ids[done.suite, done.case, done.model]
-        verdict = _of_cell(done)
+    def _on_event(self, event: workbench.CellDone) -> None:
+        node = self._ids[event.suite, event.case, event.model]
+        verdict = _of_cell(event)
         if verdict.outcome == "failed" and self._settings.baseline is not None:
-            self._failed[node] = verdict, done.report.results[0]
+            self._failed[node] = verdict, event.report.results[0]
             return
-        if verdict.outcome == "failed" and done.suite in self._gated:
+        if verdict.outcome == "failed" and event.suite in self._gated:
             verdict = replace(verdict, outcome="gated")
         self._settle_tests([node], verdict)
 
@@ -216,10 +216,10 @@ class Batch:
                 self._verdicts[node].set_result(verdict)
 
 
-def _properties(done: workbench.CellDone) -> tuple[tuple[str, str], ...]:
-    totals = done.report.totals
-    case = done.report.cases[0]
-    properties = {"model": done.model, "status": case.status.value}
+def _properties(event: workbench.CellDone) -> tuple[tuple[str, str], ...]:
+    totals = event.report.totals
+    case = event.report.cases[0]
+    properties = {"model": event.model, "status": case.status.value}
     if case.score is not None:
         properties["score"] = setting_text(case.score)
     properties["runs"] = str(len(case.runs))
@@ -233,11 +233,11 @@ def _properties(done: workbench.CellDone) -> tuple[tuple[str, str], ...]:
     return tuple(properties.items())
 
 
-def _of_cell(done: workbench.CellDone) -> Verdict:
-    report = done.report
+def _of_cell(event: workbench.CellDone) -> Verdict:
+    report = event.report
     case = report.cases[0]
     seconds = sum(run.trajectory.duration_ms for run in case.runs) / 1000
-    properties = _properties(done)
+    properties = _properties(event)
     if case.status.good:
         return Verdict("passed", seconds=seconds, properties=properties)
     if not case.status.owed:
@@ -421,7 +421,7 @@ class Suites:
         self._items: Sequence[pytest.Item] = ()
         self._not_searched: set[Path] = set()
         self._batch: Batch | None = None
-        self._desk: VerdictServer | None = None
+        self._verdict_server: VerdictServer | None = None
         self._why_failed: str | None = None
         self._remote: RemoteBatch | None = None
         if (worker := getattr(config, "workerinput", None)) is not None:
@@ -508,8 +508,8 @@ class Suites:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._batch is not None and self._batch.regression is not None:
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-        if self._desk is not None:
-            self._desk.close()
+        if self._verdict_server is not None:
+            self._verdict_server.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print a line for each model, the comparison with the baseline, and where the results are stored."""
@@ -535,18 +535,18 @@ class Suites:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Send a worker the address and the token for its verdicts."""
-        if self._desk is None:
-            self._desk = VerdictServer()
-        node.workerinput["workbench_desk"] = self._desk.address
+        if self._verdict_server is None:
+            self._verdict_server = VerdictServer()
+        node.workerinput["workbench_desk"] = self._verdict_server.address
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
         """Prepare the batch from the selected tests, which are the same for every worker."""
-        if self._batch is None and self._desk is not None:
+        if self._batch is None and self._verdict_server is not None:
             tests = self._tests(ids)
             self.settings.refuse_unknown_models(test.suite for test in tests.values())
             self._batch = Batch(self.settings, tests)
-            self._desk.open(self._batch)
+            self._verdict_server.open(self._batch)
 
     def _tests(self, ids: Sequence[str]) -> dict[str, SuiteTest]:
         tests: dict[str, SuiteTest] = {}

@@ -66,17 +66,17 @@ def _axis(ticks: Mapping[float, str], height: float) -> Iterator[Node]:
         yield _text(x, height - 5, text, "tick", "middle")
 
 
-def _pass_rates(rated: Sequence[ModelTotals]) -> Element | None:
-    if not rated:
+def _pass_rates(totals: Sequence[ModelTotals]) -> Element | None:
+    if not totals:
         return None
-    height = len(rated) * _ROW + _TICKS
+    height = len(totals) * _ROW + _TICKS
     ticks = {}
     for share in (0, 0.25, 0.5, 0.75, 1):
         ticks[_share(share)] = f"{share:.0%}"
     rows = []
-    for at, each in enumerate(rated):
+    for at, each in enumerate(totals):
         rows.append(_rate_row(each, at * _ROW + _ROW / 2 + 4))
-    label = ", ".join(f"{each.model} {rate_text(each.pass_rate)}" for each in rated)
+    label = ", ".join(f"{each.model} {rate_text(each.pass_rate)}" for each in totals)
     hint = f"cases {GOOD_WORDS}, with the 95% interval"
     return _figure("Pass rate", hint, (_WIDTH, height), f"Pass rates: {label}", _axis(ticks, height), rows)
 
@@ -258,14 +258,14 @@ def _tick_text(tick: float, text: Callable[[float], str]) -> str:
     return text(tick).replace(".0 ", " ") if tick else "0"
 
 
-def _ticks(most: float) -> list[float]:
-    """Return about five round numbers for an axis, from 0 to at least `most`."""
+def _ticks(maximum: float) -> list[float]:
+    """Return about five round numbers for an axis, from 0 to at least `maximum`."""
     # Steps of 1, 2, 2.5 or 5 times a power of ten are easy to read. The tolerances absorb rounding errors.
-    raw = most / 4
+    raw = maximum / 4
     power = 10.0 ** math.floor(math.log10(raw))
     step = 10 * power
     for factor in (1, 2, 2.5, 5):
         if factor * power >= raw * 0.999:
             step = factor * power
             break
-    return [at * step for at in range(math.ceil(most / step - 1e-9) + 1)]
+    return [at * step for at in range(math.ceil(maximum / step - 1e-9) + 1)]

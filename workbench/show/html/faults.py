@@ -74,14 +74,14 @@ def _table(matrix: FaultMatrix) -> Iterator[str]:
     yield "</dl></section>\n"
 
 
-def _html_cell(name: str, tried: tuple[FaultTrial, ...]) -> str:
-    verdict = shown_verdict(tried)
+def _html_cell(name: str, trials: tuple[FaultTrial, ...]) -> str:
+    verdict = shown_verdict(trials)
     if verdict is None:
         return '<span class="quiet" role="img" aria-label="not tried">–</span>'
     sign, role = verdict_sign(verdict)
     return (
         f'<a class="cell {role}" href="#runs-{name}">'
-        f'<span class="sign" aria-hidden="true">{sign}</span><span>{line(cell_words(tried))}</span></a>'
+        f'<span class="sign" aria-hidden="true">{sign}</span><span>{line(cell_words(trials))}</span></a>'
     )
 
 
@@ -95,11 +95,11 @@ def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
         yield "</ul></section>\n"
 
 
-def _runs(name: str, tried: tuple[FaultTrial, ...]) -> Iterator[str]:
-    first = tried[0]
+def _runs(name: str, trials: tuple[FaultTrial, ...]) -> Iterator[str]:
+    first = trials[0]
     yield f'<section class="of-cell" id="runs-{name}"><h2>{line(f"{first.tool}: {first.fault_name}")} '
     yield f'<small>{line(first.model)} · <a href="#matrix">back to the matrix</a></small></h2>\n'
-    for each in tried:
+    for each in trials:
         role = verdict_sign(each.verdict)[1]
         yield f'<article class="card {role}"><h3>{_badge(each.verdict)} {line(each.case_name)}</h3>\n'
         yield f'<p class="result">{line(each.why)}</p>\n'

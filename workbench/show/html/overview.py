@@ -25,7 +25,7 @@ from workbench.show.views.agreement import agreement_lines
 from workbench.show.views.baseline import baseline_notes, baseline_view
 from workbench.show.views.batch_diff import changes_blocks
 from workbench.show.views.comparison import error_items, errors_of, tests_view, totals_matrix
-from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
+from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, frequency_text, subject_text
 from workbench.show.views.gates import Demand, demands
 from workbench.show.views.grades import judging_text
 from workbench.show.views.runs_report import RunsReport
@@ -211,7 +211,7 @@ def _since_baseline(shown: Overview) -> Element | None:
             view.append(Paragraph(line_of(note, "muted")))
     else:
         title = "Since the baseline"
-        view = [*baseline_view(against, as_document=True, most=LINES_MAX)]
+        view = [*baseline_view(against, as_document=True, max_changes=LINES_MAX)]
     return section("baseline", title, el("div", blocks(view, link), class_="card"))
 
 
@@ -247,13 +247,13 @@ def _cause(group: CauseNumbers) -> Element:
     link = el(
         "a",
         el("strong", group.cause),
-        f" {often(group)}",
+        f" {frequency_text(group)}",
         el("span", class_="fill", aria_hidden="true"),
         class_="cause",
         href=f"#{urlencode({'cause': group.cause})}",
         title="show only cases with this cause",
     )
-    subjects = filled_el("p", concerned(group), class_="quiet")
+    subjects = filled_el("p", subject_text(group), class_="quiet")
     return el("li", link, el("p", f"{group.advice}.", class_="advice"), subjects)
 
 

@@ -107,17 +107,17 @@ def line(text: str) -> str:
     return escape(one_line(text))
 
 
-def _blocks(kind: Kind, records: Iterable[str], most: int) -> Iterator[str]:
-    """Yield data blocks with at most `most` records each. A block also holds the index of its first record."""
+def _blocks(kind: Kind, records: Iterable[str], block_size: int) -> Iterator[str]:
+    """Yield data blocks with at most `block_size` records each. A block also holds the index of its first record."""
     waiting, first = iter(records), 0
-    while block := [*_of_a_block(waiting, most)]:
+    while block := [*_of_a_block(waiting, block_size)]:
         yield from _block(kind, _listed(block), first)
         first += len(block)
 
 
-def _of_a_block(records: Iterator[str], most: int) -> Iterator[str]:
+def _of_a_block(records: Iterator[str], block_size: int) -> Iterator[str]:
     size = 0
-    for text in islice(records, most):
+    for text in islice(records, block_size):
         yield text
         size += len(text)
         if size >= _BLOCK_CHARACTERS:

@@ -104,15 +104,15 @@ def cases_of(
 
 
 def _cells(
-    row: CaseRow, comparison: Comparison, ran: set[tuple[str, str, str]], apart: set[tuple[str, str, str]]
+    row: CaseRow, comparison: Comparison, ran: set[tuple[str, str, str]], disagreeing: set[tuple[str, str, str]]
 ) -> Iterator[PageCell]:
     with_repeats = comparison.with_repeats
     for model, cell in zip(comparison.models, row.cells, strict=True):
         key = row.suite, row.case_id, model
         if cell is not None:
-            yield _cell(cell, cell_words(cell, with_repeats=with_repeats), disagree=key in apart)
+            yield _cell(cell, cell_words(cell, with_repeats=with_repeats), disagree=key in disagreeing)
         elif key in ran:
-            yield _empty_cell(FORK, "a fork", disagree=key in apart)
+            yield _empty_cell(FORK, "a fork", disagree=key in disagreeing)
         else:
             yield _empty_cell(NOTHING, "not run", disagree=False)
 

@@ -355,11 +355,11 @@ def _own_call(call: OwnCallAnswered) -> Element:
     return el("div", title, tool, long_text(call.content), class_="said problem" if call.is_error else "said prior")
 
 
-def _asked(asked: ServerAsked) -> Element:
-    notice = asked.notice
-    who = el("small", f"? {asked_head(asked)}", class_="who")
-    reply = el("p", notice or f"← {reply_text(asked)}", class_="notice" if notice else "")
-    form = fold("aside", "what it asked", long_text(laid_out(dict(asked.request)))) if asked.request else None
+def _asked(request: ServerAsked) -> Element:
+    notice = request.notice
+    who = el("small", f"? {asked_head(request)}", class_="who")
+    reply = el("p", notice or f"← {reply_text(request)}", class_="notice" if notice else "")
+    form = fold("aside", "what it asked", long_text(laid_out(dict(request.request)))) if request.request else None
     return el("div", who, form, reply, class_="returned problem" if notice else "returned")
 
 
@@ -622,11 +622,11 @@ class _Members(tuple[tuple[str, Any], ...]):
     """The members of a JSON object in their original order, including duplicate names."""
 
 
-def laid_out(value: Any, pad: str = "") -> str:
+def laid_out(value: Any, indent: str = "") -> str:
     """Return a value as JSON, on one line if it is short and indented otherwise.
 
-    `pad` is the indentation of the line on which the value begins."""
-    inner = f"{pad}  "
+    `indent` is the indentation of the line on which the value begins."""
+    inner = f"{indent}  "
     if isinstance(value, _Numeral):
         return str(value)
     if isinstance(value, (Mapping, _Members)):
@@ -646,7 +646,7 @@ def laid_out(value: Any, pad: str = "") -> str:
     if len(line) <= _LINE and "\n" not in line:
         return line
     between = f",\n{inner}"
-    return f"{begin}\n{inner}{between.join(parts)}\n{pad}{end}"
+    return f"{begin}\n{inner}{between.join(parts)}\n{indent}{end}"
 
 
 def _pretty(text: str) -> str:

@@ -58,7 +58,7 @@ def _page(
     comparison = compare_cells(
         cells_of(_counting_runs(summaries)), models, report.suite_names, report.suite_gates, watched
     )
-    links = _links(summaries, comparison.models, beside=kind == "changes")
+    links = _links(summaries, comparison.models, with_baseline_run=kind == "changes")
     tags: dict[tuple[str, str], Sequence[str]] = {}
     for path, suite in report.suites.items():
         for case in suite.cases:
@@ -110,12 +110,12 @@ def _counting_runs(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
 
 
 def _links(
-    summaries: Sequence[RunSummary], models: Sequence[str], *, beside: bool
+    summaries: Sequence[RunSummary], models: Sequence[str], *, with_baseline_run: bool
 ) -> Mapping[tuple[str, str, str], str]:
     """Return the addresses of the runs that the cells of the matrix open, by suite, case and model.
 
-    A cell opens the first run that did not pass, or the first run if all passed. With `beside`, the first run of the
-    case in the earlier batch opens beside that run."""
+    A cell opens the first run that did not pass, or the first run if all passed. With `with_baseline_run`, the first
+    run of the case in the earlier batch opens beside that run."""
     first: dict[tuple[str, str, str], int] = {}
     chosen: dict[tuple[str, str, str], int] = {}
     for number, run in enumerate(summaries, 1):
@@ -127,7 +127,7 @@ def _links(
     for (suite, case_id, model), number in (first | chosen).items():
         parameters = {"run": number}
         earlier = suite, case_id, _earlier(model, models)
-        if beside and earlier in first:
+        if with_baseline_run and earlier in first:
             parameters["beside"] = first[earlier]
         links[suite, case_id, model] = f"#{urlencode(parameters)}"
     return links

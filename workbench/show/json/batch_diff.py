@@ -135,20 +135,20 @@ _TESTED: Mapping[str, tuple[Measure, str]] = {
 """The attribute of a measure's `Contrast` with the value for each key of a test."""
 
 
-def paired_fields(found: PairedComparison, first: str, second: str) -> dict[str, object]:
+def paired_fields(comparison: PairedComparison, first: str, second: str) -> dict[str, object]:
     """Return the values of a `PairedReport`. `first` and `second` name the columns in its sentences."""
     given: dict[str, object] = {
-        "arguments_sentence": found.arguments_sentence(first, second),
-        "sizes": tuple(found.difference_sentences()),
-        "sentence": found.sentence(first, second),
-        "score_sentence": found.score_sentence(first, second),
-        "pairs": found.count,
+        "arguments_sentence": comparison.arguments_sentence(first, second),
+        "sizes": tuple(comparison.difference_sentences()),
+        "sentence": comparison.sentence(first, second),
+        "score_sentence": comparison.score_sentence(first, second),
+        "pairs": comparison.count,
     }
     for name, (measure, part) in _TESTED.items():
-        given[name] = getattr(found.by(measure), part)
+        given[name] = getattr(comparison.by(measure), part)
     for name in PairedReport.model_fields:
         if name not in given:
-            given[name] = getattr(found, name)
+            given[name] = getattr(comparison, name)
     return given
 
 

@@ -110,7 +110,7 @@ def _default_in_schema(value: Mapping[str, Any]) -> object:
 
 
 _CHECKED_ONCE = ("argument", "expected", "got", "given")
-_OF_GRADER = tuple(name for name in LeanArgumentReport.model_fields if name != "checked")
+_GRADER_FIELDS = tuple(name for name in LeanArgumentReport.model_fields if name != "checked")
 
 
 def lean_run(run: Any) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def lean_run(run: Any) -> dict[str, Any]:
                 place = places.setdefault(key, len(checked))
                 if place == len(checked):
                     checked.append(calls | {name: getattr(argument, name) for name in _CHECKED_ONCE})
-                arguments.append({"checked": place, **{name: getattr(argument, name) for name in _OF_GRADER}})
+                arguments.append({"checked": place, **{name: getattr(argument, name) for name in _GRADER_FIELDS}})
             pairings.append(_fields_of(pairing, PairingReport, "arguments", arguments))
         grades.append(_fields_of(grade, GradeReport, "pairings", pairings))
     return {**fields, "grades": grades, "checked": checked}

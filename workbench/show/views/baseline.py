@@ -18,7 +18,7 @@ from workbench.show.doc import Block, Heading, Items, Paragraph, Section, line_o
 from workbench.show.forms import LINES_MAX
 from workbench.show.spans import EMPTY, Line, Span
 from workbench.show.views.batch_diff import changes_blocks, counts_line, notes_of, test_lines
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.visible import one_line
 from workbench.show.when import local_time
 
@@ -93,7 +93,7 @@ class AgainstBaseline:
     def verdict(self) -> str:
         """One line that says whether there is a regression."""
         if self.is_empty:
-            return f"nothing was compared: no case was graded here and in the baseline {called(self.batch)}"
+            return f"nothing was compared: no case was graded here and in the baseline {batch_name(self.batch)}"
         parts: list[str] = []
         if self.is_worse:
             parts.append("all cases together are worse")
@@ -109,7 +109,7 @@ class AgainstBaseline:
         regression = "no regression"
         if parts:
             regression = f"regression: {' and '.join(parts)}"
-        return " · ".join((f"{regression} since the baseline {called(self.batch)}", *self._other_failures))
+        return " · ".join((f"{regression} since the baseline {batch_name(self.batch)}", *self._other_failures))
 
     @cached_property
     def _sentences(self) -> Mapping[CellKey, str]:
@@ -127,7 +127,7 @@ class AgainstBaseline:
         said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
         if said is None:
             return None
-        return f"since the baseline {called(self.batch)}: {said}"
+        return f"since the baseline {batch_name(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
         """Return whether the case of a run broke.
@@ -153,30 +153,30 @@ class AgainstBaseline:
 
 
 def baseline_view(
-    against: AgainstBaseline, *, only_worse: bool = False, as_document: bool = False, most: int | None = None
+    against: AgainstBaseline, *, only_worse: bool = False, as_document: bool = False, max_changes: int | None = None
 ) -> Iterator[Block]:
-    """Yield the verdict on a batch and at most `most` changes since its baseline.
+    """Yield the verdict on a batch and at most `max_changes` changes since its baseline.
 
     In a terminal, the verdict comes last, because a terminal shows the end of an output. In a document, it comes first,
-    and `most` is smaller by default. With `only_worse`, only cases that broke, are gone or missing, or ended in an
-    error are listed."""
+    and `max_changes` is smaller by default. With `only_worse`, only cases that broke, are gone or missing, or ended in
+    an error are listed."""
     if as_document:
         yield Heading(verdict_line(against), level=2)
-    title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}"
+    title = f"against the baseline {batch_name(against.batch)} of {local_time(against.batch.started_at)}"
     if against.grading is not None:
         title += f", as regraded on {local_time(against.grading.graded_at)}"
     diff = against.diff
     changes: Sequence[CaseChange] = diff.changes
     if only_worse:
         changes = [change for change in changes if change.kind in _WORSE]
-    if not most:
-        most = LINES_MAX
+    if not max_changes:
+        max_changes = LINES_MAX
         if as_document:
-            most = _MAX_DOCUMENT_CHANGES
+            max_changes = _MAX_DOCUMENT_CHANGES
     blocks: list[Block] = [Paragraph(counts_line(diff))]
     for note in baseline_notes(against):
         blocks.append(Paragraph(line_of(note)))
-    blocks += changes_blocks(changes, against.suites, with_model=len(diff.models) > 1, most=most)
+    blocks += changes_blocks(changes, against.suites, with_model=len(diff.models) > 1, max_changes=max_changes)
     confirmed: list[Line] = []
     for outcome, line in confirmation_lines(against):
         confirmed.append((*_SIGNS[outcome], Span(line)))

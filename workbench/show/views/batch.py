@@ -23,7 +23,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK
 from workbench.show.text import Paint, table_lines
 from workbench.show.views.agents import agents_of
-from workbench.show.views.batch_list import called, kind_text, made_with, missing_text, times_text
+from workbench.show.views.batch_list import batch_name, kind_text, missing_text, settings_lines, times_text
 from workbench.show.views.cases import Title, cut_what
 from workbench.show.views.totals import case_totals
 from workbench.show.views.user_turns import GAVE_UP
@@ -41,20 +41,20 @@ def head_lines(
     runs: Sequence[RunRow],
     options: str,
     *,
-    going: bool,
+    is_active: bool,
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
     """Yield the name of a batch, its state and its settings.
 
-    `shown` is the regrade whose grades `runs` have. `options` are appended to the printed `--resume` command. `going`
-    is true while a program runs the batch."""
-    yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
+    `shown` is the regrade whose grades `runs` have. `options` are appended to the printed `--resume` command.
+    `is_active` is true while a program runs the batch."""
+    yield f"{paint(batch_name(batch), 'strong')}  {times_text(batch)}"
     ways: list[str] = []
     # Reruns that confirm a batch cannot be resumed.
     if batch.kind != "reruns":
         ways.append(one_line(f"'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"))
-    if missing := missing_text(batch, going=going, ways_on=ways):
+    if missing := missing_text(batch, is_active=is_active, suggestions=ways):
         yield paint(f"  {missing}", "warned")
     if kind := kind_text(batch):
         yield f"  {kind}"
@@ -63,7 +63,7 @@ def head_lines(
         if each is shown:
             this = ", which this is"
         yield f"  regraded, grading {each.number}: {local_time(each.graded_at)}{this}"
-    for line in (*_graded_by(runs), *made_with(batch, agents_of(finished_summaries(runs)))):
+    for line in (*_graded_by(runs), *settings_lines(batch, agents_of(finished_summaries(runs)))):
         yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "muted")
 
 

@@ -18,7 +18,7 @@ from workbench.show.forms import LINES_MAX
 from workbench.show.spans import Line, Role, Span
 from workbench.show.views.agents import agents_of
 from workbench.show.views.batch import later_runs
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.views.cases import Title
 from workbench.show.visible import one_line, shortened
 from workbench.show.when import local_time
@@ -81,12 +81,12 @@ def diff_view(
 
 
 def changes_blocks(
-    changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool, most: int = LINES_MAX
+    changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool, max_changes: int = LINES_MAX
 ) -> Iterator[Block]:
-    """Yield a table of the first `most` changes, then a line that counts the other changes."""
+    """Yield a table of the first `max_changes` changes, then a line that counts the other changes."""
     if changes:
-        yield changes_table(changes[:most], suites, with_model=with_model)
-    if (more := len(changes) - most) > 0:
+        yield changes_table(changes[:max_changes], suites, with_model=with_model)
+    if (more := len(changes) - max_changes) > 0:
         yield Paragraph(line_of(f"and {counted(more, 'other change')}: --format records has a line for each", "muted"))
 
 
@@ -233,7 +233,7 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
     titles = []
     for side in (before, after):
         at = local_time(side.batch.started_at)
-        titles.append(f"{called(side.batch)} ({at}{by_grading(side.grading)})")
+        titles.append(f"{batch_name(side.batch)} ({at}{by_grading(side.grading)})")
     return " → ".join(titles)
 
 

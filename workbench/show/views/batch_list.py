@@ -49,12 +49,12 @@ class BatchFacts:
     """A batch in the list, with facts that its record does not hold.
 
     `grading` is the regrade whose grades `parts` counts, or `None` for the original grades. `regraded` is the number of
-    regrades. `going` is true while a program runs the batch. `marked` is true if the user marked it for a
+    regrades. `is_active` is true while a program runs the batch. `marked` is true if the user marked it for a
     comparison."""
 
     batch: BatchRow
     parts: Sequence[BatchPart]
-    going: bool = False
+    is_active: bool = False
     regraded: int = 0
     grading: Regrade | None = None
     marked: bool = False
@@ -97,16 +97,16 @@ def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, mark
 
 
 def facts_of(
-    batches: Sequence[BatchRow], regraded: Mapping[int, int] | None = None, going: Container[int] = ()
+    batches: Sequence[BatchRow], regraded: Mapping[int, int] | None = None, active_batches: Container[int] = ()
 ) -> list[BatchFacts]:
     """Return the rows of batches with their original grades.
 
-    `regraded` maps the number of a batch to the number of its regrades. `going` has the numbers of batches that a
-    program is running."""
+    `regraded` maps the number of a batch to the number of its regrades. `active_batches` has the numbers of batches
+    that a program is running."""
     times = regraded or {}
     facts = []
     for batch in batches:
-        facts.append(BatchFacts(batch, batch.parts, batch.number in going, times.get(batch.number, 0)))
+        facts.append(BatchFacts(batch, batch.parts, batch.number in active_batches, times.get(batch.number, 0)))
     return facts
 
 
@@ -115,7 +115,7 @@ def _batch(row: BatchFacts) -> Value:
     role = row.role
     if batch.name:
         role = "strong"
-    shown = words(called(batch), role)
+    shown = words(batch_name(batch), role)
     # CSV has the number and the name in separate columns, so that the number stays a number.
     return Value(shown.spans, {"batch": batch.number, "name": batch.name})
 
@@ -149,7 +149,7 @@ def _states(row: BatchFacts) -> list[Value]:
     # Nothing else is known about a batch that cannot be read.
     if batch.damage is not None:
         return [words("damaged", "error")]
-    if row.going:
+    if row.is_active:
         found.append(words(f"{GLYPHS.running} {of_text(batch.planned - batch.missing, batch.planned)}", "running"))
     elif batch.missing:
         found.append(words(f"{GLYPHS.missing} {count_text(batch.missing)} missing", "warned"))
@@ -185,7 +185,7 @@ def _note(row: BatchFacts) -> Value:
     if batch.damage is not None:
         return words(one_line(f"damaged: {batch.damage}"), "error")
     found: list[Value] = []
-    if missing := missing_text(batch, going=row.going):
+    if missing := missing_text(batch, is_active=row.is_active):
         found.append(words(missing, "warned"))
     if batch.valid_arguments is not None and batch.valid_arguments < 1:
         found.append(words(f"valid arguments {rate_text(batch.valid_arguments)}", "muted"))
@@ -200,7 +200,7 @@ def _note(row: BatchFacts) -> Value:
     return joined(found, f" {GLYPHS.dot} ")
 
 
-def called(batch: BatchRow) -> str:
+def batch_name(batch: BatchRow) -> str:
     """Return the number of a batch, with the name that the user gave it."""
     return f"#{batch.number}{after(' ', one_line(batch.name or ''))}"
 
@@ -211,17 +211,17 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
     return rate(good, graded).text
 
 
-def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
+def missing_text(batch: BatchRow, *, is_active: bool, suggestions: Sequence[str] = ()) -> str:
     """Return how many runs of a batch are missing, and why, such as `3 of 20 runs missing: stopped`.
 
-    Return "" if no run is missing. `going` is true while a program runs the batch. `ways_on` has suggestions for
-    completing the batch. A hint to merge shards is added if it applies."""
-    if going:
+    Return "" if no run is missing. `is_active` is true while a program runs the batch. `suggestions` has suggestions
+    for completing the batch. A hint to merge shards is added if it applies."""
+    if is_active:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
     if not batch.missing:
         return ""
     lacks = f"{counted_of(batch.missing, batch.planned, 'run')} missing: {why_missing(batch)}"
-    return lacks + after("; ", ", or ".join(filter(None, (merge_hint(batch), *ways_on))))
+    return lacks + after("; ", ", or ".join(filter(None, (merge_hint(batch), *suggestions))))
 
 
 def kind_text(batch: BatchRow) -> str:
@@ -271,7 +271,7 @@ def times_text(batch: BatchRow) -> str:
     return text
 
 
-def made_with(batch: BatchRow, agents: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Iterator[str]:
+def settings_lines(batch: BatchRow, agents: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Iterator[str]:
     """Yield the version and the settings of a batch, then the address and the parameters of each model.
 
     `agents` has the names and versions of agents by model. A setting of an unexpected type is omitted, because another

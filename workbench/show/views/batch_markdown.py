@@ -19,7 +19,7 @@ from workbench.show.views.baseline import baseline_view
 from workbench.show.views.cases import repeats_lines
 from workbench.show.views.failures import causes_table
 from workbench.show.views.gates import demands
-from workbench.show.views.grades import cut, doubts, expected_lines, issue_lines, metric_text
+from workbench.show.views.grades import cut, doubt_texts, expected_lines, issue_lines, metric_text
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
 from workbench.show.views.totals import checked_text, endpoint_text, models_table, not_made_text, unchecked_lines
@@ -53,9 +53,9 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 """The statuses whose cases are listed in detail, in order."""
 
 
-def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
-    """Yield the report, cut to `most` bytes. If it is cut, a note at the end counts the omitted cases."""
-    left = most - _ENDING_MAX
+def markdown_pieces(report: RunsReport, max_bytes: int = COMMENT_MAX) -> Iterator[str]:
+    """Yield the report, cut to `max_bytes` bytes. If it is cut, a note at the end counts the omitted cases."""
+    left = max_bytes - _ENDING_MAX
     for part in _summary_blocks(report):
         left -= len(part.encode())
         if left < 0:
@@ -73,7 +73,8 @@ def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str
         left -= len(part.encode())
         if left < 0:
             there_are = f"{count_text(bad - place)} of them are left out"
-            yield f"\n**{there_are}**: the report is cut at {count_text(most)} bytes, which GitHub takes. {_WHOLE}\n"
+            size = count_text(max_bytes)
+            yield f"\n**{there_are}**: the report is cut at {size} bytes, which GitHub takes. {_WHOLE}\n"
             return
         yield part
     yield from _case_table(report, left)
@@ -190,17 +191,17 @@ def _fenced(name: str, lines: Sequence[str]) -> Iterator[str]:
         yield f"{name}:\n\n{fenced(_first_cut(lines))}\n"
 
 
-def _case_table(report: RunsReport, left: int) -> Iterator[str]:
+def _case_table(report: RunsReport, max_bytes: int) -> Iterator[str]:
     head = ["\n<details><summary>All cases</summary>\n", *table(("", "case", "model", "score"), ())]
-    left -= sum(len(line.encode()) + 1 for line in head)
-    if left < 0 or not report.quality.cases:
+    max_bytes -= sum(len(line.encode()) + 1 for line in head)
+    if max_bytes < 0 or not report.quality.cases:
         return
     yield _lines(head)
     cases = report.quality.cases
     for place, case in enumerate(cases):
         row = _row(case, report)
-        left -= len(row.encode()) + 1
-        if left < 0:
+        max_bytes -= len(row.encode()) + 1
+        if max_bytes < 0:
             yield f"\n{count_text(len(cases) - place)} more cases are left out. {_WHOLE}\n"
             break
         yield f"{row}\n"
@@ -211,10 +212,10 @@ def _invalid_call_lines(report: RunsReport) -> Iterator[str]:
     """Yield the calls in passed runs that were invalid or that a server answered with an error."""
     shown: list[str] = []
     for run in report.results:
-        if doubts(run):
+        if doubt_texts(run):
             redacted = report.secrets.redacted(run)
             title = f"{one_line(redacted.case_name)}, {one_line(redacted.model)}"
-            for line in doubts(redacted):
+            for line in doubt_texts(redacted):
                 shown.append(f"{title}: {line}")
         # One line more than is shown is enough to know that there are further lines.
         if len(shown) > _ISSUES_MAX:

@@ -17,7 +17,7 @@ from workbench.history.records import BatchRow, RunRow
 from workbench.numerals import counted, of_text, score_text
 from workbench.show.signs import sparkline
 from workbench.show.text import Paint
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.views.user_turns import gave_up_text
 from workbench.show.visible import ELLIPSIS, after, fit, one_line, shortened, widest_cells
 from workbench.show.when import local_time
@@ -87,7 +87,7 @@ def case_lines(
 
     `cells` is the value of `over_time` for `runs`. A note marks where the suite changed."""
     hashes = {run.batch: run.suite.hash for run in runs}
-    names = {number: called(batches[number]) for number in hashes}
+    names = {number: batch_name(batches[number]) for number in hashes}
     model_width = min(widest_cells(cells), _MODEL_MAX)
     for model, of_model in cells.items():
         graded = [cell for cell in of_model.values() if cell.is_graded]
@@ -174,8 +174,10 @@ def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
         yield shown + " " * (column - cell_len(shown))
 
 
-def cut_what(text: str, room: int | None) -> str:
-    """Return the text after a title on one line, cut to `room` cells. If `room` is `None`, only long texts are cut."""
-    if room is None:
-        room = _WHAT_MAX
-    return shortened(one_line(text), max(room, 0))
+def cut_what(text: str, max_width: int | None) -> str:
+    """Return the text after a title on one line, cut to `max_width` cells.
+
+    If `max_width` is `None`, only long texts are cut."""
+    if max_width is None:
+        max_width = _WHAT_MAX
+    return shortened(one_line(text), max(max_width, 0))

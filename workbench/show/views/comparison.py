@@ -508,11 +508,11 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
     return f"{rate} of {count_text(totals.graded)}"
 
 
-def _covered_cases(rests_on: int, cases: int) -> str:
+def _covered_cases(covered: int, cases: int) -> str:
     """Return the number of cases that a value covers, such as ` (4 cases)`, or "" if it covers all cases."""
-    if rests_on >= cases:
+    if covered >= cases:
         return ""
-    return f" ({counted(rests_on, 'case')})"
+    return f" ({counted(covered, 'case')})"
 
 
 def _pooled(measure: Measure, totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:

@@ -30,10 +30,10 @@ from workbench.show.spans import (
     Line,
     Role,
     Span,
-    behind,
     cut,
     cut_line,
     cut_middle,
+    hanging_paragraph,
     heading,
     padded,
     paragraph,
@@ -90,8 +90,8 @@ def causes_table(groups: Sequence[CauseNumbers], *, with_advice: bool = True) ->
     """Return a table with a row for each cause. The advice is the remark on the row."""
     columns: list[Column[CauseNumbers]] = [
         Column("cause", lambda group: words(group.cause, "failed")),
-        Column("runs", lambda group: words(often(group))),
-        Column("concerns", lambda group: words(concerned(group))),
+        Column("runs", lambda group: words(frequency_text(group))),
+        Column("concerns", lambda group: words(subject_text(group))),
     ]
     if not with_advice:
         return Table(columns, groups)
@@ -107,7 +107,7 @@ def _pair_text(pair: ToolPair) -> str:
     return one_line(f"{expected or NOT_EXPECTED} → {called or NO_CALL}")
 
 
-def often(group: CauseNumbers) -> str:
+def frequency_text(group: CauseNumbers) -> str:
     """Return how often a cause occurs, such as `3 runs, the main cause of 2` or `2 runs, never the main cause`."""
     runs, main = counted(len(group.indices), "run"), len(group.main_indices)
     if main == len(group.indices):
@@ -117,7 +117,7 @@ def often(group: CauseNumbers) -> str:
     return f"{runs}, the main cause of {count_text(main)}"
 
 
-def concerned(group: CauseNumbers) -> str:
+def subject_text(group: CauseNumbers) -> str:
     """Return the tool or parameter that a cause concerns most often, and the number of others.
 
     Return "" if the cause concerns no tool."""
@@ -157,7 +157,7 @@ class RunNames:
         suite = self.suites.get(result.suite, Path(result.suite).stem)
         return one_line(f"{suite} › {result.case_name}")
 
-    def which(self, run: FailedRun) -> str:
+    def label_of(self, run: FailedRun) -> str:
         """Return the model and the repeat of a run, which distinguish it from other runs of its case."""
         text = ""
         if self.with_model:
@@ -174,7 +174,7 @@ def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
     for group in failures.groups:
         lines += [EMPTY, *cause_lines(group, _COPIED_CELLS), EMPTY]
         for run in group.runs:
-            lines.append((Span(f"   {names.case(run)}{names.which(run)}"),))
+            lines.append((Span(f"   {names.case(run)}{names.label_of(run)}"),))
             for each in run.symptoms_of(group.cause):
                 lines.append((Span(f"     {symptom_text(each)}"),))
     table = ConfusionTable(failures.confusion)
@@ -184,7 +184,9 @@ def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
 
 def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
     """Yield the meaning of a cause, its advice, and the tools and parameters it concerns."""
-    yield from wrap_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group.numbers)}", "muted")), width, hang=3)
+    yield from wrap_line(
+        (Span(f" {group.cause}", "failed"), Span(f"  {frequency_text(group.numbers)}", "muted")), width, hang=3
+    )
     yield from paragraph(ADVICE[group.cause].meaning, width, "muted")
     yield EMPTY
     yield from _advice(group.advice, width)
@@ -210,7 +212,7 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:MAX_EXAMPLES_FROM]:
         symptoms = tuple(run.symptoms_of(group.cause))
-        alike.setdefault((names.case(run), symptoms), []).append(names.which(run).strip())
+        alike.setdefault((names.case(run), symptoms), []).append(names.label_of(run).strip())
     for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
         shown = which
         if len(which) > 1:
@@ -227,7 +229,7 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
 def run_lines(run: FailedRun, names: RunNames, width: int) -> Iterator[Line]:
     """Yield the causes of a failed run with their symptoms, then the advice."""
     result = run.result
-    title = [Span(f" {GLYPHS.failed} ", "failed"), Span(names.case(run) + names.which(run), "strong")]
+    title = [Span(f" {GLYPHS.failed} ", "failed"), Span(names.case(run) + names.label_of(run), "strong")]
     if result.grade is not None:
         title.append(Span(f"  {result.grade.grader} {score_text(result.score, '')}", "muted"))
     yield from wrap_line(tuple(title), width, hang=3)
@@ -259,7 +261,7 @@ def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
     for word, text, role in facts:
         if text is not None:
             room = max(width - 5 - len(word), 10)
-            yield from behind((Span(f"     {word}", "muted"),), text, role, room)
+            yield from hanging_paragraph((Span(f"     {word}", "muted"),), text, role, room)
 
 
 class ConfusionTable:
@@ -322,9 +324,9 @@ class ConfusionTable:
             return count_text(count), "warned"
         return count_text(count), "failed"
 
-    def _shown(self, room: int, first: int) -> range:
+    def _shown(self, max_width: int, first: int) -> range:
         stop = first
-        while stop < len(self._heads) and (room := room - cell_len(self._heads[stop]) - _GAP) >= 0:
+        while stop < len(self._heads) and (max_width := max_width - cell_len(self._heads[stop]) - _GAP) >= 0:
             stop += 1
         return range(first, min(max(stop, first + 1), len(self._heads)))
 
@@ -332,7 +334,7 @@ class ConfusionTable:
         return min(max(map(cell_len, (*self._names, "expected"))), max(width // 2 - _GAP, 8))
 
 
-def _name(tool: str | None, otherwise: str) -> str:
+def _name(tool: str | None, default: str) -> str:
     if tool is None:
-        return otherwise
+        return default
     return cut_middle(one_line(tool), WIDEST_NAME)

@@ -101,10 +101,10 @@ def trial_section(each: FaultTrial) -> Section:
     return Section(line_of(one_line(f"{sign} {each.case_name}: {each.verdict}"), role), blocks)
 
 
-def cell_value(tried: Sequence[FaultTrial]) -> Value:
+def cell_value(trials: Sequence[FaultTrial]) -> Value:
     """Return a cell of the matrix: the sign of the worst verdict of its trials, and their verdicts in words."""
-    sign, role = verdict_sign(shown_verdict(tried))
-    return words(f"{sign} {one_line(cell_words(tried))}", role)
+    sign, role = verdict_sign(shown_verdict(trials))
+    return words(f"{sign} {one_line(cell_words(trials))}", role)
 
 
 def _row_text(row: tuple[str, FaultName, FaultDuration]) -> str:
@@ -139,9 +139,9 @@ def ok_words(matrix: FaultMatrix, model: str) -> str:
     return one_line(f"{model}: ok in {good} of {counted(tried, 'trial')}")
 
 
-def cell_words(tried: Sequence[FaultTrial]) -> str:
+def cell_words(trials: Sequence[FaultTrial]) -> str:
     """Return the verdicts of a cell in words. If there are several trials, each verdict has its number of trials."""
-    counts = Counter(each.verdict for each in tried)
-    if len(tried) == 1:
-        return tried[0].verdict
+    counts = Counter(each.verdict for each in trials)
+    if len(trials) == 1:
+        return trials[0].verdict
     return " · ".join(f"{verdict} {count}" for verdict, count in counts.items())

@@ -77,12 +77,12 @@ class MovesFold:
         parts: list[str] = []
         for kind, count in self._kinds.most_common():
             if count > 1:
-                kind = _MANY.get(kind, kind)
+                kind = _PLURALS.get(kind, kind)
             parts.append(f"{count_text(count)} {kind}")
         return f"{runs}: {', '.join(parts)}"
 
 
-_MANY = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", "new")}
+_PLURALS = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", "new")}
 
 
 def _kind(move: Move) -> str:

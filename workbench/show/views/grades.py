@@ -136,7 +136,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
     return result.trajectory.calls[issue.call].server is not None
 
 
-def doubts(result: RunResult) -> list[str]:
+def doubt_texts(result: RunResult) -> list[str]:
     """Return the issues of a passed run that are worth a look, as text."""
     # These facts are checked before the grade, because reading a grade from the history is slow.
     is_clean = False not in result.valid_arguments and not (result.executions or result.user_outcome)
@@ -266,11 +266,11 @@ def why_not_graded(result: RunResult) -> str:
 CUT = " … (cut)"
 
 
-def cut(text: str, most: int) -> str:
-    """Return a text of at most `most` characters. A cut text ends with `CUT`."""
-    if len(text) <= most:
+def cut(text: str, max_chars: int) -> str:
+    """Return a text of at most `max_chars` characters. A cut text ends with `CUT`."""
+    if len(text) <= max_chars:
         return text
-    return text[: most - len(CUT)] + CUT
+    return text[: max_chars - len(CUT)] + CUT
 
 
 def issue_lines(run: RunResult) -> list[str]:

@@ -26,7 +26,7 @@ _BAR = 5
 
 MODEL_WIDTH_MAX = 20
 
-_WORTH_A_WORD_S = 2.0
+_MIN_SHOWN_S = 2.0
 """Shortest wait for an answer, in seconds, that is shown."""
 
 
@@ -34,12 +34,12 @@ _WORTH_A_WORD_S = 2.0
 class _OfModel:
     """The counts of one model's runs.
 
-    `made` counts the runs from which the speed is estimated. It excludes skipped runs and runs that ended before the
+    `ended` counts the runs from which the speed is estimated. It excludes skipped runs and runs that ended before the
     batch was resumed."""
 
     planned: int = 0
     done: int = 0
-    made: int = 0
+    ended: int = 0
     running: int = 0
     began_s: float | None = None
 
@@ -73,7 +73,7 @@ class Progress:
         self._models.setdefault(model, _OfModel()).planned += runs
         self._over(model, status, cost_usd, runs)
 
-    def began(self, run_id: str, model: str, now_s: float) -> None:
+    def add_run(self, run_id: str, model: str, now_s: float) -> None:
         """Record that a run has begun. Later calls for the same run have no effect."""
         if run_id not in self._under_way:
             self._under_way.add(run_id)
@@ -82,21 +82,21 @@ class Progress:
             if of_model.began_s is None:
                 of_model.began_s = now_s
 
-    def waits(self, run_id: str, *, waits: bool) -> None:
+    def set_waiting(self, run_id: str, *, waits: bool) -> None:
         """Record whether a run is waiting for the retry of a failed request."""
         if waits:
             self._waiting.add(run_id)
         else:
             self._waiting.discard(run_id)
 
-    def starts_up(self, number: int, words: str, *, over: bool) -> None:
-        """Record that a server or a model is starting or, with `over`, that its start has ended."""
-        if over:
+    def set_starting(self, number: int, words: str, *, has_ended: bool) -> None:
+        """Record that a server or a model is starting or, with `has_ended`, that its start has ended."""
+        if has_ended:
             self.starting.pop(number, None)
         else:
             self.starting[number] = words
 
-    def ended(
+    def count_run(
         self, run_id: str, model: str, status: Status, cost_usd: float | None, user_usd: float | None = 0.0
     ) -> None:
         """Count a finished run. `user_usd` is the cost of the model that simulated its user."""
@@ -107,7 +107,7 @@ class Progress:
             self._under_way.remove(run_id)
             of_model.running -= 1
         # A skipped case takes no time. Counting it would make the estimate too short.
-        of_model.made += status != Status.SKIPPED
+        of_model.ended += status != Status.SKIPPED
         self.user_usd = None if self.user_usd is None or user_usd is None else self.user_usd + user_usd
         self._over(model, status, cost_usd)
 
@@ -151,13 +151,13 @@ class Progress:
             if not left:
                 continue
             # Runs that began together end at about the same time, so the first of them say little about the speed.
-            if model.began_s is None or model.made < max(ENOUGH_RUNS, model.running):
+            if model.began_s is None or model.ended < max(ENOUGH_RUNS, model.running):
                 return None
             spent = now_s - model.began_s
             # Over a short time, each finished run would change the estimate a lot.
             if spent < ENOUGH_S:
                 return None
-            guesses.append(spent / model.made * left)
+            guesses.append(spent / model.ended * left)
         return max(guesses, default=None)
 
 
@@ -276,6 +276,6 @@ def _status_counts(progress: Progress, only_ascii: bool) -> Line:
 def _oldest_request_text(progress: Progress, now_s: float) -> Line:
     # Requests are in the order of sending.
     oldest = next(iter(progress.awaited.values()), None)
-    if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
+    if oldest is None or now_s - oldest.sent_s < _MIN_SHOWN_S:
         return EMPTY
     return (Span(f"{oldest.doing}: {', '.join(oldest.facts(now_s))}"),)

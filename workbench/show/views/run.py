@@ -9,7 +9,7 @@ from workbench.history.records import RunRow
 from workbench.numerals import counted, score_text
 from workbench.show.forms import LINES_MAX
 from workbench.show.lazy_lines import ActionNames
-from workbench.show.spans import signed
+from workbench.show.spans import sign_paragraph
 from workbench.show.text import Paint
 from workbench.show.views.batch import run_title
 from workbench.show.views.grade_moves import Move, MovesFold, graded_text
@@ -35,7 +35,7 @@ def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Pai
     for grade in result.grades:
         sign, status, role = note_of_grade(grade)
         text = f"{grade.grader}: {status} {score_text(grade.score, '')}".rstrip()
-        yield from map(paint.line, signed(sign, f"{text}: {grade.reason}", role, width, 1))
+        yield from map(paint.line, sign_paragraph(sign, f"{text}: {grade.reason}", role, width, 1))
 
 
 class MovedRuns:

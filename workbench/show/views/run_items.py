@@ -279,7 +279,7 @@ class RunItems:
         self._calls: dict[str, int] = {}
         self._changed: set[int] = set()
         self._rebuilt = False
-        self._cut: int | None = None
+        self._first_removed: int | None = None
 
     @property
     def last(self) -> Item | None:
@@ -346,7 +346,7 @@ class RunItems:
         if void:
             del self.items[first:]
             # If there were several cuts since the last `take_cut`, the lowest index is reported.
-            self._cut = min(first, first if self._cut is None else self._cut)
+            self._first_removed = min(first, first if self._first_removed is None else self._first_removed)
             self._changed = {index for index in self._changed if index < first}
             self._calls = {call: index for call, index in self._calls.items() if index < first}
             for indices in (self.order, self.rounds, self.steps):
@@ -429,12 +429,12 @@ class RunItems:
         """Return the lowest index from which all items were cut since the last call, or `None` if no items were cut.
 
         New items may have been appended since."""
-        cut, self._cut = self._cut, None
+        cut, self._first_removed = self._first_removed, None
         return cut
 
-    def _move_from(self, index: int, by: int) -> None:
+    def _move_from(self, index: int, offset: int) -> None:
         def moved(at: int) -> int:
-            return at + by * (at >= index)
+            return at + offset * (at >= index)
 
         def moved_if_known(at: int | None) -> int | None:
             if at is None:

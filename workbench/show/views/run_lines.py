@@ -34,13 +34,13 @@ from workbench.show.spans import (
     Note,
     Role,
     Span,
-    behind,
     cells,
     cut,
     cut_line,
+    hanging_paragraph,
     indented,
     padded,
-    signed,
+    sign_paragraph,
     wrap,
 )
 from workbench.show.views.grades import note_of_issue, verdict
@@ -117,10 +117,10 @@ _EXPECTED = " expected "
 _CALL, _ARGUMENT = Span(" " * CALL_INDENT), Span(" " * ARGUMENT_INDENT)
 
 
-def lines_of(item: Item, width: int, expanded: bool = False, ways: ActionNames = IN_APP) -> Sequence[Line]:
+def lines_of(item: Item, width: int, expanded: bool = False, actions: ActionNames = IN_APP) -> Sequence[Line]:
     """Return the lines of an item, or no lines if it has nothing to show yet."""
     width = max(width, NARROWEST)
-    lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
+    lines = _LAYOUTS[type(item)](_Layout(width, expanded, actions), item)
     # A `LazyLines` cuts its lines when they are read. Cutting them here would build all of them.
     if isinstance(lines, list):
         return [cut_line(line, width) for line in lines]
@@ -140,7 +140,7 @@ class _Layout(NamedTuple):
         return text_rows(text, self.width, limit, role, indent, self.names)
 
     def note(self, note: Note, indent: int = CALL_INDENT) -> list[Line]:
-        return signed(*note, self.width, indent)
+        return sign_paragraph(*note, self.width, indent)
 
     def below(self, text: str, role: Role, indent: int = CALL_INDENT) -> list[Line]:
         rows: list[Line] = []
@@ -315,7 +315,7 @@ class _Layout(NamedTuple):
             limit = COLLAPSED_ROWS["reasoning"]
         return self.rows(item.text, limit, role, 3)
 
-    def set_aside(self, item: SupersededItem) -> Sequence[Line]:
+    def superseded(self, item: SupersededItem) -> Sequence[Line]:
         """Return the lines of an answer that was regenerated: a summary or, if expanded, the whole answer."""
         head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
         if not self.expanded:
@@ -445,7 +445,7 @@ class _Layout(NamedTuple):
             room, expected = self.width - cell_len(label.text), one_line(wanted.expected)
             if not self.expanded:
                 expected = cut(expected, room)
-            lines += behind((label,), expected, "muted", room)
+            lines += hanging_paragraph((label,), expected, "muted", room)
         for issue in item.issues:
             # Without verdicts, only the issues say which arguments were expected.
             if not item.verdicts and issue.expected:
@@ -479,7 +479,7 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
     HoldItem: _Layout.hold,
     ForkItem: _Layout.fork,
     RoundItem: _Layout.round,
-    SupersededItem: _Layout.set_aside,
+    SupersededItem: _Layout.superseded,
     TextItem: _Layout.text,
     CallItem: _Layout.call,
     ResultItem: _Layout.result,
@@ -532,7 +532,7 @@ def _answer_progress(item: RoundItem) -> str:
     return f"{GLYPHS.retry} retry {item.retry.attempt} {when}"
 
 
-def _timing(response: ResponseFinished, room: int) -> str:
+def _timing(response: ResponseFinished, max_width: int) -> str:
     """Return the latency and the tokens of an answer as text, with the time to the first token if there is room."""
     parts: list[str] = []
     if response.latency_ms:
@@ -549,7 +549,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
     # If the two times differ by at most a millisecond, the answer was not streamed.
     if first is not None and 1 <= first < response.latency_ms - 1:
         longer = separator.join([parts[0], f"first token {duration_text(first)}", *parts[1:]])
-        if len(longer) <= room:
+        if len(longer) <= max_width:
             return longer
     return separator.join(parts)
 
@@ -694,22 +694,22 @@ def _width_of(marks: Sequence[_Mark]) -> int:
     return sum(2 + cell_len(text) for text, _ in marks if text)
 
 
-def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
+def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, max_width: int, given: bool) -> list[Line]:
     """Return the rows of a value and of the notes on the value (`marks`).
 
     A note that does not fit beside the value loses the word "expected". If the shorter note does not fit either, it
     goes below the value."""
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
-    if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):
+    if marks[1][0] and own_width + _width_of(shorter) <= max_width < value_width + _width_of(shorter):
         # The user's edit stands directly after the value, so it is not aligned with the notes on other arguments.
         value_width = own_width
-    if value_width + _width_of(shorter) <= room < value_width + _width_of(marks):
+    if value_width + _width_of(shorter) <= max_width < value_width + _width_of(marks):
         marks = shorter
     beside: Line = EMPTY
     below: list[Line] = []
     for text, role in marks:
-        left = room - value_width - cells(beside) - 2
+        left = max_width - value_width - cells(beside) - 2
         fitting = []
         for form in (text, text.replace(_EXPECTED, " ", 1)):
             if cell_len(form) <= left:
@@ -717,8 +717,8 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
         if text and fitting and not below:
             beside = (*beside, Span("  "), Span(fitting[0], role))
         elif text:
-            below += signed(text[:1], text[2:], role, room, 0)
-    own_room = room
+            below += sign_paragraph(text[:1], text[2:], role, max_width, 0)
+    own_room = max_width
     if beside:
         own_room = value_width
     painted: Line = (Span(cut(value, own_room), "muted"),)

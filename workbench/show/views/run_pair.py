@@ -117,21 +117,21 @@ def _part_text(part: Part) -> str:
     return part.text
 
 
-def _label(part: Part, how: PartState) -> Line:
-    label = Span(" " * INDENT + _LABELS.get(part.kind, ""), _DIMMED.get(how, "accent"))
+def _label(part: Part, state: PartState) -> Line:
+    label = Span(" " * INDENT + _LABELS.get(part.kind, ""), _DIMMED.get(state, "accent"))
     if part.call is not None and part.call.result is not None and part.call.result.is_error:
         return (label, Span("error  ", "failed"))
     return (label,)
 
 
-def _short_text(part: Part | None, at: int, how: PartState, width: int) -> list[Line]:
+def _short_text(part: Part | None, at: int, state: PartState, width: int) -> list[Line]:
     if part is None:
         return []
-    label, text = _label(part, how), _part_text(part)
-    if how == "same":
+    label, text = _label(part, state), _part_text(part)
+    if state == "same":
         return [cut_line((*label, Span(one_line(text[: 2 * width]), "muted")), width)]
-    shown = _from(text, at, how, width, TEXT_ROWS)
-    if how != "differs" and part.kind == "result" and text[:1] in ("{", "["):
+    shown = _from(text, at, state, width, TEXT_ROWS)
+    if state != "differs" and part.kind == "result" and text[:1] in ("{", "["):
         shown = json_line(plain(shown))
     rows = wrap_line((*label, *shown), width, hang=INDENT)
     # The added blanks make the last row too long, so that `cut_line` puts an ellipsis at its end.
@@ -140,10 +140,10 @@ def _short_text(part: Part | None, at: int, how: PartState, width: int) -> list[
     return rows
 
 
-def _whole_text(part: Part | None, how: PartState, width: int) -> Sequence[Line]:
+def _whole_text(part: Part | None, state: PartState, width: int) -> Sequence[Line]:
     if part is None:
         return []
-    text, label = _part_text(part), _label(part, how)
+    text, label = _part_text(part), _label(part, state)
     head: list[Line] = []
     indent = INDENT
     if plain(label).strip():
@@ -151,7 +151,7 @@ def _whole_text(part: Part | None, how: PartState, width: int) -> Sequence[Line]
         indent += 2
     if part.kind == "result" and (parsed := parsed_json(text, MAX_RESULT_CHARS)) is not None:
         return JoinedLines([head, JsonLines(parsed, width, INDENT + 2)])
-    role = _DIMMED.get(how, "text")
+    role = _DIMMED.get(state, "text")
     return JoinedLines([head, text_rows(GrowingText(text, MAX_RESULT_CHARS), width, None, role, indent)])
 
 
@@ -168,12 +168,12 @@ def _difference_at(left: str, right: str) -> int:
     return low
 
 
-def _from(text: str, at: int, how: PartState, width: int, rows: int) -> Line:
+def _from(text: str, at: int, state: PartState, width: int, rows: int) -> Line:
     """Return the part of a text that is shown in at most `rows` rows.
 
     If the first difference, at the index `at`, is beyond the first row, the part begins shortly before it."""
     longest = width * rows
-    if how != "differs":
+    if state != "differs":
         return (Span(one_line(text[:longest]), "text"),)
     begin, lead = 0, ""
     if at > width - 12:
@@ -269,18 +269,18 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> PartState:
     return "differs"
 
 
-def _value(text: str, at: int, how: PartState, room: int) -> Line:
+def _value(text: str, at: int, state: PartState, max_width: int) -> Line:
     """Return the value of an argument on one row.
 
     If the runs have different values, the value has another colour from the first difference on. A value that only one
     run has is highlighted as JSON."""
-    match how:
+    match state:
         case "same":
-            return cut_line((Span(text, "muted"),), room)
+            return cut_line((Span(text, "muted"),), max_width)
         case "differs":
-            return cut_line(_from(text, at, how, room, 2), room)
+            return cut_line(_from(text, at, state, max_width, 2), max_width)
         case _:
-            return cut_json(text, room)
+            return cut_json(text, max_width)
 
 
 def _broken(call: CallRecord | None) -> str | None:
@@ -341,7 +341,7 @@ class SideBySideColumns(LazyLines):
         if index:
             how = "same"
         sign, role = _SIGNS[how]
-        return beside(_line_at(left, index), Span(f" {sign} ", role), _line_at(right, index), self._width)
+        return two_columns(_line_at(left, index), Span(f" {sign} ", role), _line_at(right, index), self._width)
 
 
 def _line_at(lines: Sequence[Line], index: int) -> Line:
@@ -376,6 +376,6 @@ class StackedColumns(LazyLines):
         return (Span(lead, "warned"), *side[at])
 
 
-def beside(left: Line, between: Span, right: Line, width: int) -> Line:
+def two_columns(left: Line, between: Span, right: Line, width: int) -> Line:
     """Return two lines as columns of `width` cells, with `between` between them."""
     return (*left, Span(" " * max(width - cells(left), 0)), between, *right)

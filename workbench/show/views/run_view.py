@@ -239,16 +239,16 @@ class RunView:
             case by_hand:
                 self._apply_user_action(by_hand)
 
-    def _apply_server_request(self, asked: ServerAsked) -> None:
+    def _apply_server_request(self, request: ServerAsked) -> None:
         run = self._run
         run.finish_text()
         # If the run was paused before the reply, the request is already shown.
         for index, item in enumerate(run.items):
             if isinstance(item, ServerRequestItem) and item.waits:
-                item.asked, item.waits = asked, False
+                item.asked, item.waits = request, False
                 run.changed(index)
                 return
-        run.append(ServerRequestItem(asked))
+        run.append(ServerRequestItem(request))
 
     def _apply_player_action(self, spoken: UserRequestStarted | UserRefused | UserSaid | UserEnded) -> None:
         run = self._run
@@ -277,7 +277,7 @@ class RunView:
                     self._begin_answer()
                 hold(run, action)
             case Resumed(held_ms=held_ms):
-                go_on(run, held_ms)
+                show_continued(run, held_ms)
             case CallEdited(call_id=call_id, arguments=arguments):
                 if (call := run.call(call_id)) is not None:
                     call.edited = arguments
@@ -286,7 +286,7 @@ class RunView:
             case MessageAdded(text=text):
                 add_message(run, MessageItem("user", GrowingText(text), self._next_number(), by_hand=True))
             case Regenerated():
-                set_aside(run, action)
+                show_regenerated(run, action)
 
     def grade(
         self,
@@ -450,7 +450,7 @@ class RunView:
             # The outcome shows this error, so the request omits it.
             if asked.errors and asked.errors[-1] == finish.error:
                 asked.errors.pop()
-        go_on(self._run)
+        show_continued(self._run)
         # If the run ended during an execution, the execution must not seem to continue.
         for index, item in enumerate(self._run.items):
             if isinstance(item, ResultItem) and item.executing and item.result is None:
@@ -474,7 +474,7 @@ def _message_item(message: Message, number: int) -> MessageItem:
 
 def hold(run: RunItems, paused: Paused) -> None:
     """Show that the run is paused at a call, a result or a server's request, otherwise before the next request."""
-    go_on(run)
+    show_continued(run)
     if paused.asked is not None:
         run.held = run.append(ServerRequestItem(paused.asked, paused.why, waits=True))
         return
@@ -498,7 +498,7 @@ def hold(run: RunItems, paused: Paused) -> None:
         answer.asks, run.held = paused.why, index + 1
 
 
-def go_on(run: RunItems, held_ms: float = 0.0) -> None:
+def show_continued(run: RunItems, held_ms: float = 0.0) -> None:
     """Show that the run continues. `held_ms` is the time that the user took to permit a call."""
     match run.take_held():
         case ResultItem(asks=asks) as answer:
@@ -530,7 +530,7 @@ def add_message(run: RunItems, message: MessageItem) -> None:
     run.append(message)
     if isinstance(held, HoldItem):
         again = HoldItem(held.round, held.why, said=held.said)
-        go_on(run)
+        show_continued(run)
         run.held = run.append(again)
 
 
@@ -542,20 +542,20 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
         answer.result = replace(answer.result, content=edit.content, is_error=edit.is_error)
 
 
-def set_aside(run: RunItems, asked: Regenerated) -> None:
+def show_regenerated(run: RunItems, event: Regenerated) -> None:
     """Show that the last request will be repeated.
 
     The request and its answer become one `SupersededItem`. Messages that were added after the answer follow this
     item."""
     request = run.request()
-    if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
+    if request is None or run.round is None or request.round != event.round or run.outcome is not None:
         return
     run.finish_text()
-    go_on(run)
+    show_continued(run)
     old = run.cut(run.round)
     run.round = None
     answer = tuple(item for item in old if not isinstance(item, MessageItem))
-    run.append(SupersededItem(asked.round, request.number, answer))
+    run.append(SupersededItem(event.round, request.number, answer))
     for item in old:
         if isinstance(item, MessageItem):
             run.append(item)

@@ -131,9 +131,9 @@ def rate_fact(totals: Totals) -> str:
     return fact
 
 
-def shown_ks(most: int) -> list[int]:
-    """Return the values of k for which pass^k is shown: 1 to 5, and the largest value, `most`."""
-    return sorted({*range(1, min(most, 5) + 1), most})
+def shown_ks(max_k: int) -> list[int]:
+    """Return the values of k for which pass^k is shown: 1 to 5, and the largest value, `max_k`."""
+    return sorted({*range(1, min(max_k, 5) + 1), max_k})
 
 
 def passing_text(chances: Sequence[PassAtK]) -> str:
@@ -256,22 +256,22 @@ def checked_text(valid: int, checked: int) -> str:
     return f"{rate_text(valid / checked)} of {count_text(checked)}"
 
 
-def valid_arguments_text(found: ValidArguments) -> str:
+def valid_arguments_text(valid_arguments: ValidArguments) -> str:
     """Return a text on the rate of calls with valid arguments, and on the tools with invalid calls.
 
     Return "" if no call could be checked."""
-    if not found.tools:
+    if not valid_arguments.tools:
         return ""
-    if not found.checked:
+    if not valid_arguments.checked:
         return f"{VALID_ARGUMENTS.title} unknown"
-    rate = f"{VALID_ARGUMENTS.title} {rate_text(found.valid / found.checked)}"
+    rate = f"{VALID_ARGUMENTS.title} {rate_text(valid_arguments.valid / valid_arguments.checked)}"
     of_tools = []
     # Tools with only valid calls are omitted, because they would hide the other tools.
-    for tool in found.invalid_tools:
+    for tool in valid_arguments.invalid_tools:
         of_tools.append(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}")
     if not of_tools:
         return rate
-    return f"{rate} of {counted(found.checked, 'call')} ({', '.join(of_tools)})"
+    return f"{rate} of {counted(valid_arguments.checked, 'call')} ({', '.join(of_tools)})"
 
 
 def unchecked_lines(

@@ -100,32 +100,32 @@ _REPLIERS: Mapping[ReplySource, str] = {
 }
 
 
-def asked_head(asked: ServerAsked) -> str:
+def asked_head(request: ServerAsked) -> str:
     """Return a server's request to the client on one line, such as `server shop asks in book: Size?`."""
-    shown = f"server {asked.server} asks in {asked.tool}: {asked.message}"
-    if url := asked.request.get("url"):
+    shown = f"server {request.server} asks in {request.tool}: {request.message}"
+    if url := request.request.get("url"):
         shown += f" {url}"
     return one_line(shown)
 
 
-def reply_text(asked: ServerAsked) -> str:
+def reply_text(request: ServerAsked) -> str:
     """Return the reply to a server's request, with its origin, such as `the case · accept {"size":42}`."""
-    reply: str = asked.action
-    if asked.text is not None:
-        reply += f" {one_line(asked.text)}"
-    if asked.content is not None:
-        reply += f" {compact_json(dict(asked.content))}"
-    shown = f"{_REPLIERS[asked.source]} {GLYPHS.dot} {reply}"
-    if asked.problem is not None:
-        shown += f" {GLYPHS.dot} {one_line(asked.problem)}"
+    reply: str = request.action
+    if request.text is not None:
+        reply += f" {one_line(request.text)}"
+    if request.content is not None:
+        reply += f" {compact_json(dict(request.content))}"
+    shown = f"{_REPLIERS[request.source]} {GLYPHS.dot} {reply}"
+    if request.problem is not None:
+        shown += f" {GLYPHS.dot} {one_line(request.problem)}"
     return shown
 
 
-def asked_lines(asked: ServerAsked) -> list[str]:
+def asked_lines(request: ServerAsked) -> list[str]:
     """Return a request of a server and its reply as lines of a run."""
-    if (notice := asked.notice) is not None:
+    if (notice := request.notice) is not None:
         return [f"{GLYPHS.warned} {one_line(notice)}"]
-    return [f"{GLYPHS.asks} {asked_head(asked)}  {GLYPHS.result} {reply_text(asked)}"]
+    return [f"{GLYPHS.asks} {asked_head(request)}  {GLYPHS.result} {reply_text(request)}"]
 
 
 def _answer_line(result: ResultReceived, server: str | None) -> str:

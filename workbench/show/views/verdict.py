@@ -79,7 +79,7 @@ def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | No
     for status in _BAD:
         ids = list(dict.fromkeys(one_line(case.runs[0].case_id) for case in report.quality.cases.of(status)))
         if ids:
-            parts.append(f"{status.counted}: {listed(ids, width - _MORE_CELLS)}")
+            parts.append(f"{status.counted}: {names_that_fit(ids, width - _MORE_CELLS)}")
     if parts:
         yield (Span("; ".join(parts)),)
     yield (Span(f"details: {details}", "muted"),)
@@ -89,7 +89,7 @@ _MORE_CELLS = 24
 """Number of cells in a line that are reserved for the words around the names."""
 
 
-def listed(names: Sequence[str], width: int) -> str:
+def names_that_fit(names: Sequence[str], width: int) -> str:
     """Return the names that fit into `width` cells, but at least one name, and the number of the other names."""
     shown, left = 0, width
     for name in names:

@@ -39,7 +39,7 @@ class RunAccepter:
     """Turns the displayed run, or one of its calls, into expectations of the case."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._secrets = app.program.secrets
 
@@ -53,14 +53,14 @@ class RunAccepter:
         try:
             proposal = proposal_without_secrets(self._proposal(suite, outline, run, whole), self._secrets)
         except AcceptError as error:
-            self._stage.announce(f"Nothing was accepted: {error}", "warned", GLYPHS.warned)
+            self._app.announce(f"Nothing was accepted: {error}", "warned", GLYPHS.warned)
             return
 
         def on_answer(chosen: Proposal | None) -> None:
             if chosen is not None:
                 self._apply(suite, outline, run, chosen)
 
-        self._stage.show(AcceptScreen(proposal), on_answer)
+        self._app.show(AcceptScreen(proposal), on_answer)
 
     def _proposal(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, whole: bool) -> Proposal:
         result = run.result
@@ -87,7 +87,7 @@ class RunAccepter:
         else:
             pairings = pairings_of(now, case, result)
         table = suite.document.table(outline.index)
-        item, before = self._stage.main.run_pane.run_list.item_and_before
+        item, before = self._app.main.run_pane.run_list.item_and_before
         # If the cursor is on a result, accept its call, which is the item before it.
         call = before if isinstance(item, ResultItem) else item
         if not whole and isinstance(call, CallItem):
@@ -109,20 +109,20 @@ class RunAccepter:
             index = index_of(suite, outline.key)
             document = suite.document.with_case(index, proposal.applied(suite.document.table(index)))
         except SpliceError as error:
-            self._stage.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
+            self._app.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
             return
         if self._selection.open_suites.change(suite, document, proposal.summary, case=outline.key):
             text = proposal.summary
-            if proposal.drops and not proposal.only_drops:
+            if proposal.dropped_count and not proposal.only_removes:
                 them = "them"
-                if proposal.drops == 1:
+                if proposal.dropped_count == 1:
                     them = "it"
-                lost = counted(proposal.drops, "expectation")
+                lost = counted(proposal.dropped_count, "expectation")
                 text += f", {lost} dropped: {key_for('edit.undo')} brings {them} back"
             now = f"{_status_now(suite, outline, run)}{self._selection.open_suites.moved_grades_text}"
-            self._stage.announce(f"{text}; {now}", "passed", GLYPHS.passed)
+            self._app.announce(f"{text}; {now}", "passed", GLYPHS.passed)
         else:
-            self._stage.announce("The case already says all of that")
+            self._app.announce("The case already says all of that")
 
 
 def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
@@ -192,7 +192,7 @@ class AcceptScreen(Dialog[Proposal]):
 
     @property
     def heading(self) -> str:
-        if self._proposal.only_drops:
+        if self._proposal.only_removes:
             return "Accept that it was not called?"
         if self._proposal.whole:
             return "Accept the run as the expectation?"
@@ -244,7 +244,7 @@ class AcceptLines(LineView):
         if self.proposal.whole and not self.proposal.calls:
             lines.append((Span(" The model called nothing, and nothing will be expected."),))
         sign, end = Span(f"  {GLYPHS.missing} ", "muted"), Span("  no longer expected", "muted")
-        for tool in self.proposal.gone:
+        for tool in self.proposal.dropped_tools:
             lines.append((sign, Span(one_line(tool), "tool"), end))
         return lines
 
@@ -281,7 +281,7 @@ class AcceptLines(LineView):
             widest = min(widest_cells(call.argument_names), MAX_NAME_CELLS)
             if at < len(call.arguments):
                 return self._argument_line(call.arguments[at], widest)
-            name, was = call.lost[at - len(call.arguments)]
+            name, was = call.dropped[at - len(call.arguments)]
             shown = f"    {GLYPHS.missing} {padded(one_line(name), widest)}  no longer expected: {one_line(was)}"
             return (Span(shown, "muted"),)
         head = f" {number + 1:>2} "

@@ -21,7 +21,7 @@ from workbench.numerals import count_text, counted
 from workbench.providers.built_in import is_built_in
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span, behind, with_margin
+from workbench.show.spans import EMPTY, Line, Span, hanging_paragraph, with_margin
 from workbench.show.views.accept import OUTCOME_MARKS, AcceptedSuite
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
@@ -73,7 +73,7 @@ class CasesAccepter:
     Asks which runs to use, shows the difference in the suite's text, and applies the change."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._run_cases = app.services.starter.run
         self._secrets = app.program.secrets
@@ -82,7 +82,7 @@ class CasesAccepter:
 
     def begin(self) -> None:
         """Ask which runs to accept."""
-        self._stage.work(self._accept(), group="start")
+        self._app.work(self._accept(), group="start")
 
     async def _accept(self) -> None:
         shown = self._filtered_cases()
@@ -94,7 +94,7 @@ class CasesAccepter:
                 reasons.append(f"{one_line(suite.path.name)}: {why}")
         left = "; ".join(reasons)
         if not found:
-            self._stage.announce(f"Nothing is accepted: {left or 'no case is shown'}", "warned", GLYPHS.warned)
+            self._app.announce(f"Nothing is accepted: {left or 'no case is shown'}", "warned", GLYPHS.warned)
             return
         missing, everything = [], []
         for each in found:
@@ -103,18 +103,18 @@ class CasesAccepter:
             if each.runnable:
                 everything.append((each.suite, each.runnable))
         if not everything:
-            self._stage.announce("Nothing is accepted: every case shown is skipped", "warned", GLYPHS.warned)
+            self._app.announce("Nothing is accepted: every case shown is skipped", "warned", GLYPHS.warned)
             return
         question = AcceptSeveralScreen(found, left, self._estimate(missing), self._estimate(everything))
-        answer = await self._stage.ask(question)
+        answer = await self._app.ask(question)
         if answer is None or answer == "no":
             return
         if answer != "use":
             if not await self._run_and_wait(missing if answer == "missing" else everything):
                 return
-            if not self._stage.shows_main:
+            if not self._app.shows_main:
                 way = "choose 'Accept the calls that all runs of a case share' in the palette"
-                self._stage.announce(f"The runs have ended: {way}")
+                self._app.announce(f"The runs have ended: {way}")
                 return
             # The question was about the cases in `shown`. The filter may show different cases by now.
             found = list(self._suites_to_accept(shown))
@@ -213,7 +213,7 @@ class CasesAccepter:
         title, verb = "Nothing to accept from these runs", None
         if count:
             title, verb = "What the runs share", f"take {counted(count, 'case')}"
-        if not await self._stage.ask(PreviewScreen(title, lambda width: accepted_lines(accepted, width), verb)):
+        if not await self._app.ask(PreviewScreen(title, lambda width: accepted_lines(accepted, width), verb)):
             return
         self._apply(found, accepted)
 
@@ -231,10 +231,10 @@ class CasesAccepter:
             self._selection.open_suites.change(each.suite, Document.of(suite.after), summary)
             taken += len(suite.proposed)
         if changed:
-            self._stage.announce(f"Not accepted, changed meanwhile: {', '.join(changed)}", "warned", GLYPHS.warned)
+            self._app.announce(f"Not accepted, changed meanwhile: {', '.join(changed)}", "warned", GLYPHS.warned)
         else:
             moved = self._selection.open_suites.moved_grades_text
-            self._stage.announce(
+            self._app.announce(
                 f"Accepted {counted(taken, 'case')}; {key_for('edit.undo')} undoes it, one suite at a time{moved}",
                 "passed",
                 GLYPHS.passed,
@@ -258,7 +258,7 @@ class AcceptSeveralScreen(QuestionScreen[RunsToAccept]):
 
     TITLE_LINE = "Accept what all runs share, for the cases that the filter shows"
 
-    def __init__(self, found: Sequence[_SuiteCases], left: str, missing: Estimate, everything: Estimate) -> None:
+    def __init__(self, found: Sequence[_SuiteCases], exclusions: str, missing: Estimate, everything: Estimate) -> None:
         cases = having = runs = lacking = skipped = 0
         for each in found:
             cases += len(each.cases)
@@ -278,8 +278,8 @@ class AcceptSeveralScreen(QuestionScreen[RunsToAccept]):
 
         def lines(width: int) -> list[Line]:
             shown_lines: list[Line] = [EMPTY, *with_margin(text, width), *with_margin(shown, width)]
-            if left:
-                shown_lines += with_margin(f"Left out: {left}", width, "warned")
+            if exclusions:
+                shown_lines += with_margin(f"Left out: {exclusions}", width, "warned")
             return [*shown_lines, EMPTY]
 
         answers: list[tuple[RunsToAccept, Option]] = []
@@ -294,9 +294,9 @@ class AcceptSeveralScreen(QuestionScreen[RunsToAccept]):
         )
 
 
-def _estimate_text(wanted: Estimate) -> str:
-    text = f"{counted(wanted.runs, 'run')}, {REPEATS} of each"
-    cost = estimate_text(wanted)
+def _estimate_text(estimate: Estimate) -> str:
+    text = f"{counted(estimate.runs, 'run')}, {REPEATS} of each"
+    cost = estimate_text(estimate)
     if cost:
         text += f": {cost}"
     return text
@@ -310,9 +310,9 @@ def accepted_lines(suites: Sequence[AcceptedSuite], width: int) -> list[Line]:
         for case in suite.cases:
             sign, role = OUTCOME_MARKS[case.outcome]
             outcome = f"{one_line(case.case_name)}: {one_line(case.said)}"
-            lines += behind((Span(f"  {sign} ", role),), outcome, "text", max(width - 6, 10))
+            lines += hanging_paragraph((Span(f"  {sign} ", role),), outcome, "text", max(width - 6, 10))
             for why in case.left_out:
-                lines += behind((Span("      "),), f"left out: {one_line(why)}", "muted", max(width - 8, 10))
+                lines += hanging_paragraph((Span("      "),), f"left out: {one_line(why)}", "muted", max(width - 8, 10))
         if suite.proposed:
             lines += [EMPTY, *difference(suite.before, suite.after).drawn(width)]
     return [*lines, EMPTY]

@@ -159,13 +159,13 @@ class AuditScreen(SearchedScreen[Target | None]):
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         files: Sequence[SuiteFile],
         place: str,
         begin_at: Target | None,
         listings: StoredListings,
     ) -> None:
-        super().__init__(stage)
+        super().__init__(app)
         self._files = [file for file in files if file.suite is not None]
         self._place = place
         self._begin_at = begin_at
@@ -230,7 +230,7 @@ class AuditScreen(SearchedScreen[Target | None]):
 
     @action("y", "Copy everything as text", label="copy", needs=_found)
     def do_copy(self) -> None:
-        self.stage.copy(audit_text(self._list.audited), "the audit", self.announce)
+        self.workbench.copy(audit_text(self._list.audited), "the audit", self.announce)
 
 
 def _audited(file: SuiteFile, listings: StoredListings) -> AuditedSuite:

@@ -196,13 +196,13 @@ class ProjectBreakpoints:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         open_suites: OpenSuites,
         known_tools: KnownTools,
         program: Program,
         for_this_time: Sequence[Breakpoint] | None = None,
     ) -> None:
-        self._stage = stage
+        self._app = app
         self._open_suites = open_suites
         self._known_tools = known_tools
         self._program = program
@@ -270,4 +270,4 @@ class ProjectBreakpoints:
         for follower in self._followers:
             follower(self.all)
         if self.all.problem is not None:
-            self._stage.announce(self.all.problem, "warned", GLYPHS.warned)
+            self._app.announce(self.all.problem, "warned", GLYPHS.warned)

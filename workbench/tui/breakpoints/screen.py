@@ -20,7 +20,7 @@ from workbench.engine.breakpoints import KINDS, Breakpoint, BreakpointError, bre
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Span, behind, cut_line, title_line, wrap
+from workbench.show.spans import Line, Span, cut_line, hanging_paragraph, title_line, wrap
 from workbench.show.spans import Message as Text
 from workbench.show.views.run_items import CallItem, HoldItem, Item, MissingItem, OutcomeItem, ResultItem, RoundItem
 from workbench.show.views.run_view import RunPlace
@@ -132,7 +132,7 @@ def warned_lines(text: str | None, width: int) -> list[Line]:
     """Return the lines of a warning. Return no lines if `text` is `None`."""
     if text is None:
         return []
-    return behind((Span(f" {GLYPHS.warned} ", "warned"),), text, "warned", max(width - 4, 10))
+    return hanging_paragraph((Span(f" {GLYPHS.warned} ", "warned"),), text, "warned", max(width - 4, 10))
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
@@ -228,9 +228,9 @@ class _LineField(SafeInput):
         super().__init__(placeholder="a breakpoint", widget_id=widget_id, select_on_focus=False)
         self._choose = choose
 
-    def action_choose(self, by: int) -> None:
+    def action_choose(self, offset: int) -> None:
         """Mark the next (1) or previous (-1) completion."""
-        self._choose(by)
+        self._choose(offset)
 
 
 class BreakpointsScreen(SearchedScreen[None]):
@@ -248,8 +248,8 @@ class BreakpointsScreen(SearchedScreen[None]):
     ACTION_OVERRIDES = (ActionOverride("back", keys="escape left"),)
     AUTO_FOCUS = "#breakpoints-list"
 
-    def __init__(self, stage: Workbench, project: ProjectBreakpoints) -> None:
-        super().__init__(stage)
+    def __init__(self, app: Workbench, project: ProjectBreakpoints) -> None:
+        super().__init__(app)
         self._project = project
         # Several suites may offer the same tool.
         self._tools = tuple(dict.fromkeys(tool.name for tool in project.tools()))
@@ -407,8 +407,8 @@ class BreakpointsScreen(SearchedScreen[None]):
         self._completions.offer(completions_of(self._field.value, self._tools), None)
         self._show()
 
-    def _step(self, by: int) -> None:
-        self._completions.step(by)
+    def _step(self, offset: int) -> None:
+        self._completions.step(offset)
 
     @on(Input.Changed)
     def _changed(self) -> None:

@@ -44,7 +44,7 @@ def _open_in_editor(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
     # The editor opens the file, and the file lacks the unsaved changes.
-    if now.dirty:
+    if now.is_unsaved:
         part = f"{key_for('toml.outside')} opens the part shown"
         return f"this suite has unsaved changes: save it first ({key_for('save')}), or {part}"
     if now.editor:
@@ -164,7 +164,9 @@ class EditActions(MainActions):
             self.app.services.reader.read_soon(editor.open_file(row.open.path, _line_of(row, row.open)))
 
 
-OF_FAILED_RUN = Action("edit", "Edit the expectation that failed", ("e",), label="edit expected", changes=True)
+EDIT_FAILED_EXPECTATION = Action(
+    "edit", "Edit the expectation that failed", ("e",), label="edit expected", changes=True
+)
 """The key of the key bar while a failed run is displayed."""
 
 

@@ -22,7 +22,7 @@ from workbench.show.spans import (
     Message,
     Role,
     Span,
-    behind,
+    hanging_paragraph,
     message_lines,
     padded,
     recoloured,
@@ -141,7 +141,7 @@ def _indent_of(line: Line) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[Line]:
+def _problem_rows(problems: Sequence[Problem], gutter: int, max_width: int) -> list[Line]:
     rows: list[Line] = []
     for problem in problems:
         role: Role = "warned"
@@ -150,9 +150,9 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
             sign, role = GLYPHS.error, "error"
         if problem.where:
             text = f"{problem.place}: {text}"
-        rows.extend(behind((Span(" " * (gutter - 2)), Span(f"{sign} ", role)), text, role, room))
+        rows.extend(hanging_paragraph((Span(" " * (gutter - 2)), Span(f"{sign} ", role)), text, role, max_width))
         if problem.hint:
-            rows.extend(behind((Span(" " * gutter),), problem.hint, "muted", room))
+            rows.extend(hanging_paragraph((Span(" " * gutter),), problem.hint, "muted", max_width))
     return rows
 
 

@@ -46,7 +46,7 @@ class CasePane(Vertical):
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         selection: Selection,
         known_tools: KnownTools,
         panes: MainScreen,
@@ -55,7 +55,7 @@ class CasePane(Vertical):
         classes: str | None = None,
     ) -> None:
         super().__init__(id=widget_id, classes=classes)
-        self._stage = stage
+        self._app = app
         self._selection = selection
         self._open_suites = selection.open_suites
         self._known_tools = known_tools
@@ -211,16 +211,16 @@ class CasePane(Vertical):
         if suite.last is None or suite.last.group != group:
             return False
         undo(suite, self._open_suites)
-        self._stage.announce(f"Left as it was; {key_for('edit.redo')} brings back what you typed")
+        self._app.announce(f"Left as it was; {key_for('edit.redo')} brings back what you typed")
         return True
 
     @on(FormView.Refused)
     def _refused(self, event: FormView.Refused) -> None:
-        self._stage.announce(event.why[:1].upper() + event.why[1:], "warned", GLYPHS.warned)
+        self._app.announce(event.why[:1].upper() + event.why[1:], "warned", GLYPHS.warned)
 
     @on(FormView.ExpectsNothing)
     def _expects_nothing(self) -> None:
-        self._stage.announce(
+        self._app.announce(
             f"{key_for('form.add')} adds a call that you expect; or {key_for('run.case')} runs the case, "
             f"and {key_for('accept')} then accepts its calls"
         )
@@ -245,7 +245,7 @@ class CasePane(Vertical):
 
     @on(TomlEditor.Copied)
     def _copied(self, event: TomlEditor.Copied) -> None:
-        self._stage.copy(event.text, event.what, self._stage.announce)
+        self._app.copy(event.text, event.what, self._app.announce)
 
     def edit(self) -> None:
         """Begin to edit at the cursor.
@@ -278,7 +278,7 @@ class CasePane(Vertical):
         self.form.go_to(place)
         if not self.form.type_value() and (row := self.form.page.current) is not None:
             label = one_line(row.label or str(place[-1]))
-            self._stage.announce(f"The cursor is on what failed: {label}. Enter changes it, Del removes it")
+            self._app.announce(f"The cursor is on what failed: {label}. Enter changes it, Del removes it")
 
     def _leave_problem(self) -> None:
         # The row of a problem disappears once the problem is corrected, so its case is selected instead.
@@ -294,10 +294,10 @@ class CasePane(Vertical):
     def _type(self) -> None:
         part = self.toml.part
         if part is None:
-            self._stage.announce("There is nothing to edit here", "warned", GLYPHS.warned)
+            self._app.announce("There is nothing to edit here", "warned", GLYPHS.warned)
             return
         if part.too_large is not None:
-            self._stage.announce(part.too_large[:1].upper() + part.too_large[1:], "warned", GLYPHS.warned)
+            self._app.announce(part.too_large[:1].upper() + part.too_large[1:], "warned", GLYPHS.warned)
             return
         self.toml.begin()
         # A suite that cannot be divided into cases is edited as a whole, nearly always to correct a problem.
@@ -326,7 +326,7 @@ class CasePane(Vertical):
             return "toml"
         if self.view != "form" or not form.typing:
             return None
-        if form.several:
+        if form.is_multiline:
             return "a text"
         return "a line"
 

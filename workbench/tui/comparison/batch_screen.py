@@ -46,17 +46,17 @@ class ComparedBatchScreen(CompareScreen):
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         state: CompareState,
         place: str,
         *,
         read: Callable[[str, Callable[[], bool]], StoredRuns],
         watched: WatchedBatch | None = None,
     ) -> None:
-        super().__init__(stage, state, place)
-        self._runner = stage.services.runner
+        super().__init__(app, state, place)
+        self._runner = app.services.runner
         self._watched = watched
-        self._over = 0
+        self._ended_runs = 0
         """The number of ended runs of the watched batch at the last reload."""
         self._read = read
         self._read_at = datetime.now()
@@ -66,13 +66,13 @@ class ComparedBatchScreen(CompareScreen):
         self._is_asked = False
         """Whether the user asked for a reload and expects a notice."""
         self._is_reading = False
-        self._not_before_s = 0.0
-        self._waiting: Timer | None = None
+        self._earliest_read_s = 0.0
+        self._reload_timer: Timer | None = None
         self._was_left = False
 
     def on_mount(self) -> None:
         self._is_ours = self._runs_here()
-        self._not_before_s = self._loop_s() + RELOAD_INTERVAL_S
+        self._earliest_read_s = self._loop_s() + RELOAD_INTERVAL_S
         if self._watched is not None:
             self._watched.announce = lambda text: self.announce(text, "warned", GLYPHS.warned)
             self._watched.begin()
@@ -104,7 +104,7 @@ class ComparedBatchScreen(CompareScreen):
 
     def _show_state(self) -> None:
         if self._wants_words:
-            self._not_before_s = self._loop_s() + SEARCH_S
+            self._earliest_read_s = self._loop_s() + SEARCH_S
             self._read_soon()
         super()._show_state()
 
@@ -118,18 +118,18 @@ class ComparedBatchScreen(CompareScreen):
             refused |= dict.fromkeys(("compare.pair", "compare.copy"), why)
         return refused
 
-    def _part_ends(self, about: Sequence[Line]) -> Sequence[Line]:
+    def _part_ends(self, details: Sequence[Line]) -> Sequence[Line]:
         """Return texts on how much of a large batch was read, longest first. The title shows the first one that fits.
 
-        The longest text also contains the first line of `about`."""
+        The longest text also contains the first line of `details`."""
         planned = self._stored.batch.planned
         if self._stored.read.is_first and self._is_reading:
-            return _ends([f"reading {count_text(planned)} runs {ELLIPSIS}", f"reading {ELLIPSIS}"], "muted", about)
+            return _ends([f"reading {count_text(planned)} runs {ELLIPSIS}", f"reading {ELLIPSIS}"], "muted", details)
         texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
         if not self._wants_words:
             part = self._part_text()
             texts = [f"{part}, also in the totals; / searches all", part]
-        return _ends(texts, "warned", about)
+        return _ends(texts, "warned", details)
 
     def _part_text(self) -> str:
         read, planned = self._stored.read, self._stored.batch.planned
@@ -139,15 +139,15 @@ class ComparedBatchScreen(CompareScreen):
             return f"{of_text(len(read.runs), planned)} runs fit"
         return f"the first {count_text(len(read.runs))} that fit, of {count_text(planned)} runs"
 
-    def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
+    def _title_ends(self, details: Sequence[Line]) -> Sequence[Line]:
         if self._is_large:
-            return self._part_ends(about)
+            return self._part_ends(details)
         batch = self._stored.batch
         if not self._stored.is_active and not batch.missing:
-            return *about, EMPTY
+            return *details, EMPTY
         if not self._stored.is_active:
             missing = Span(f"{GLYPHS.missing} {counted(batch.missing, 'run')} missing  ", "warned")
-            return *((missing, *each) for each in about), EMPTY
+            return *((missing, *each) for each in details), EMPTY
         far = f"{GLYPHS.running} {of_text(batch.planned - batch.missing, batch.planned)}"
         if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]
@@ -155,7 +155,7 @@ class ComparedBatchScreen(CompareScreen):
             # If the batch's process is not observed, nothing reports its progress, so the user has to reload the batch.
             of_then = f"{far} as of {self._read_at:%H:%M}"
             ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reloads it", f"{of_then}, F5", of_then, far]
-        return _ends(ends, "running", about)
+        return _ends(ends, "running", details)
 
     # Reading
 
@@ -166,19 +166,19 @@ class ComparedBatchScreen(CompareScreen):
             return
         others = self.state.update_cases(row_keys(cases))
         self._show_news(others)
-        if watched.ending:
+        if watched.end_message:
             self._watched = None
             watched.close()
-            self.announce(watched.ending[:1].upper() + watched.ending[1:])
-            self._not_before_s = 0.0
+            self.announce(watched.end_message[:1].upper() + watched.end_message[1:])
+            self._earliest_read_s = 0.0
         # Ended runs are read from the history. Active runs come from the observer.
-        if watched.ending or watched.over != self._over:
-            self._over = watched.over
+        if watched.end_message or watched.ended_runs != self._ended_runs:
+            self._ended_runs = watched.ended_runs
             self._read_soon()
 
     def do_reload(self) -> None:
         self._is_asked = True
-        self._not_before_s = 0.0
+        self._earliest_read_s = 0.0
         self._read_soon()
 
     def on_screen_suspend(self) -> None:
@@ -192,12 +192,12 @@ class ComparedBatchScreen(CompareScreen):
         self._is_wanted = True
         if self._is_reading or self.is_covered:
             return
-        if self._waiting is not None:
-            self._waiting.stop()
-            self._waiting = None
-        wait_s = self._not_before_s - self._loop_s()
+        if self._reload_timer is not None:
+            self._reload_timer.stop()
+            self._reload_timer = None
+        wait_s = self._earliest_read_s - self._loop_s()
         if wait_s > 0:
-            self._waiting = self.set_timer(wait_s, self._read_soon)
+            self._reload_timer = self.set_timer(wait_s, self._read_soon)
         else:
             self._is_reading = True
             self.run_worker(self._read_now(), group="compared_batch")
@@ -220,10 +220,10 @@ class ComparedBatchScreen(CompareScreen):
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:
             if not searched:
-                self._not_before_s = self._loop_s() + max(
+                self._earliest_read_s = self._loop_s() + max(
                     RELOAD_INTERVAL_S, (self._loop_s() - began_s) / MAX_RELOAD_SHARE
                 )
-            await self._show_reloaded(*read, asked=asked)
+            await self._show_reloaded(*read, is_requested=asked)
         finally:
             self._is_reading = False
         if self._is_wanted or (searched is not None and self._wants_words):
@@ -242,11 +242,11 @@ class ComparedBatchScreen(CompareScreen):
         return after, others
 
     async def _show_reloaded(
-        self, stored: StoredRuns, others: list[tuple[str, str]] | CompareState, *, asked: bool
+        self, stored: StoredRuns, others: list[tuple[str, str]] | CompareState, *, is_requested: bool
     ) -> None:
         """Show the reloaded batch. `others` are the changed cases, or a new state if rows or columns changed too.
 
-        If the user asked for the reload (`asked`), announce its result."""
+        If the user asked for the reload (`is_requested`), announce its result."""
         finished = self._stored.batch.missing - stored.batch.missing
         state, rows = self.state, self.state.rows
         state.source, self._read_at = stored, datetime.now()
@@ -261,7 +261,7 @@ class ComparedBatchScreen(CompareScreen):
                 state.update_cases(others[at : at + CASES_PER_STEP])
                 await asyncio.sleep(0)
         self._show_news(state.rows is not rows)
-        if asked:
+        if is_requested:
             text = "no more runs finished"
             if finished > 0:
                 text = f"{counted(finished, 'more run')} finished"
@@ -272,10 +272,10 @@ class ComparedBatchScreen(CompareScreen):
         return asyncio.get_running_loop().time()
 
 
-def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
+def _ends(texts: Sequence[str], role: Role, details: Sequence[Line]) -> Sequence[Line]:
     """Return texts for the right end of the title, longest first. The title shows the first one that fits.
 
-    The longest text joins the first of `texts` and the first line of `about`. The `texts` alone follow, then an empty
+    The longest text joins the first of `texts` and the first line of `details`. The `texts` alone follow, then an empty
     text."""
     lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
-    return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
+    return [(*lines[0], Span(" "), *details[0]), *lines, EMPTY]

@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 class RepeatChoiceScreen(Dialog[int]):
     """Asks which repeat of a cell to show.
 
-    `going` are the running repeats. Preselects the first of them, or else the repeat that decides the status of the
-    cell."""
+    `active_repeats` are the running repeats. Preselects the first of them, or else the repeat that decides the status
+    of the cell."""
 
     TITLE_LINE: ClassVar[str] = "Which run?"
     DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"
 
-    def __init__(self, cell: Cell, going: Sequence[int]) -> None:
+    def __init__(self, cell: Cell, active_repeats: Sequence[int]) -> None:
         super().__init__(keys_line(("Enter", "show"), ("Esc", "leave")))
         options = {}
-        for repeat in going:
+        for repeat in active_repeats:
             options[repeat] = Option(f"{repeat + 1:>3}  {GLYPHS.running} running", "")
         for run in cell.runs:
             name = f"{run.repeat + 1:>3}  {run.status.sign} {run.status:<8} {score_text(run.score, ''):>4}"
@@ -63,7 +63,7 @@ class RepeatChoiceScreen(Dialog[int]):
             options[run.repeat] = Option(name, f"{took:>8}  {one_line(run.reason or '')}")
         self._repeats = sorted(options)
         self._options = [options[repeat] for repeat in self._repeats]
-        self._first = self._repeats.index(min(going, default=deciding_repeat(cell.runs)))
+        self._first = self._repeats.index(min(active_repeats, default=deciding_repeat(cell.runs)))
 
     def body(self) -> ComposeResult:
         yield ChoiceList(self._options, self._first, widget_id="repeats")
@@ -82,11 +82,11 @@ class RepeatChoiceScreen(Dialog[int]):
 class CellsScreen(FilterScreen[None]):
     """The base of screens with a table of cells. `place` names the compared suite, folder or batch."""
 
-    def __init__(self, stage: Workbench, state: CompareState, place: str) -> None:
-        super().__init__(stage)
+    def __init__(self, app: Workbench, state: CompareState, place: str) -> None:
+        super().__init__(app)
         self.state: CompareState = state
         self.place = place
-        self._asked_again = False
+        self._is_confirming = False
         """Whether the last key was `R` and a notice asked to press it again."""
 
     def follow(self) -> None:
@@ -95,7 +95,7 @@ class CellsScreen(FilterScreen[None]):
 
     def action_do(self, action_id: str) -> None:
         if action_id != "compare.run_all":
-            self._asked_again = False
+            self._is_confirming = False
         super().action_do(action_id)
 
     # Showing runs
@@ -118,7 +118,7 @@ class CellsScreen(FilterScreen[None]):
             if repeat is not None:
                 self._show_run(key, repeat)
 
-        self.stage.show(RepeatChoiceScreen(cell, going), show)
+        self.workbench.show(RepeatChoiceScreen(cell, going), show)
 
     @action("h", "History of the case")
     def do_timeline(self) -> None:
@@ -157,7 +157,7 @@ class CellsScreen(FilterScreen[None]):
                 if answer == "run":
                     self._run_now(cells, times, then)
 
-            self.stage.show(RerunScreen(again, estimated), on_answer)
+            self.workbench.show(RerunScreen(again, estimated), on_answer)
         else:
             self._run_now(cells, times, then)
 
@@ -211,8 +211,8 @@ class CellsScreen(FilterScreen[None]):
         if not wanted:
             self.announce("Nothing is left to run: the rest is running")
             return
-        if not missing and not self._asked_again:
-            self._asked_again = True
+        if not missing and not self._is_confirming:
+            self._is_confirming = True
             runs = sum(state.at(key).planned for key in over)
             text = "The run is finished. Press R again to rerun it"
             if runs > 1:
@@ -223,7 +223,7 @@ class CellsScreen(FilterScreen[None]):
                 text += f"; F reruns the {counted(errors, 'cell')} in error"
             self.announce(text, "warned", GLYPHS.warned)
             return
-        self._asked_again = False
+        self._is_confirming = False
 
         def announce_count() -> None:
             if missing and len(missing) < len(planned):
@@ -239,11 +239,11 @@ class CellsScreen(FilterScreen[None]):
             if times is not None:
                 self._run(cells, times)
 
-        self.stage.show(RepeatsScreen(counted(len(self.state.cases_shown), "case")), run)
+        self.workbench.show(RepeatsScreen(counted(len(self.state.cases_shown), "case")), run)
 
     @action("m", "Choose models", label="models", changes=True)
     def do_models(self) -> None:
-        ModelChooser(self.stage).choose(self.follow)
+        ModelChooser(self.workbench).choose(self.follow)
 
     @action("x", "Stop the cell", label="stop", changes=True)
     def do_stop(self) -> None:
@@ -252,23 +252,23 @@ class CellsScreen(FilterScreen[None]):
 
     @action("X", "Stop all runs", changes=True)
     def do_stop_all(self) -> None:
-        self.stage.services.stop_all()
+        self.workbench.services.stop_all()
 
     def _start(self, cells: Sequence[CellKey], repeats: int | None) -> None:
         runs = [(Path(suite), case_id, model) for suite, case_id, model in cells]
-        self.stage.services.starter.run_on_soon(runs, repeats, self.announce)
+        self.workbench.services.starter.run_targets_soon(runs, repeats, self.announce)
 
     def _earlier_runs(self, cell: CellKey) -> Sequence[RunSummary]:
         suite, case_id, model = cell
-        last = self.stage.selection.tree.remembered.of((Path(suite), case_id))
+        last = self.workbench.selection.tree.remembered.of((Path(suite), case_id))
         if last is None:
             return ()
         return [figures for figures in finished_summaries(last.runs) if figures.model == model]
 
     def _stop(self, cell: CellKey) -> None:
         suite, case_id, model = cell
-        going = self.stage.selection.book.active_runs((Path(suite), case_id))
-        self.stage.services.runner.stop([run.run_id for run in going if run.model == model])
+        going = self.workbench.selection.book.active_runs((Path(suite), case_id))
+        self.workbench.services.runner.stop([run.run_id for run in going if run.model == model])
 
     # Other screens
 
@@ -276,27 +276,27 @@ class CellsScreen(FilterScreen[None]):
         async def show() -> None:
             runs = await self._runs_of([(key, repeat)])
             if runs:
-                self.stage.show(TrajectoryScreen(self.stage, runs[0], self.place), over=self)
+                self.workbench.show(TrajectoryScreen(self.workbench, runs[0], self.place), below=self)
 
-        self.stage.work(show(), "compare", exclusive=True)
+        self.workbench.work(show(), "compare", exclusive=True)
 
-    def _show_pair(self, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
+    def _show_pair(self, below: SideScreen[None], one: CellKey, other: CellKey) -> None:
         async def show() -> None:
             runs = await self._runs_of([(one, None), (other, None)])
             if runs:
                 left, right = runs
-                self.stage.show(await pair_screen(self.stage, left, right), over=over)
+                self.workbench.show(await pair_screen(self.workbench, left, right), below=below)
 
-        self.stage.work(show(), "compare", exclusive=True)
+        self.workbench.work(show(), "compare", exclusive=True)
 
-    async def _runs_of(self, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
+    async def _runs_of(self, requested: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
         """Return the requested runs, each given by its cell and repeat (`None`: the repeat that decides the status).
 
         If any run cannot be read, announce why and return no runs."""
         try:
-            return [await self.state.source.open_run(key, repeat) for key, repeat in wanted]
+            return [await self.state.source.open_run(key, repeat) for key, repeat in requested]
         except (LookupError, HistoryError, RecordingError) as error:
-            self.stage.announce(str(error), "error", GLYPHS.error)
+            self.workbench.announce(str(error), "error", GLYPHS.error)
             return []
 
     def _show_over_time(self) -> None:
@@ -304,7 +304,7 @@ class CellsScreen(FilterScreen[None]):
         if case is not None:
             # Live runs store the path of a suite as given. Stored runs have the resolved path.
             suite = Path(case.suite) if self.state.source.live else case.suite
-            self.stage.screens.show_timeline(self, suite, case.case_id, case.name)
+            self.workbench.screens.show_timeline(self, suite, case.case_id, case.name)
 
     def _show_tests(self) -> None:
         state, model, base = self.state, self.state.model, self.state.base
@@ -340,17 +340,17 @@ class CellsScreen(FilterScreen[None]):
 
             tests = await in_background(tested)
             if isinstance(tests, str):
-                self.stage.announce(tests, "warned", GLYPHS.warned)
+                self.workbench.announce(tests, "warned", GLYPHS.warned)
                 return
 
             def open_pair(pair: CellPair) -> None:
                 first, second = pair
                 self._show_pair(screen, _key_of(first), _key_of(second))
 
-            screen = PairedScreen(self.stage, tests, open_pair)
-            self.stage.show(screen, over=self)
+            screen = PairedScreen(self.workbench, tests, open_pair)
+            self.workbench.show(screen, below=self)
 
-        self.stage.work(show(), "compare", exclusive=True)
+        self.workbench.work(show(), "compare", exclusive=True)
 
 
 def _key_of(cell: Cell) -> CellKey:

@@ -32,12 +32,12 @@ class PairedState(ListState[CellPair]):
 
     The rows are the cases graded in both columns. Cases with different verdicts (discordant) come first."""
 
-    def __init__(self, found: PairedComparison, first: str, second: str) -> None:
+    def __init__(self, comparison: PairedComparison, first: str, second: str) -> None:
         super().__init__()
-        self.found = found
+        self.found = comparison
         self.first = first
         self.second = second
-        self.rows = list(found.pairs)
+        self.rows = list(comparison.pairs)
 
     def result_lines(self, width: int) -> list[Line]:
         """Return the results of the tests in sentences, and the underlying numbers."""
@@ -88,8 +88,8 @@ class PairedState(ListState[CellPair]):
         return "\n".join(lines) + "\n"
 
 
-def _wrapped(text: str, role: Role, room: int) -> Iterator[Line]:
-    for row in wrap(one_line(text), room):
+def _wrapped(text: str, role: Role, max_width: int) -> Iterator[Line]:
+    for row in wrap(one_line(text), max_width):
         yield (Span(" "), Span(row, role))
 
 
@@ -106,8 +106,8 @@ class PairedScreen(SearchedScreen[None]):
     TITLE_IN_TEXT = "the paired tests"
     AUTO_FOCUS = "#paired-list"
 
-    def __init__(self, stage: Workbench, state: PairedState, open_pair: Callable[[CellPair], object]) -> None:
-        super().__init__(stage)
+    def __init__(self, app: Workbench, state: PairedState, open_pair: Callable[[CellPair], object]) -> None:
+        super().__init__(app)
         self.state = state
         self._open_pair = open_pair
 
@@ -140,4 +140,4 @@ class PairedScreen(SearchedScreen[None]):
 
     @action("y", "Copy the results of the tests", label="copy")
     def do_copy(self) -> None:
-        self.stage.copy(self.state.text(), "the tests", self.announce)
+        self.workbench.copy(self.state.text(), "the tests", self.announce)

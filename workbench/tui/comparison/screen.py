@@ -61,13 +61,13 @@ class CompareScreen(CellsScreen):
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         state: CompareState,
         place: str,
         totals: ComparedTotals | None = None,
     ) -> None:
-        super().__init__(stage, state, place)
-        self._book = stage.selection.book
+        super().__init__(app, state, place)
+        self._book = app.selection.book
         if totals is None:
             totals = ComparedTotals(state, time.perf_counter)
         self.totals = totals
@@ -165,14 +165,14 @@ class CompareScreen(CellsScreen):
         self.query_one("#compare-title", Bar).set_line(lambda width: title_line(left, ends, width))
         self._show_cell()
 
-    def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
+    def _title_ends(self, details: Sequence[Line]) -> Sequence[Line]:
         """Return the texts for the right end of the title, longest first. The title shows the first one that fits.
 
-        While runs are active, the texts are their progress, otherwise `about`."""
+        While runs are active, the texts are their progress, otherwise `details`."""
         progress = self._book.progress()
         if progress.is_active:
-            return progress_ends(progress, about[0])
-        return (*about, EMPTY)
+            return progress_ends(progress, details[0])
+        return (*details, EMPTY)
 
     # News
 
@@ -202,7 +202,7 @@ class CompareScreen(CellsScreen):
         self.totals.update()
         self._place_totals()
         if self.state.source.live and (found := self.totals.most_failures) is not None and found != before:
-            self.stage.announce(found)
+            self.workbench.announce(found)
         if self.state.active:
             self._catching_up = self.set_timer(CATCH_UP_LIVE_S, self._catch_up)
         elif self.totals.is_behind:
@@ -363,11 +363,11 @@ class CompareScreen(CellsScreen):
                 return document(comparison_view(found, only_differences=only, filtered=filtered))
 
             text = await in_background(written)
-            self.stage.copy(text, "the comparison", self.announce)
+            self.workbench.copy(text, "the comparison", self.announce)
 
         # Exclusive work cancels other work of its group. The copy has its own group, so it does not cancel the opening
         # of a run.
-        self.stage.work(copy(), "compare_copy", exclusive=True)
+        self.workbench.work(copy(), "compare_copy", exclusive=True)
 
     @action("*", "Set or clear the base column", label="base")
     def do_base(self) -> None:
@@ -471,8 +471,8 @@ class StartComparison:
     def open(self) -> None:
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
 
-    def report(self, left: LeaveCallback) -> None:
-        """If there are results, call `left` with them and with the numbers of the batches that are incomplete."""
+    def report(self, on_leave: LeaveCallback) -> None:
+        """If there are results, call `on_leave` with them and with the numbers of the batches that are incomplete."""
         state, runner = self._state, self._app.services.runner
         state.read()
         cells = state.all_cells()
@@ -484,4 +484,4 @@ class StartComparison:
                     missing[run.batch] = None
         numbers = [number for batch in missing if (number := runner.batch_number(batch)) is not None]
         if cells:
-            left(compare_cells(cells, state.models, state.suite_names, self._source.gates()), numbers)
+            on_leave(compare_cells(cells, state.models, state.suite_names, self._source.gates()), numbers)

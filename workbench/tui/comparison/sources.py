@@ -65,13 +65,13 @@ class CellState:
     """The state of one cell: the runs of a case with a model.
 
     `planned` is the number of runs, and `cell` has those that have finished. If `before` is set, no run has finished,
-    and `cell` has the runs of the previous batch instead. `waits` is set if a run waits for the user. `wait_reason`
+    and `cell` has the runs of the previous batch instead. `wait_kind` is set if a run waits for the user. `wait_reason`
     says why a run delays its next request."""
 
     stage: Stage
     cell: Cell | None = None
     planned: int = 0
-    waits: Literal["asks", "held"] | None = None
+    wait_kind: Literal["asks", "held"] | None = None
     before: bool = False
     wait_reason: str | None = None
 
@@ -146,7 +146,7 @@ class Source(Protocol):
 class LiveRuns:
     """A source of the latest runs of this program and of opened recordings.
 
-    `suites` returns the suites to compare, `chosen` the selected models, `variants` the variants to run. `takes`
+    `suites` returns the suites to compare, `chosen` the selected models, `variants` the variants to run. `includes`
     returns whether a case becomes a row."""
 
     live = True
@@ -156,14 +156,14 @@ class LiveRuns:
         book: RunBook,
         suites: Callable[[], Sequence[OpenSuite]],
         chosen: Callable[[], Sequence[str]],
-        takes: Callable[[ComparedCase], bool] = lambda _: True,
+        includes: Callable[[ComparedCase], bool] = lambda _: True,
         variants: Callable[[], Variants] = lambda: NO_VARIANTS,
     ) -> None:
         self._book = book
         self._variants = variants
         self._suites = suites
         self._chosen = chosen
-        self._takes = takes
+        self._includes = includes
         self._named: dict[tuple[str, str], Sequence[str]] = {}
         """The models named by the suite of each case, by suite and case id."""
         self._named_in: Sequence[SuiteFile] = ()
@@ -188,7 +188,7 @@ class LiveRuns:
             # While the user types an id, two cases may have the same id. The last case becomes the row.
             for outline in {outline.id: outline for outline in suite.run_cases}.values():
                 case = ComparedCase(str(suite.path), name, outline.id, outline.name, (*tags, *outline.tags))
-                if self._takes(case):
+                if self._includes(case):
                     found.append(case)
         return found
 
@@ -402,7 +402,7 @@ def batch_source(file: Path, read: LoadedBatch, watched: WatchedBatch | None = N
 
     if watched is None:
         return StoredRuns(read, read_run)
-    return StoredRuns(read, read_run, watched.under_way)
+    return StoredRuns(read, read_run, watched.active_record)
 
 
 def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]] | None:
@@ -433,7 +433,7 @@ def _cell_state(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> CellS
         stage = "running"
     for run in runs:
         # A question to the user is more urgent than a held run.
-        if run.asks:
+        if run.is_asking:
             waits = "asks"
         elif run.paused is not None and waits is None:
             waits = "held"

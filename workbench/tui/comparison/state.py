@@ -51,20 +51,20 @@ class CompareState:
         self.sorting: Sorting | None = None
         self.marked: CellKey | None = None
         self._base: str | None = None
-        self._standings: dict[CellKey, CellState] = {}
+        self._cell_states: dict[CellKey, CellState] = {}
         self._cells: dict[str, dict[tuple[str, str], Cell]] = {}
         """Cells with finished runs, by model."""
         self._under_way: set[CellKey] = set()
         self._seen: Sequence[object] = ()
         self._case_rows: dict[tuple[str, str], Row] = {}
         self._texts: dict[tuple[str, str], str] = {}
-        self._fitting: set[tuple[str, str]] = set()
+        self._matching_cases: set[tuple[str, str]] = set()
         """The cases that match the filter. If only differences are shown, only cases with differences."""
         self._versions: dict[tuple[str, str], int] = {}
         self._places: dict[tuple[str, str], int] = {}
         self.most_repeats: dict[str, int] = {}
         """The maximum number of runs of a cell, by model."""
-        self.spread: set[str] = set()
+        self.models_with_spread: set[str] = set()
         """The models with a case whose repeats differ in score."""
         self.longest_ms: dict[str, float] = {}
         """The longest latency of runs, by model."""
@@ -84,9 +84,9 @@ class CompareState:
             self._places[case.key] = at
             self._case_rows[case.key] = Row(case.suite_name, case)
         self._texts.clear()
-        gone = [key for key in self._standings if key[:2] not in self._places]
+        gone = [key for key in self._cell_states if key[:2] not in self._places]
         for key in gone:
-            del self._standings[key]
+            del self._cell_states[key]
             self._under_way.discard(key)
             self._cells.get(key[2], {}).pop(key[:2], None)
             self.changed.add(key[2])
@@ -105,8 +105,12 @@ class CompareState:
             updated[key] = self._versions.get(key, 0) + 1
         self.source, self._seen = read.source, read._seen
         self.cases, self._places, self._case_rows = read.cases, read._places, read._case_rows
-        self._standings, self._cells, self._under_way = read._standings, read._cells, read._under_way
-        self.most_repeats, self.spread, self.longest_ms = read.most_repeats, read.spread, read.longest_ms
+        self._cell_states, self._cells, self._under_way = read._cell_states, read._cells, read._under_way
+        self.most_repeats, self.models_with_spread, self.longest_ms = (
+            read.most_repeats,
+            read.models_with_spread,
+            read.longest_ms,
+        )
         self.changed |= {*self.models, *read.models}
         self._versions = updated
         self.models = read.models
@@ -148,9 +152,9 @@ class CompareState:
         moved: set[tuple[str, str]] = set()
         for key in cases:
             case = self._case(*key)
-            if case is not None and self._update_case(case) and self._is_shown(case) != (key in self._fitting):
+            if case is not None and self._update_case(case) and self._is_shown(case) != (key in self._matching_cases):
                 moved.add(key)
-        self._fitting ^= moved
+        self._matching_cases ^= moved
         over = going and not self._under_way
         if moved or (self.sorting is not None and over):
             self._rebuild(resort=over)
@@ -158,7 +162,7 @@ class CompareState:
 
     def at(self, key: CellKey) -> CellState:
         """Return the state of a cell."""
-        return self._standings.get(key, NOT_RUN)
+        return self._cell_states.get(key, NOT_RUN)
 
     def version(self, case: ComparedCase) -> int:
         """Return a number that changes whenever a cell of the case changes."""
@@ -365,10 +369,10 @@ class CompareState:
         changed = False
         for model, cell_state in self.source.cell_states(case).items():
             key = case.on(model)
-            if self._standings.get(key) == cell_state:
+            if self._cell_states.get(key) == cell_state:
                 continue
             changed = True
-            self._standings[key] = cell_state
+            self._cell_states[key] = cell_state
             self.changed.add(model)
             if cell_state.stage in UNFINISHED:
                 self._under_way.add(key)
@@ -380,7 +384,7 @@ class CompareState:
                 continue
             self._cells.setdefault(model, {})[key[:2]] = cell_state.cell
             if cell_state.cell.spread:
-                self.spread.add(model)
+                self.models_with_spread.add(model)
             longest_ms = max(run.latency_ms for run in cell_state.cell.runs)
             self.longest_ms[model] = max(self.longest_ms.get(model, 0.0), longest_ms)
         if changed:
@@ -389,11 +393,11 @@ class CompareState:
         return changed
 
     def _fit(self) -> None:
-        self._fitting = {key for key, at in self._places.items() if self._is_shown(self.cases[at])}
+        self._matching_cases = {key for key, at in self._places.items() if self._is_shown(self.cases[at])}
 
     def _rebuild(self, *, resort: bool = True) -> None:
         stay_on = self.case
-        cases = [case for case in self.cases if case.key in self._fitting]
+        cases = [case for case in self.cases if case.key in self._matching_cases]
         if self.sorting is not None and resort:
             cases = self._sorted(cases, self.sorting)
         elif self.sorting is not None:
@@ -433,18 +437,18 @@ class CompareState:
             self._texts[case.key] = case_text(case.suite_name, case.name, case.case_id, case.tags, ended)
         return self._texts[case.key]
 
-    def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:
+    def _sorted(self, cases: Sequence[ComparedCase], sorting: Sorting) -> list[ComparedCase]:
         """Sort cases by their cells in a column. Cases without a result come last in either direction."""
         over: list[tuple[ComparedCase, Cell]] = []
         others: list[ComparedCase] = []
         for case in cases:
-            cell = self.at(case.on(by.model)).cell
+            cell = self.at(case.on(sorting.model)).cell
             if cell is not None:
                 over.append((case, cell))
             else:
                 others.append(case)
         # Python's sort is stable in both directions, so equal cases keep the order of their suites.
-        over.sort(key=lambda each: badness(each[1]), reverse=by.worst_first)
+        over.sort(key=lambda each: badness(each[1]), reverse=sorting.worst_first)
         return [*(case for case, _ in over), *others]
 
     def _in_shown_order(self, cases: Sequence[ComparedCase]) -> list[ComparedCase]:

@@ -169,7 +169,7 @@ def _part_widths(state: CompareState, model: str) -> CellRooms:
     repeats = state.most_repeats.get(model, 1)
     if repeats <= 1:
         return CellRooms(0, False, latency)
-    return CellRooms(len(str(repeats)), model in state.spread, latency)
+    return CellRooms(len(str(repeats)), model in state.models_with_spread, latency)
 
 
 def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
@@ -302,9 +302,9 @@ def _sentence(text: str) -> str:
 
 
 def _sign(cell_state: CellState) -> tuple[str, Role]:
-    if cell_state.waits == "asks":
+    if cell_state.wait_kind == "asks":
         return GLYPHS.asks, "warned"
-    if cell_state.waits is not None:
+    if cell_state.wait_kind is not None:
         return GLYPHS.held, "warned"
     if cell_state.stage == "done" and cell_state.cell is not None:
         return cell_state.cell.status.mark
@@ -318,7 +318,7 @@ def _sign(cell_state: CellState) -> tuple[str, Role]:
 def _progress_text(cell_state: CellState) -> str:
     if cell_state.stage in ("not run", "done"):
         return ""
-    text = cell_state.waits or cell_state.stage
+    text = cell_state.wait_kind or cell_state.stage
     if cell_state.planned > 1:
         return f"{cell_state.done}/{cell_state.planned} {text}"
     return text
@@ -338,7 +338,7 @@ def _case_mark(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
             others.append(cell_state.cell.status)
     if active:
         # Runs that wait for the user come first, then running runs, then runs that wait to begin.
-        return _sign(min(active, key=lambda one: (one.waits is None, one.stage != "running")))
+        return _sign(min(active, key=lambda one: (one.wait_kind is None, one.stage != "running")))
     # A cell without a verdict, for example after an error, counts only if no other cell has a verdict.
     worst = worst_of(graded or others)
     if worst is None:
@@ -385,7 +385,7 @@ class ComparedTotals:
         self._of: dict[str, ModelTotals] = {}
         """The computed columns, with the oldest totals first."""
         self._gates: Mapping[str, Gate] = {}
-        self._looked_s = clock()
+        self._checked_at_s = clock()
         self._ahead_s = 0.0
         """The time in seconds spent beyond the share. Later updates take less time accordingly."""
         self._models: tuple[str, ...] = ()
@@ -409,8 +409,8 @@ class ComparedTotals:
         share = 1.0
         if state.active:
             share = MAX_TIME_SHARE
-        self._ahead_s = max(self._ahead_s - share * (now_s - self._looked_s), 0.0)
-        self._looked_s = now_s
+        self._ahead_s = max(self._ahead_s - share * (now_s - self._checked_at_s), 0.0)
+        self._checked_at_s = now_s
         if (gates := state.source.gates()) != self._gates:
             self._gates = gates
             state.changed.update(state.models)

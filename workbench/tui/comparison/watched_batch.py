@@ -33,27 +33,27 @@ class WatchedBatch:
     """The active runs of a batch of another process.
 
     A thread reads the events. Everything else happens on the app's event loop. `on_change` is called with the changed
-    cases, `announce` with the notices of the other process. `again` reconnects after a lost connection, and returns
+    cases, `announce` with the notices of the other process. `reopen` reconnects after a lost connection, and returns
     `None` if the process has ended."""
 
     def __init__(
-        self, viewing: BatchView, on_change: Callable[[set[CaseKey]], None], again: Callable[[], BatchView | None]
+        self, viewing: BatchView, on_change: Callable[[set[CaseKey]], None], reopen: Callable[[], BatchView | None]
     ) -> None:
         self.number = viewing.known.batch
-        self.over = 0
+        self.ended_runs = 0
         """A counter that grows when runs end."""
-        self.ending = ""
+        self.end_message = ""
         """The notice on how the observation ended, "" until then."""
         self.announce: Callable[[str], object] = lambda _text: None
         self._viewing = viewing
         self._on_change = on_change
-        self._again = again
-        self._left = threading.Event()
+        self._reopen = reopen
+        self._closed = threading.Event()
         self._records: dict[int, RunRecord] = {}
         self._inbox: Inbox[ViewedEvent | BatchView | Exception] = Inbox(self._wake)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._context = contextvars.Context()
-        self._told_at_s = 0.0
+        self._notified_at_s = 0.0
 
     def begin(self) -> None:
         # Textual finds the active app in a context variable. The new thread needs a copy of the context.
@@ -68,10 +68,10 @@ class WatchedBatch:
     def close(self) -> None:
         """Disconnect from the process. No callback is called afterwards."""
         self._loop = None
-        self._left.set()
+        self._closed.set()
         self._viewing.close()
 
-    def under_way(self, row: RunRow) -> RunRecord | None:
+    def active_record(self, row: RunRow) -> RunRecord | None:
         """Return the record of a run that is active, or that ended but is not stored yet.
 
         Return `None` if no event of the run has arrived."""
@@ -96,13 +96,13 @@ class WatchedBatch:
                     return
                 except ConnectionEndedError:
                     began_s = time.monotonic()
-                    if self._left.wait(wait_s) or (attached := self._again()) is None:
+                    if self._closed.wait(wait_s) or (attached := self._reopen()) is None:
                         raise
                     viewing = self._viewing = attached
                     wait_s = max(REATTACH_INTERVAL_S, (time.monotonic() - began_s - wait_s) / MAX_ATTACH_SHARE)
                     self._inbox.put(viewing)
                     # If `close` was called during the reconnection, it has closed only the old connection.
-                    if self._left.is_set():
+                    if self._closed.is_set():
                         viewing.close()
         # Any error ends the observation and is announced on the app's loop.
         except Exception as error:  # noqa: BLE001
@@ -111,16 +111,16 @@ class WatchedBatch:
     def _wake(self) -> None:
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._arm, context=self._context)
+            loop.call_soon_threadsafe(self._schedule_notification, context=self._context)
 
-    def _arm(self) -> None:
+    def _schedule_notification(self) -> None:
         if self._loop is not None:
-            self._loop.call_later(max(self._told_at_s + INTERVAL_S - self._loop.time(), 0.0), self._deliver)
+            self._loop.call_later(max(self._notified_at_s + INTERVAL_S - self._loop.time(), 0.0), self._deliver)
 
     def _deliver(self) -> None:
         if self._loop is None:
             return
-        self._told_at_s = self._loop.time()
+        self._notified_at_s = self._loop.time()
         cases: set[CaseKey] = set()
         for seen in self._inbox.take_all():
             record = self._process(seen)
@@ -128,8 +128,8 @@ class WatchedBatch:
                 cases.add(record.case_key)
         self._on_change(cases)
 
-    def _process(self, seen: ViewedEvent | BatchView | Exception) -> RunRecord | None:
-        match seen:
+    def _process(self, viewed: ViewedEvent | BatchView | Exception) -> RunRecord | None:
+        match viewed:
             case RunEvent(event=event):
                 record = self._record(event.run_id)
                 # After a reconnection, the process sends all events of its runs again. Known events are skipped.
@@ -147,23 +147,23 @@ class WatchedBatch:
                 return record
             case RunDone(result=result):
                 record = self._record(result.run_id)
-                record.finish(result, seen.began_ms, seen.ended_ms)
-                self.over += 1
+                record.finish(result, viewed.began_ms, viewed.ended_ms)
+                self.ended_runs += 1
                 return record
             case BatchView():
                 # Runs may have ended while the connection was lost.
-                self.over += 1
+                self.ended_runs += 1
             case OutputLine(text=text):
                 self.announce(text)
             case BatchEnded(exit_code=code):
-                self.ending = f"batch {self.number} has ended, with exit code {code}"
+                self.end_message = f"batch {self.number} has ended, with exit code {code}"
             case ConnectionEndedError():
-                self.ending = f"batch {self.number} is no longer observed: {seen}; F5 reloads it"
+                self.end_message = f"batch {self.number} is no longer observed: {viewed}; F5 reloads it"
             case AttachError():
-                self.ending = str(seen)
+                self.end_message = str(viewed)
             case Exception():
-                _logger.error("observing batch %d", self.number, exc_info=seen)
-                self.ending = f"observing batch {self.number} failed, the log has the reason; F5 reloads it"
+                _logger.error("observing batch %d", self.number, exc_info=viewed)
+                self.end_message = f"observing batch {self.number} failed, the log has the reason; F5 reloads it"
             case _:
                 pass
         return None

@@ -29,7 +29,7 @@ class FailureFinder:
     Keeps the screen's cursor and folded causes for the next opening."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._row: RowKey | None = None
         """The last selected row of the screen."""
@@ -37,7 +37,7 @@ class FailureFinder:
         """The folded causes, by the name of the suite or folder."""
 
     def open(self) -> None:
-        self._stage.work(self._find_and_show(), "failures", exclusive=True)
+        self._app.work(self._find_and_show(), "failures", exclusive=True)
 
     async def _find_and_show(self) -> None:
         suites, place = self._selection.suites_below()
@@ -55,12 +55,12 @@ class FailureFinder:
             names[file.path] = file.suite.name if file.suite is not None else file.path.name
         state = FailureList(self._runs(suites), names)
         state.set_failures(await in_background(lambda: failures_of(state.results())))
-        if not self._stage.shows_main:
+        if not self._app.shows_main:
             # The user opened another screen meanwhile.
             return
         if not state.failures.runs:
             text = f"Nothing has failed in {place}, except in runs that newer ones have replaced"
-            self._stage.announce(text, "warned", GLYPHS.warned)
+            self._app.announce(text, "warned", GLYPHS.warned)
             return
         state.resume(self._folded.get(place, frozenset()), self._row)
 
@@ -68,10 +68,10 @@ class FailureFinder:
             self._folded[place] = state.folded
             self._row = state.selected.key if state.selected is not None else None
             if run is not None:
-                go_to_run(self._selection, self._stage.main, self._stage, run)
-                self._stage.main.run_pane.run_list.go_to_failure()
+                go_to_run(self._selection, self._app.main, self._app, run)
+                self._app.main.run_pane.run_list.go_to_failure()
 
-        self._stage.show(FailuresScreen(self._stage, state, title), go)
+        self._app.show(FailuresScreen(self._app, state, title), go)
 
     def _runs(self, suites: Sequence[OpenSuite]) -> list[RunRecord]:
         runs: list[RunRecord] = []

@@ -53,8 +53,8 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
     ACTION_OVERRIDES = (ActionOverride("other", label="advice"),)
     AUTO_FOCUS = "#failures-list"
 
-    def __init__(self, stage: Workbench, state: FailureList, place: str) -> None:
-        super().__init__(stage, state)
+    def __init__(self, app: Workbench, state: FailureList, place: str) -> None:
+        super().__init__(app, state)
         self._place = place
         self._whole_table = ConfusionTable(state.failures.confusion)
         self._short_table = ConfusionTable(state.failures.confusion.without_correct_tools)
@@ -110,7 +110,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     @action("y", "Copy everything as text", label="copy")
     def do_copy(self) -> None:
-        self.stage.copy(self.state.as_text(), "the failures", self.announce)
+        self.workbench.copy(self.state.as_text(), "the failures", self.announce)
 
     def _sideways(self, step: int) -> None:
         if self.column == "detail":

@@ -115,7 +115,7 @@ class FailureList(FoldingState[FailureRow]):
             return row.group.cause
         return None
 
-    def _found(self) -> list[FailureRow]:
+    def _shown_rows(self) -> list[FailureRow]:
         # The filter searches suite, case, model, tools and parameters.
         found: list[FailureRow] = []
         for group in self.failures.groups:
@@ -156,7 +156,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
     also: Line = EMPTY
     if run.main != row.group.cause:
         role, also = "muted", (Span(f"  {run.main}", "muted"),)
-    name, rest = state.names.case(run), Span(state.names.which(run), role)
+    name, rest = state.names.case(run), Span(state.names.label_of(run), role)
     if cells((Span(f"    {name}"), rest, *also)) > width:
         also = EMPTY
     # The name of the case is cut first, because model and repeat identify the run.

@@ -83,7 +83,7 @@ class FaultTable(ListState[FaultRow]):
                 yield FaultRow(tool)
             yield FaultRow(tool, (row[1], row[2]))
 
-    def _found(self) -> Sequence[FaultRow]:
+    def _shown_rows(self) -> Sequence[FaultRow]:
         # The filter searches tool, fault and verdicts.
         shown: list[FaultRow] = []
         for row in self._all():
@@ -144,8 +144,8 @@ class FaultsScreen(ListScreen[str, FaultTable]):
     FILTER_PLACEHOLDER = "tool, fault, verdict"
     AUTO_FOCUS = "#faults-list"
 
-    def __init__(self, stage: Workbench, matrix: FaultMatrix, place: str) -> None:
-        super().__init__(stage, FaultTable(matrix))
+    def __init__(self, app: Workbench, matrix: FaultMatrix, place: str) -> None:
+        super().__init__(app, FaultTable(matrix))
         self._place = place
 
     def _row_line(self, index: int, width: int) -> Line:
@@ -221,7 +221,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
     @action("y", "Copy everything as text", label="copy")
     def do_copy(self) -> None:
         text = "\n".join(block_lines(faults_view(self.state.matrix), PLAIN_WIDTH, Paint(False)))
-        self.stage.copy(f"{text}\n", "the matrix", self.announce)
+        self.workbench.copy(f"{text}\n", "the matrix", self.announce)
 
 
 def _cell_blocks(state: FaultTable) -> Iterator[Block]:

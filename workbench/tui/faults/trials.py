@@ -46,22 +46,22 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 class _Found:
     """The runs that the trials fork.
 
-    `at_hand` are finished runs, each with a plan for running it again. `missing` are planned runs that must finish
-    first."""
+    `finished_runs` are finished runs, each with a plan for running it again. `missing` are planned runs that must
+    finish first."""
 
-    at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
+    finished_runs: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
 
     @property
     def origins(self) -> Mapping[str, RunRecord]:
-        return {run.run_id: run for _, run in self.at_hand}
+        return {run.run_id: run for _, run in self.finished_runs}
 
 
 class FaultTrials:
     """Injects faults into the tools of some cases: asks for faults, runs the forks, and shows the models' reactions."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._delivered = asyncio.Event()
         self._last: tuple[FaultMatrix, Mapping[str, RunRecord], str] | None = None
@@ -70,7 +70,7 @@ class FaultTrials:
 
     def begin(self) -> None:
         """Ask which faults to inject, run the trials, and show the matrix."""
-        self._stage.work(self._break(), group="start")
+        self._app.work(self._break(), group="start")
 
     async def _break(self) -> None:
         from workbench.lab.faults import FaultOptions
@@ -86,7 +86,7 @@ class FaultTrials:
         question = FaultsDialog(
             lambda choice: self._choice_text(found, trials, choice), has_last=self._last is not None
         )
-        choice = await self._stage.ask(question)
+        choice = await self._app.ask(question)
         if choice is None:
             return
         if choice == SHOW_LAST:
@@ -106,7 +106,7 @@ class FaultTrials:
         for each in plan.trials:
             if each.run is not None:
                 begun[each.run.run_id] = origins[each.origin.run_id]
-        if (why_not := await self._stage.services.starter.run_forks(plan.plan, begun)) is not None:
+        if (why_not := await self._app.services.starter.run_forks(plan.plan, begun)) is not None:
             self._refused(why_not)
             return
         # The records are collected now, because active runs can be found by id, but ended runs cannot.
@@ -116,11 +116,11 @@ class FaultTrials:
                 records[record.run_id] = record
         await self._ended(lambda: any(run.run_id in begun for run in self._selection.book.active_runs()))
         matrix = plan.matrix(results_of(records.values()))
-        self._last = self._stage.program.secrets.redacted(matrix), records, place
-        if self._stage.shows_main:
+        self._last = self._app.program.secrets.redacted(matrix), records, place
+        if self._app.shows_main:
             self._show()
         else:
-            self._stage.announce("All faults were tried: 'Inject faults' in the palette shows the matrix")
+            self._app.announce("All faults were tried: 'Inject faults' in the palette shows the matrix")
 
     def _show(self) -> None:
         from workbench.tui.faults.screen import FaultsScreen
@@ -130,12 +130,12 @@ class FaultTrials:
 
         def go(run_id: str | None) -> None:
             if run_id is not None:
-                go_to_run(self._selection, self._stage.main, self._stage, records[run_id])
+                go_to_run(self._selection, self._app.main, self._app, records[run_id])
 
-        self._stage.show(FaultsScreen(self._stage, matrix, place), go)
+        self._app.show(FaultsScreen(self._app, matrix, place), go)
 
     def _refused(self, why: str) -> None:
-        self._stage.announce(f"No fault was tried: {why}", "warned", GLYPHS.warned)
+        self._app.announce(f"No fault was tried: {why}", "warned", GLYPHS.warned)
 
     def _runs_to_fault(self, cases: Cases) -> _Found:
         # A new run of a case replaces its runs with all models. Therefore, if one model lacks a run, the case is run
@@ -175,7 +175,7 @@ class FaultTrials:
     async def _planned(self, found: _Found, options: FaultOptions) -> FaultPlan:
         from workbench.lab.faults import plan_faults
 
-        plan = self._stage.services.starter.plan([run for run, _ in found.at_hand])
+        plan = self._app.services.starter.plan([run for run, _ in found.finished_runs])
         results = results_of(found.origins.values())
         return await in_background(lambda: plan_faults(plan, results, options))
 
@@ -191,13 +191,13 @@ class FaultTrials:
                 cells[_cell(each.origin)] += 1
         cells.update(map(_cell, found.missing))
         before: dict[CellKey, list[RunSummary]] = {_cell(run): [] for run in found.missing}
-        for run, record in found.at_hand:
+        for run, record in found.finished_runs:
             if record.figures is not None:
                 before[_cell(run)] = [record.figures]
         parts = []
-        if found.at_hand:
+        if found.finished_runs:
             forks = counted(tried, "fork")
-            parts.append(f"{counted(len(found.at_hand), 'run')} at hand: {forks}, each at a tool result.")
+            parts.append(f"{counted(len(found.finished_runs), 'run')} at hand: {forks}, each at a tool result.")
         if found.missing:
             first, then = counted(len(found.missing), "run"), counted(len(faults) * len(lasting), "fork")
             parts.append(f"{first} first, then {then} for each tool that a run calls.")
@@ -213,7 +213,7 @@ class FaultTrials:
         for run in runs:
             cases.add((run.file.path, run.case.id))
             wanted.append((run.file.path, run.case.id, run.model))
-        why = await self._stage.services.starter.run_on(wanted, 1)
+        why = await self._app.services.starter.run_targets(wanted, 1)
         if not self._selection.book.any_active(cases):
             return why or "nothing was run"
         await self._ended(lambda: self._selection.book.any_active(cases))
@@ -275,7 +275,7 @@ class FaultsDialog(Dialog[Choice]):
         self._choice_text = says
         self._has_last = has_last
         self._faults = set(FAULTS)
-        self._lasting = 0
+        self._lasting_index = 0
 
     def body(self) -> ComposeResult:
         yield TextView(self._lines, "reading")
@@ -286,7 +286,7 @@ class FaultsDialog(Dialog[Choice]):
 
     @property
     def _choice(self) -> Choice:
-        return tuple(fault for fault in FAULTS if fault in self._faults), _LASTINGS[self._lasting][1]
+        return tuple(fault for fault in FAULTS if fault in self._faults), _LASTINGS[self._lasting_index][1]
 
     def _lines(self, width: int) -> list[Line]:
         text = self._choice_text(self._choice) if self._faults else "No fault is chosen."
@@ -296,7 +296,7 @@ class FaultsDialog(Dialog[Choice]):
         options = [Option("run the trials")]
         if self._has_last:
             options.append(Option("show the last matrix"))
-        options.append(Option(f"lasts  {_LASTINGS[self._lasting][0]}"))
+        options.append(Option(f"lasts  {_LASTINGS[self._lasting_index][0]}"))
         options += [Option(fault, checked=fault in self._faults) for fault in FAULTS]
         return options
 
@@ -311,7 +311,7 @@ class FaultsDialog(Dialog[Choice]):
         elif at == 0:
             self.dismiss(SHOW_LAST)
         elif at == 1:
-            self._lasting = (self._lasting + 1) % len(_LASTINGS)
+            self._lasting_index = (self._lasting_index + 1) % len(_LASTINGS)
         else:
             self._faults ^= {FAULTS[at - 2]}
         choices = self.query_one("#choices", ChoiceList)

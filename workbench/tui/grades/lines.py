@@ -18,13 +18,13 @@ from workbench.show.spans import (
     Note,
     Role,
     Span,
-    behind,
     cells,
     cut,
     cut_line,
+    hanging_paragraph,
     heading,
     plain,
-    signed,
+    sign_paragraph,
     spread,
     wrap,
 )
@@ -187,7 +187,7 @@ def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
         return []
     lines: list[Line] = [EMPTY, heading(title)]
     for note in notes[:MAX_ISSUES]:
-        lines += signed(*note, width, 1)
+        lines += sign_paragraph(*note, width, 1)
     if len(notes) > MAX_ISSUES:
         lines.append((Span(f"   {GLYPHS.running} {counted(len(notes) - MAX_ISSUES, 'more issue')}", "comment"),))
     return lines
@@ -210,4 +210,4 @@ def _after_label(label: Line, text: str, width: int, role: Role) -> list[Line]:
     at = cells(label)
     if width - at < _MIN_BEHIND_CELLS:
         return [cut_line(label, width), *_paragraph(text, width, role)]
-    return behind(label, text, role, width - at)
+    return hanging_paragraph(label, text, role, width - at)

@@ -32,7 +32,7 @@ from workbench.show.spans import (
     cut_line,
     indented,
     padded,
-    signed,
+    sign_paragraph,
     spread,
     wrap,
     wrap_line,
@@ -206,15 +206,15 @@ def _expected_call(state: GradesState, pairing: CallPairing, call: Line) -> Line
     return (number, Span(f"{state.places[pairing.expected_call]:<{_PLACE_CELLS}}", "comment"), *call)
 
 
-def _both_calls(wanted: Line, made: Line, columns: Columns) -> Line:
+def _both_calls(expected: Line, actual: Line, columns: Columns) -> Line:
     if not columns.expected:
         gap = EMPTY
-        if wanted[-1].role == "tool":
+        if expected[-1].role == "tool":
             gap = (Span("  "),)
-        return (*wanted, *gap, *made)
+        return (*expected, *gap, *actual)
     room = INDENT + columns.name + 2 + columns.expected
-    wanted = cut_line(wanted, room)
-    return (*wanted, Span(" " * (room - cells(wanted) + 2)), *made)
+    expected = cut_line(expected, room)
+    return (*expected, Span(" " * (room - cells(expected) + 2)), *actual)
 
 
 def _actual_call(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
@@ -301,8 +301,8 @@ def _effect(pairing: CallPairing, account: Contribution | None, width: int) -> l
     return [(Span(" " * INDENT), Span(row, role)) for row in wrap(text, max(width - INDENT, 10))]
 
 
-def _part_role(earned: float, most: float) -> Role:
-    if earned >= most - ROUNDING_SLACK:
+def _part_role(earned: float, maximum: float) -> Role:
+    if earned >= maximum - ROUNDING_SLACK:
         return "muted"
     if earned > 0:
         return "warned"
@@ -400,14 +400,14 @@ def _value_below(text: str, width: int, whole: bool) -> list[Line]:
     return [(Span(" " * (INDENT + 2)), Span(row, "muted")) for row in rows]
 
 
-def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
+def _value(text: str, given: bool, max_width: int, *, whole: bool) -> list[Line]:
     if given:
         if whole:
-            return wrap_line(json_line(text), room)
-        return [cut_json(text, room)]
+            return wrap_line(json_line(text), max_width)
+        return [cut_json(text, max_width)]
     if whole:
-        return wrap_line((Span(text, "muted"),), room)
-    return [(Span(cut(text, room), "muted"),)]
+        return wrap_line((Span(text, "muted"),), max_width)
+    return [(Span(cut(text, max_width), "muted"),)]
 
 
 def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
@@ -477,9 +477,9 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
         return []
     lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
     for step in steps[:MAX_STEPS]:
-        lines += signed(*note_of_step(step, len(steps), brief=not state.more), width, 1)
+        lines += sign_paragraph(*note_of_step(step, len(steps), brief=not state.more), width, 1)
         for issue in step.issues[:MAX_ISSUES]:
-            lines += signed(*note_of_issue(issue), width, _WHY_INDENT)
+            lines += sign_paragraph(*note_of_issue(issue), width, _WHY_INDENT)
         if len(step.issues) > MAX_ISSUES:
             more = f"{GLYPHS.running} {counted(len(step.issues) - MAX_ISSUES, 'more issue')}"
             lines.append((Span(" " * _WHY_INDENT), Span(more, "comment")))

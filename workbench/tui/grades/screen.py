@@ -115,11 +115,11 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     ACTION_OVERRIDES = (ActionOverride("back", keys="escape left"),)
     AUTO_FOCUS = "#grades-list"
 
-    def __init__(self, stage: Workbench, state: GradesState, other_run: OtherRun = _no_other_run) -> None:
-        super().__init__(stage)
+    def __init__(self, app: Workbench, state: GradesState, other_run: OtherRun = _no_other_run) -> None:
+        super().__init__(app)
         self.state = state
         self._other_run = other_run
-        self._bad = -1
+        self._failed_index = -1
         """The line of the last visited wrong call, -1 for none."""
 
     def compose(self) -> ComposeResult:
@@ -153,7 +153,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @on(GradeList.Moved)
     def _moved(self) -> None:
-        self._bad = -1
+        self._failed_index = -1
         self._detail.rebuild_lines(from_top=True)
 
     @on(GradeList.Opened)
@@ -174,8 +174,8 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     def do_previous(self) -> None:
         self._step(-1)
 
-    def _step(self, by: int) -> None:
-        self.state.step(by)
+    def _step(self, offset: int) -> None:
+        self.state.step(offset)
         self._list.move_cursor(self._list.line_of(self.state.cursor))
         self._moved()
 
@@ -199,10 +199,10 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
             return
         if self._is_one_column:
             self._go_to("detail")
-        after = [line for line in bad if line > self._bad]
-        self._bad = after[0] if after else bad[0]
-        self._detail.scroll_lines(self._bad - self._detail.top)
-        self.announce(f"{bad.index(self._bad) + 1} of {len(bad)} wrong calls")
+        after = [line for line in bad if line > self._failed_index]
+        self._failed_index = after[0] if after else bad[0]
+        self._detail.scroll_lines(self._failed_index - self._detail.top)
+        self.announce(f"{bad.index(self._failed_index) + 1} of {len(bad)} wrong calls")
 
     @action("]", "Next model or repeat of the case", needs=_other_run)
     def do_next_run(self) -> None:
@@ -212,9 +212,9 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     def do_previous_run(self) -> None:
         self._step_run(-1)
 
-    def _step_run(self, by: int) -> None:
+    def _step_run(self, offset: int) -> None:
         """Show the grades of the case's next (1) or previous (-1) run. The selected grader stays selected."""
-        state = self._other_run(self.state, by)
+        state = self._other_run(self.state, offset)
         if state is None:
             return
         # The selected grader is kept, so that the user can compare its grades of several runs.
@@ -230,7 +230,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("y", "Copy the grade with its explanation", label="copy")
     def do_copy(self) -> None:
-        self.stage.copy(*copied_grade(self.state), self.announce)
+        self.workbench.copy(*copied_grade(self.state), self.announce)
 
 
 def open_grades(app: Workbench) -> None:

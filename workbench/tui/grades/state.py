@@ -79,15 +79,15 @@ class GradesState:
             self._explained[grade.grader] = explain(grade, self.result.grading)
         return self._explained[grade.grader]
 
-    def step_of(self, about: CallPairing | Issue | SilentStep) -> int | None:
+    def step_of(self, subject: CallPairing | Issue | SilentStep) -> int | None:
         """Return the step (from 1) to which a pairing or issue belongs, `None` if it belongs to no step."""
-        if isinstance(about, SilentStep):
-            return about.number
-        if about.expected_call is not None and about.expected_call < len(self._step_of_expected):
-            return self._step_of_expected[about.expected_call]
-        if about.call is None:
+        if isinstance(subject, SilentStep):
+            return subject.number
+        if subject.expected_call is not None and subject.expected_call < len(self._step_of_expected):
+            return self._step_of_expected[subject.expected_call]
+        if subject.call is None:
             return None
-        return self._step_of_call.get(about.call)
+        return self._step_of_call.get(subject.call)
 
     def other_step_text(self, pairing: CallPairing) -> str:
         """If a call was made in a different step than expected, return where ("in step 2"). Otherwise return ""."""
@@ -122,9 +122,9 @@ class GradesState:
     def move_to(self, index: int) -> None:
         self.cursor = min(max(index, 0), len(self.grades) - 1)
 
-    def step(self, by: int) -> None:
-        """Move the selection by `by` graders. After the last grader comes the first."""
-        self.cursor = (self.cursor + by) % len(self.grades)
+    def step(self, offset: int) -> None:
+        """Move the selection by `offset` graders. After the last grader comes the first."""
+        self.cursor = (self.cursor + offset) % len(self.grades)
 
 
 def _places(case: Case) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from workbench.history.records import BatchRow, HistoryError
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.views.grade_moves import Move, moves_text
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import RecordingError
@@ -50,7 +50,7 @@ class BatchWork:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         file: Path | None,
         program: Program,
         selection: Selection,
@@ -60,7 +60,7 @@ class BatchWork:
         resume: Callable[[Resumption], Awaitable[str | None]],
         screens: Callable[[], Iterable[Screen[Any]]],
     ) -> None:
-        self._stage = stage
+        self._app = app
         self._stored_in = file
         self._program = program
         self._selection = selection
@@ -71,7 +71,7 @@ class BatchWork:
         """Executes missing runs, after asking for trust. Returns why the runs are not executed, or `None`."""
         self._screens = screens
         """Returns the screens above the main screen."""
-        self._alone = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._begun, self._is_stoppable = "", False
         """The name of the current operation, and whether it can be interrupted."""
         self._idle = asyncio.Event()
@@ -84,22 +84,22 @@ class BatchWork:
         return self._stored_in
 
     @property
-    def doing(self) -> str | None:
+    def running_operation(self) -> str | None:
         """The name of the operation that is running in a thread. `None` while an operation waits for the user."""
         if not self._idle.is_set():
             return self._begun
         return None
 
     @property
-    def stoppable(self) -> str | None:
+    def stoppable_operation(self) -> str | None:
         """The name of the current operation if it may take long. Quitting the app then asks first."""
-        return self.doing if self._is_stoppable else None
+        return self.running_operation if self._is_stoppable else None
 
     def stop(self) -> None:
         """Interrupt the current operation if possible. New grades are discarded, but exported recordings are kept."""
         self._stopped = True
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no operation runs in a thread."""
         await self._idle.wait()
 
@@ -116,9 +116,9 @@ class BatchWork:
         """Wait for the previous operation, then run the body of the `with` statement as the operation `what`.
 
         If there is a previous operation, announce that this one waits."""
-        if self._alone.locked():
+        if self._lock.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
-        async with self._alone:
+        async with self._lock:
             self._begun, self._is_stoppable = what, is_stoppable
             yield
 
@@ -151,9 +151,9 @@ class BatchWork:
 
         def on_answer(name: str | None) -> None:
             if name is not None and name != (batch.name or ""):
-                self._stage.work(self._name(screen, batch, name), "history")
+                self._app.work(self._name(screen, batch, name), "history")
 
-        self._stage.show(BatchNameScreen(batch), on_answer)
+        self._app.show(BatchNameScreen(batch), on_answer)
 
     async def _name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
         """Name a batch. An empty name removes the name."""
@@ -170,7 +170,7 @@ class BatchWork:
             loses = next((other for other in screen.state.batches if other.name == name), None)
             if loses is not None:
                 done += f"; #{loses.number} no longer is"
-        await self._change(screen, f"naming {called(batch)}", change, done)
+        await self._change(screen, f"naming {batch_name(batch)}", change, done)
 
     def ask_to_remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Ask whether to remove a batch, and remove it if the user confirms."""
@@ -178,9 +178,9 @@ class BatchWork:
 
         def on_answer(answer: str | None) -> None:
             if answer == "remove":
-                self._stage.work(self._remove(screen, batch), "history")
+                self._app.work(self._remove(screen, batch), "history")
 
-        self._stage.show(RemoveScreen(batch), on_answer)
+        self._app.show(RemoveScreen(batch), on_answer)
 
     async def _remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
         def change(messages: list[str]) -> None:
@@ -188,7 +188,7 @@ class BatchWork:
 
             remove_batches(self._file, [batch.number], messages.append)
 
-        await self._change(screen, f"removing {called(batch)}", change, f"{called(batch)} was removed")
+        await self._change(screen, f"removing {batch_name(batch)}", change, f"{batch_name(batch)} was removed")
 
     async def _change(self, screen: HistoryScreen, what: str, change: Callable[[list[str]], None], done: str) -> None:
         parts: list[str] = []
@@ -210,9 +210,9 @@ class BatchWork:
 
         def on_answer(form: str | None) -> None:
             if form:
-                self._stage.work(self.export(screen, batch, form), "history")
+                self._app.work(self.export(screen, batch, form), "history")
 
-        self._stage.show(FormScreen(batch), on_answer)
+        self._app.show(FormScreen(batch), on_answer)
 
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
         """Export the runs of a batch with the selected grades.
@@ -265,7 +265,7 @@ class BatchWork:
                     count += 1
             return f"{counted(count, 'recording')} in {folder.absolute()}"
 
-        async with self._one_at_a_time(screen, f"saving the runs of {called(batch)}", is_stoppable=True):
+        async with self._one_at_a_time(screen, f"saving the runs of {batch_name(batch)}", is_stoppable=True):
             try:
                 text = f"Saved {await self._on_thread(save)}"
             except (HistoryError, RecordingError, ExportError) as error:
@@ -278,7 +278,7 @@ class BatchWork:
 
     async def resume(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Run the missing runs of a batch. If something has changed since the batch ran, ask first."""
-        async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
+        async with self._one_at_a_time(screen, f"resuming {batch_name(batch)}"):
             # A thread of the engine writes results. Until it is done, finished runs would count as missing.
             await self._on_thread(self._runner.flush_history)
             try:
@@ -300,7 +300,7 @@ class BatchWork:
                 if not under_way:
                     resumption.handle.release()
         if why_not is None:
-            self._say(screen, f"Resuming {called(batch)}: {counted(len(resumption.runs), 'run')}", "running")
+            self._say(screen, f"Resuming {batch_name(batch)}: {counted(len(resumption.runs), 'run')}", "running")
             self.read_again()
         else:
             self._say(screen, f"Nothing was run: {why_not}", "warned", GLYPHS.warned)
@@ -321,10 +321,10 @@ class BatchWork:
         if not parts:
             return None
         # On another screen, the user's next keys are for that screen and must not answer the question.
-        if not self._stage.shows(screen):
-            return f"there is a question about {called(resumption.batch)}, but the history was closed"
+        if not self._app.shows(screen):
+            return f"there is a question about {batch_name(resumption.batch)}, but the history was closed"
         question = ResumeScreen(resumption.batch, parts, today=bool(resumption.differences))
-        answer = await self._stage.ask(question)
+        answer = await self._app.ask(question)
         if answer == "resume":
             return None
         return "the batch stays as it is"
@@ -332,7 +332,7 @@ class BatchWork:
     async def regrade(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Regrade a batch by the current expectations of its suites. The new grades are stored beside the old ones."""
         damaged: list[str] = []
-        async with self._one_at_a_time(screen, f"regrading {called(batch)}", is_stoppable=True):
+        async with self._one_at_a_time(screen, f"regrading {batch_name(batch)}", is_stoppable=True):
             try:
                 # Cases are graded as edited, even if the edits are not saved. Runs use such edits, too.
                 edited = {}
@@ -348,7 +348,7 @@ class BatchWork:
                 if isinstance(approval, str):
                     self._say(screen, f"Nothing was graded: {approval}", "warned", GLYPHS.warned)
                     return
-                self._say(screen, f"Regrading {counted(len(plan.runs), 'run')} of {called(batch)} …")
+                self._say(screen, f"Regrading {counted(len(plan.runs), 'run')} of {batch_name(batch)} …")
                 graded = await self._on_thread(lambda: self._graded(plan, approval, damaged))
             except (HistoryError, RecordingError) as error:
                 self._fail(screen, f"Nothing was graded: {error}")
@@ -370,7 +370,7 @@ class BatchWork:
         """Store grades for a batch of quick add after its case was added to a suite.
 
         Return why that is impossible, or `None`."""
-        async with self._alone:
+        async with self._lock:
             self._begun, self._is_stoppable = f"storing the grade of a new case in batch #{number}", False
             try:
                 await self._on_thread(self._runner.flush_history)

@@ -35,12 +35,12 @@ from workbench.show.spans import (
 )
 from workbench.show.views.batch_list import (
     BatchFacts,
+    batch_name,
     batch_table,
-    called,
     kind_text,
-    made_with,
     missing_text,
     pass_rate_text,
+    settings_lines,
     times_text,
 )
 from workbench.show.visible import model_label, one_line
@@ -57,7 +57,7 @@ OLDER_ROWS = 100
 _READING = ("open", "mark", "name", "resume", "regrade", "grading", "export", "export_as")
 """Names of actions that need an undamaged batch."""
 
-_OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
+_BATCH_ACTIONS = (*_READING, "delete", "copy", "other", "forks")
 """Names of actions that need a batch."""
 
 
@@ -78,7 +78,7 @@ class HistoryList(MarkedState[BatchRow]):
         self._older_forks = 0
         self.active: frozenset[int] = frozenset()
         """The numbers of batches with active runs, here or in another process."""
-        self._laid: tuple[object, list[BatchRow], TableLayout[BatchFacts]] | None = None
+        self._layout: tuple[object, list[BatchRow], TableLayout[BatchFacts]] | None = None
         """The measured columns, with the state and rows used to measure them."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
@@ -97,14 +97,14 @@ class HistoryList(MarkedState[BatchRow]):
         return sum(batch.kind != "runs" for batch in self.batches) + self._older_forks
 
     @property
-    def laid(self) -> TableLayout[BatchFacts]:
+    def layout(self) -> TableLayout[BatchFacts]:
         """The table of the rows. The widths of its columns are measured again when the rows change."""
         # The key holds the `id` of the rows. Keeping the rows alive ensures that no new list has the same `id`.
         shown = id(self.rows), self.active, tuple(self._chosen.items()), tuple(self._gradings)
-        if self._laid is None or self._laid[0] != shown:
+        if self._layout is None or self._layout[0] != shown:
             measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
-            self._laid = shown, self.rows, TableLayout(batch_table(measured, marks=True))
-        return self._laid[2]
+            self._layout = shown, self.rows, TableLayout(batch_table(measured, marks=True))
+        return self._layout[2]
 
     @property
     def table(self) -> Table[BatchFacts]:
@@ -144,11 +144,11 @@ class HistoryList(MarkedState[BatchRow]):
         if newest:
             self.move_to(0)
 
-    def renew(self, batches: Sequence[BatchRow], going: frozenset[int]) -> None:
-        """Replace some batches by newer versions. `going` are the numbers of all batches with active runs."""
+    def renew(self, batches: Sequence[BatchRow], active_batches: frozenset[int]) -> None:
+        """Replace some batches by newer versions. `active_batches` are the numbers of all batches with active runs."""
         # `rows` may be filtered, so both lists are renewed. The next complete reading adds new batches.
         fresh = {batch.number: batch for batch in batches}
-        self.active = going
+        self.active = active_batches
         self.batches = tuple(fresh.get(batch.number, batch) for batch in self.batches)
         self.rows = [fresh.get(batch.number, batch) for batch in self.rows]
         if self._trends is not None:
@@ -173,7 +173,7 @@ class HistoryList(MarkedState[BatchRow]):
         """Return the actions that are unavailable for the selected batch: the reason of each, by action id."""
         batch = self.selected
         if batch is None:
-            return _refused(_OF_BATCH, "there is no batch here")
+            return _refused(_BATCH_ACTIONS, "there is no batch here")
         refused: dict[str, str] = {}
         if not self.forks:
             refused["history.forks"] = "there are no forks here"
@@ -238,9 +238,9 @@ class HistoryList(MarkedState[BatchRow]):
         self._chosen[batch.number] = (self._chosen.get(batch.number, 0) + 1) % (len(known) + 1)
         return True
 
-    def select_grading(self, number: int, which: int) -> None:
-        """Select the regrade `which` (from 1) of batch `number`. The regrade may be read later."""
-        self._chosen[number] = which
+    def select_grading(self, number: int, regrade_number: int) -> None:
+        """Select the regrade `regrade_number` (from 1) of batch `number`. The regrade may be read later."""
+        self._chosen[number] = regrade_number
 
     def parts(self, batch: BatchRow) -> tuple[BatchPart, ...]:
         """Return the counts of a batch by suite and model, for the selected grades."""
@@ -279,7 +279,7 @@ class HistoryList(MarkedState[BatchRow]):
     def _in_order(self) -> Sequence[BatchRow]:
         return self.batches[::-1]
 
-    def _found(self) -> list[BatchRow]:
+    def _shown_rows(self) -> list[BatchRow]:
         # The filter searches number, name, date, suites and models.
         found = []
         for batch in self.batches:
@@ -344,7 +344,7 @@ def _detail(state: HistoryList, batch: BatchRow, width: int) -> Iterator[list[Li
 def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if batch.damage is not None:
         text = f"This batch is damaged: {batch.damage}.{unless_read_only(' Delete removes it.')}"
-        return [(Span(f" {called(batch)}", "strong"),), *paragraph(text, width, "error")]
+        return [(Span(f" {batch_name(batch)}", "strong"),), *paragraph(text, width, "error")]
     parts = state.parts(batch)
     good, graded = good_and_graded(parts)
     if graded:
@@ -355,7 +355,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     for text, role in _grading_notes(state, batch):
         by += [Span(", "), Span(text, role)]
     lines: list[Line] = [
-        spread((Span(f" {called(batch)}", "strong"),), (Span(f"{times_text(batch)} ", "muted"),), width),
+        spread((Span(f" {batch_name(batch)}", "strong"),), (Span(f"{times_text(batch)} ", "muted"),), width),
         *wrap_line((Span(f" {passed}"), *by), width, hang=1),
     ]
     apart = []
@@ -367,7 +367,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         lines += paragraph(f"Also {', '.join(apart)}.", width, "muted")
     resume = unless_read_only("c runs exactly these") if batch.kind == "runs" else ""
     going = state.is_active(batch)
-    if missing := missing_text(batch, going=going, ways_on=[resume]):
+    if missing := missing_text(batch, is_active=going, suggestions=[resume]):
         lines += paragraph(_sentence(missing), width, "running" if going else "warned")
     if kind := kind_text(batch):
         lines += paragraph(_sentence(kind), width, "muted")
@@ -450,6 +450,6 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
 
 def _environment_lines(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     lines: list[Line] = [EMPTY, heading("Run with")]
-    for text in made_with(batch, state.agents.get(batch.number, {})):
+    for text in settings_lines(batch, state.agents.get(batch.number, {})):
         lines += wrap_line((Span(f"   {text}"),), width, hang=5)
     return lines

@@ -11,7 +11,7 @@ from workbench.numerals import counted, counted_of
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document_table
 from workbench.show.spans import Line, Message, Span
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.tui.history.batches import HistoryList, detail_lines, list_message
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import MarkingScreen
@@ -43,12 +43,12 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     MARK_NOTICE = "space on another batch shows what changed between the two"
     FILTER_PLACEHOLDER = "words of number, name, date, suite or model"
 
-    def __init__(self, stage: Workbench, state: HistoryList) -> None:
-        super().__init__(stage, state)
-        self._file = stage.services.history
-        self._runner = stage.services.runner
-        self._book = stage.selection.book
-        self._wanted = False
+    def __init__(self, app: Workbench, state: HistoryList) -> None:
+        super().__init__(app, state)
+        self._file = app.services.history
+        self._runner = app.services.runner
+        self._book = app.selection.book
+        self._is_read_requested = False
         self._reading = False
         self._read_at_s = 0.0
         self._most = max(FIRST_BATCHES, len(state.batches))
@@ -59,15 +59,15 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def read_soon(self) -> None:
         """Reload the history in a thread. If another screen covers this screen, reload when that screen is closed."""
         if self._file is not None:
-            self._wanted = True
+            self._is_read_requested = True
             if not self._reading and not self.is_covered:
                 self._reading = True
                 self.run_worker(self._read(), group="history")
 
     async def _read(self) -> None:
         try:
-            while self._wanted and not self.is_covered:
-                self._wanted = False
+            while self._is_read_requested and not self.is_covered:
+                self._is_read_requested = False
                 await self._read_once()
         finally:
             self._reading = False
@@ -106,7 +106,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self.state.renew(*await asyncio.to_thread(read_active, self._file, self.state.active))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
-            self._wanted = True
+            self._is_read_requested = True
         self._read_at_s = self._loop_s()
         self._show_read()
         await self._read()
@@ -118,7 +118,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     def on_screen_resume(self) -> None:
         self._show_state(moved=False)
-        if self._wanted:
+        if self._is_read_requested:
             self.read_soon()
 
     @staticmethod
@@ -173,10 +173,10 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         self._show_read()
 
     def _row_line(self, index: int, width: int) -> Line:
-        return self.state.laid.line(self.state.facts(self.state.rows[index]), width)
+        return self.state.layout.line(self.state.facts(self.state.rows[index]), width)
 
     def _row_cells(self, index: int, width: int) -> int:
-        return self.state.laid.natural(width)
+        return self.state.layout.natural(width)
 
     def _message(self) -> Message:
         return list_message(self.state, str(self._file) if self._file is not None else None)
@@ -217,12 +217,12 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def do_open(self) -> None:
         batch = self._batch
         grading = self.state.grading(batch)
-        place = f"batch {called(batch)}"
+        place = f"batch {batch_name(batch)}"
         if grading is not None:
             place += f", regraded ({grading.number})"
         elif batch.number in self.state.regraded:
             place += ", as graded when it ran"
-        self.stage.screens.show_batch(self, batch, grading, place)
+        self.workbench.screens.show_batch(self, batch, grading, place)
 
     @property
     def _batch(self) -> BatchRow:
@@ -235,31 +235,31 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         for batch in (earlier, later):
             grading = self.state.grading(batch)
             wanted.append((batch.number, grading.id if grading is not None else None))
-        self.stage.screens.show_changes(self, wanted)
+        self.workbench.screens.show_changes(self, wanted)
 
     @action("f2", "Name the batch; an empty name removes it", label="name", changes=True)
     def do_name(self) -> None:
-        self.stage.services.batch_work.ask_name(self, self._batch)
+        self.workbench.services.batch_work.ask_name(self, self._batch)
 
     @action("c", "Resume the batch: run what is missing", label="resume", changes=True)
     def do_resume(self) -> None:
-        self.stage.work(self.stage.services.batch_work.resume(self, self._batch), "ask")
+        self.workbench.work(self.workbench.services.batch_work.resume(self, self._batch), "ask")
 
     @action("=", "Regrade by the current suites, without a model", label="regrade", changes=True)
     def do_regrade(self) -> None:
-        self.stage.work(self.stage.services.batch_work.regrade(self, self._batch), "ask")
+        self.workbench.work(self.workbench.services.batch_work.regrade(self, self._batch), "ask")
 
     @action("w", "Save its runs as recordings", changes=True)
     def do_export(self) -> None:
-        self.stage.work(self.stage.services.batch_work.export(self, self._batch), "history")
+        self.workbench.work(self.workbench.services.batch_work.export(self, self._batch), "history")
 
     @action("W", "Export its runs in another form", changes=True)
     def do_export_as(self) -> None:
-        self.stage.services.batch_work.ask_form(self, self._batch)
+        self.workbench.services.batch_work.ask_form(self, self._batch)
 
     @action("del", "Remove the batch", label="remove", changes=True)
     def do_delete(self) -> None:
-        self.stage.services.batch_work.ask_to_remove(self, self._batch)
+        self.workbench.services.batch_work.ask_to_remove(self, self._batch)
 
     @action("f5 ctrl+r", "Reload the history")
     def do_reload(self) -> None:
@@ -267,7 +267,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
-        self.stage.copy(document_table(self.state.table), "the batches shown", self.announce)
+        self.workbench.copy(document_table(self.state.table), "the batches shown", self.announce)
 
     @action("o", "Switch to the grades of a regrade", label="other grades")
     def do_grading(self) -> None:

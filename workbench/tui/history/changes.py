@@ -32,7 +32,7 @@ from workbench.show.views.batch_diff import (
     test_lines,
     title_of,
 )
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.views.comparison import both_verdicts, verdict_line
 from workbench.show.visible import model_label, one_line
 from workbench.tui.history.stored_screens import file_of
@@ -122,7 +122,7 @@ class DiffList(FoldingState[DiffRow]):
     def _group(self, row: DiffRow) -> ChangeKind:
         return row.kind
 
-    def _found(self) -> list[DiffRow]:
+    def _shown_rows(self) -> list[DiffRow]:
         # The filter searches suite, case, model, kind and outcome.
         found: list[DiffRow] = []
         for kind in CHANGE_KINDS:
@@ -140,7 +140,7 @@ class DiffList(FoldingState[DiffRow]):
 
 
 def _name_of(side: LoadedBatch) -> str:
-    return f"{called(side.batch)}{by_grading(side.grading)}"
+    return f"{batch_name(side.batch)}{by_grading(side.grading)}"
 
 
 def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
@@ -352,19 +352,19 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             for name, side in zip(self.state.names, self.state.sides(self.change), strict=True):
                 if side is not None:
                     sides.append((f"batch {name}", side.run, side.grading))
-            self.stage.screens.show_runs(self, sides)
+            self.workbench.screens.show_runs(self, sides)
 
     @action("h", "History of the case", label="over time")
     def do_timeline(self) -> None:
         if (change := self.change) is not None:
-            self.stage.screens.show_timeline(self, change.suite, change.case_id, change.case_name)
+            self.workbench.screens.show_timeline(self, change.suite, change.case_id, change.case_name)
 
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
         async def copy() -> None:
-            self.stage.copy(await in_background(self.state.as_text), "the changes", self.announce)
+            self.workbench.copy(await in_background(self.state.as_text), "the changes", self.announce)
 
-        self.stage.work(copy(), "diff_copy", exclusive=True)
+        self.workbench.work(copy(), "diff_copy", exclusive=True)
 
     @action("left", "Fold the kind of change")
     def do_left(self) -> None:
@@ -393,17 +393,17 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
         return True
 
 
-async def changes_screen(app: Workbench, wanted: Sequence[tuple[int, int | None]]) -> BatchDiffScreen:
+async def changes_screen(app: Workbench, sides: Sequence[tuple[int, int | None]]) -> BatchDiffScreen:
     """Read two batches and return the screen of their changes.
 
     Each batch is given by its number and the id of a regrade (`None`: the original grades)."""
     file = file_of(app)
-    state = await in_background(lambda: _read(file, wanted))
+    state = await in_background(lambda: _read(file, sides))
     return BatchDiffScreen(app, state)
 
 
-def _read(file: Path, wanted: Sequence[tuple[int, int | None]]) -> DiffList:
-    before, after = read_two(file, *wanted)
+def _read(file: Path, sides: Sequence[tuple[int, int | None]]) -> DiffList:
+    before, after = read_two(file, *sides)
     same = same_suites(before.batch.suites, after.batch.suites)
     with opened(file) as history:
         notes = tuple(map(one_line, instructions_between(history, before, after, same)))

@@ -11,7 +11,7 @@ from workbench.exchange.exporters.forms import EXPORTS_FOLDER, FORMS
 from workbench.history.records import BatchRow
 from workbench.numerals import counted
 from workbench.show.spans import EMPTY, Line, Span, with_margin, wrap
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import BuildLines, Option
 from workbench.tui.kit.questions import NameScreen, QuestionScreen
@@ -47,7 +47,7 @@ class ResumeScreen(QuestionScreen[Literal["resume", "no"]]):
 
     def __init__(self, batch: BatchRow, texts: Sequence[str], *, today: bool) -> None:
         models = ", with today's models and judges" if today else ""
-        asked = f"{counted(batch.missing, 'run')} of {called(batch)} would run now:"
+        asked = f"{counted(batch.missing, 'run')} of {batch_name(batch)} would run now:"
         super().__init__(
             _listed(asked, texts),
             [
@@ -70,7 +70,7 @@ class RemoveScreen(QuestionScreen[Literal["remove", "no"]]):
         parts = [lost]
         if batch.name:
             parts.insert(0, f"it is named {batch.name!r}: comparisons with that name would find nothing")
-        asked = f"{called(batch)} and its {runs} would be removed from the history:"
+        asked = f"{batch_name(batch)} and its {runs} would be removed from the history:"
         super().__init__(
             _listed(asked, parts),
             [
@@ -89,7 +89,11 @@ class FormScreen(QuestionScreen[str]):
 
     def __init__(self, batch: BatchRow) -> None:
         def asked(width: int) -> list[Line]:
-            return [EMPTY, *with_margin(f"{called(batch)} is written to the folder {EXPORTS_FOLDER}.", width), EMPTY]
+            return [
+                EMPTY,
+                *with_margin(f"{batch_name(batch)} is written to the folder {EXPORTS_FOLDER}.", width),
+                EMPTY,
+            ]
 
         label_cells = max(map(len, FORMS))
         forms = [(name, Option(name.ljust(label_cells), form.what)) for name, form in FORMS.items()]
@@ -97,10 +101,10 @@ class FormScreen(QuestionScreen[str]):
         super().__init__(asked, answers, leaving="write nothing", harmless=frozenset(FORMS), default=next(iter(FORMS)))
 
 
-def _listed(asked: str, texts: Sequence[str]) -> BuildLines:
+def _listed(question: str, texts: Sequence[str]) -> BuildLines:
     def lines(width: int) -> list[Line]:
         room = max(width - 4, 10)
-        found: list[Line] = [EMPTY, *with_margin(asked, width), EMPTY]
+        found: list[Line] = [EMPTY, *with_margin(question, width), EMPTY]
         for text in texts:
             for at, row in enumerate(wrap(one_line(text), room - 2)):
                 found.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))

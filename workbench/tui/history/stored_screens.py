@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.history.records import HistoryError
 from workbench.show.glyphs import GLYPHS
-from workbench.show.views.batch_list import called
+from workbench.show.views.batch_list import batch_name
 from workbench.show.views.grades import why_not_graded
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import in_background
@@ -33,21 +33,21 @@ NO_HISTORY = "this session keeps no history: it was started with --no-history"
 
 
 def show_stored(
-    app: Workbench, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]
+    app: Workbench, shown: SideScreen[None] | None, make_screen: Callable[[], Awaitable[SideScreen[None]]]
 ) -> None:
-    """Show the screen that `made` returns. It covers the screen `shown` (`None`: the main screen).
+    """Show the screen that `make_screen` returns. It covers the screen `shown` (`None`: the main screen).
 
-    `made` reads the history. If that fails, the reason is announced on the screen `shown`."""
+    `make_screen` reads the history. If that fails, the reason is announced on the screen `shown`."""
 
     async def do() -> None:
         try:
-            screen = await made()
+            screen = await make_screen()
         except (HistoryError, RecordingError) as error:
             _announce_failure(app, shown, error)
         else:
             # The user may have opened another screen meanwhile.
             if shown is not None or app.shows_main:
-                app.show(screen, over=shown)
+                app.show(screen, below=shown)
 
     app.work(do(), "kept", exclusive=True)
 
@@ -128,7 +128,7 @@ def observe_batch(app: Workbench, number: int) -> None:
         from workbench.tui.run_book.stored_batches import read_active
 
         (batch,), _ = await in_background(partial(read_active, file_of(app), (number,)))
-        return await batch_screen(app, batch, None, f"batch {called(batch)}")
+        return await batch_screen(app, batch, None, f"batch {batch_name(batch)}")
 
     show_stored(app, None, made)
 
@@ -153,7 +153,7 @@ def show_timeline(
     show_stored(app, shown, lambda: _timeline_screen(app, key, case_id, case_name))
 
 
-async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
+async def runs_screen(app: Workbench, runs: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
     """Read one or two runs and return their screen.
 
     Each run is given with a text that names its origin, and with the regrade to show (`None`: the original grades)."""
@@ -164,13 +164,13 @@ async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrad
     file = file_of(app)
 
     def read() -> list[RunRecord]:
-        return [record_of(read_recording(file, run, grading)) for _, run, grading in wanted]
+        return [record_of(read_recording(file, run, grading)) for _, run, grading in runs]
 
     records = await in_background(read)
     if len(records) == 1:
-        return TrajectoryScreen(app, records[0], wanted[0][0])
+        return TrajectoryScreen(app, records[0], runs[0][0])
     left, right = records
-    return await pair_screen(app, left, right, tuple(f"#{run.batch}" for _, run, _ in wanted))
+    return await pair_screen(app, left, right, tuple(f"#{run.batch}" for _, run, _ in runs))
 
 
 def open_last_run(app: Workbench) -> None:

@@ -122,7 +122,7 @@ class Timeline(MarkedState[RunRow]):
     def _in_order(self) -> Sequence[RunRow]:
         return self.runs[::-1]
 
-    def _found(self) -> list[RunRow]:
+    def _shown_rows(self) -> list[RunRow]:
         # The filter searches batch, date, model and status.
         return [run for run in self.runs if self._fits(run.id, partial(self._text_of, run))]
 
@@ -301,11 +301,11 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
 
     def _show_runs(self, runs: Sequence[RunRow]) -> None:
         wanted = [(f"batch {self.state.batch_label(run)}", run, None) for run in runs]
-        self.stage.screens.show_runs(self, wanted)
+        self.workbench.screens.show_runs(self, wanted)
 
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
-        self.stage.copy(timeline_text(self.state), "the runs shown", self.announce)
+        self.workbench.copy(timeline_text(self.state), "the runs shown", self.announce)
 
     def _refusals(self) -> dict[str, str]:
         run = self.state.selected

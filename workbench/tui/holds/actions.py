@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-_OVER = "this run has ended; ← and → show the runs that are still under way"
+_RUN_HAS_ENDED = "this run has ended; ← and → show the runs that are still under way"
 
 
 def _step(now: MainSituation) -> str | None:
     if now.shown == "a run":
         return None
     if now.case_running:
-        return now.other_held_run or _OVER
+        return now.other_held_run or _RUN_HAS_ENDED
     return why_not_run(now)
 
 
@@ -53,7 +53,7 @@ def _continue(now: MainSituation) -> str | None:
     if now.shown == "a run":
         return now.other_held_run or f"the run is not held: {key_for('step')} holds it at its next stop"
     if now.other_held_run or now.case_running:
-        return now.other_held_run or _OVER
+        return now.other_held_run or _RUN_HAS_ENDED
     return f"this case is not running; {key_for('run.case')} runs it to the first breakpoint"
 
 
@@ -122,7 +122,7 @@ class StepActions(MainActions):
 
     def __init__(self, app: Workbench) -> None:
         super().__init__(app)
-        self._over: RunRecord | None = None
+        self._noticed_run: RunRecord | None = None
         """The finished run with a notice that the next step starts a new run."""
 
     def handle(self, action_id: str) -> bool:
@@ -133,14 +133,14 @@ class StepActions(MainActions):
         run, typed = self.app.selection.run, None
         if self.app.main.run_pane.typing is not None:
             typed = self.app.main.run_pane.editor
-        if action_id == "edit" and self.app.main.pane == "run" and run is not None and run.held:
+        if action_id == "edit" and self.app.main.pane == "run" and run is not None and run.is_held:
             self._edit_held(run)
         elif typed is None:
             return False
         elif action_id == "save":
             self.app.work(self._keep_typed(typed), "step")
         elif action_id in ("edit.undo", "edit.redo"):
-            typed.undo(again=action_id == "edit.redo")
+            typed.undo(is_redo=action_id == "edit.redo")
         elif action_id == "toml.outside":
             self._edit_outside(typed)
         else:
@@ -161,10 +161,10 @@ class StepActions(MainActions):
         run, row = self.app.selection.run, self.app.selection.row
         if run is not None and run.result is None:
             self._go_on("stop")
-        elif run is not None and run.was_held and not run.recorded and run is not self._over:
+        elif run is not None and run.was_held and not run.recorded and run is not self._noticed_run:
             # Stepping starts a new run, which replaces the displayed run and the user's edits. Therefore the key must
             # be pressed twice.
-            self._over = run
+            self._noticed_run = run
             self.app.announce(
                 f"This run is finished: press {key_for('step')} again to step through the case from its start",
                 "warned",
@@ -208,7 +208,7 @@ class StepActions(MainActions):
         why_not = await self.app.services.runner.continue_run(run.run_id, until, hold)
         if why_not is not None:
             self.app.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
-        elif hold is None and not run.held and run.result is None:
+        elif hold is None and not run.is_held and run.result is None:
             self.app.announce(f"{run.case_name} is held at its next stop")
         elif unsent:
             text = "The run continues without your text; the same key shows it again"
@@ -239,8 +239,8 @@ class StepActions(MainActions):
         if why_not is not None:
             self.app.announce(f"No step back: {why_not}", "warned", GLYPHS.warned)
             return
-        tool = run.view.tool_of(back.to.call_id)
-        hold = hold_text(back.to, one_line(tool) if tool is not None else None)
+        tool = run.view.tool_of(back.target_hold.call_id)
+        hold = hold_text(back.target_hold, one_line(tool) if tool is not None else None)
         if unsent:
             self.app.announce(f"Back {hold}, without your text", "warned", GLYPHS.fork)
         else:
@@ -459,7 +459,7 @@ class StepActions(MainActions):
 
     def _edit_outside(self, typed: HeldEditor) -> None:
         line = typed.editor.typed.cursor[0] + 1
-        if (text := self.app.editor.changed(typed.text, typed.held.file_name, line)) is not None:
+        if (text := self.app.editor.changed(typed.text, typed.held_text.file_name, line)) is not None:
             # Editors such as vim add a line end to the text, which is removed here.
             typed.set_text(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
@@ -469,7 +469,7 @@ class StepActions(MainActions):
         # The key may be pressed again while the text is being sent.
         if editor.is_sending:
             return
-        held, text, is_error = editor.held, editor.text, editor.is_error
+        held, text, is_error = editor.held_text, editor.text, editor.is_error
         wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
         # Give the most important reason why the text is not sent: the run has gone on, the text has an error, or
         # nothing was changed.
@@ -500,7 +500,7 @@ class StepActions(MainActions):
             self.app.announce(held.sent_notice, "passed", GLYPHS.passed)
 
 
-OF_TYPED_TEXT = frozenset({"save", "edit.undo", "edit.redo", "toml.outside"})
+TYPED_TEXT_ACTIONS = frozenset({"save", "edit.undo", "edit.redo", "toml.outside"})
 """The ids of actions that apply to the text typed for a held run, not to the suite."""
 
 TYPING: tuple[Action, ...] = (

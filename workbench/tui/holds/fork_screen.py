@@ -57,8 +57,8 @@ class ForkScreen(Dialog[bool]):
         Binding("f3", "switch_error", show=False),
     ]
 
-    def __init__(self, stage: Workbench, draft: ForkDraft) -> None:
-        self._stage = stage
+    def __init__(self, app: Workbench, draft: ForkDraft) -> None:
+        self._app = app
         self._draft = draft
         self._texts: tuple[TextName, ...] = ("system",)
         if draft.user is not None:
@@ -213,7 +213,7 @@ class ForkScreen(Dialog[bool]):
 
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:
-        self._stage.copy(event.text, event.what, self._announce)
+        self._app.copy(event.text, event.what, self._announce)
 
 
 def _join_parts(*parts: str) -> str:
@@ -224,7 +224,7 @@ class Forker:
     """Forks the displayed run. Drafts are kept until their fork starts."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._open_suites = app.open_suites
         self._drafts: dict[ForkKey, ForkDraft] = {}
@@ -245,16 +245,16 @@ class Forker:
         # The dialog edits the draft in place and may be left without a fork, so the draft is stored now.
         self._drafts[draft.key] = draft
 
-        def start(wanted: bool | None) -> None:
-            if wanted:
-                self._stage.work(self._start(draft), group="start")
+        def start(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self._app.work(self._start(draft), group="start")
 
-        self._stage.show(ForkScreen(self._stage, draft), start)
+        self._app.show(ForkScreen(self._app, draft), start)
 
     def _draft(self, run: RunRecord, now: CurrentCase) -> ForkDraft:
         files, workspace = self._open_suites.files, self._open_suites.workspace
         named = [each.planned.asked_model for each in workspace.recorded]
-        models = model_choices(self._stage.program, files, self._selection.models, named)
+        models = model_choices(self._app.program, files, self._selection.models, named)
         likely: tuple[str, ...] = ()
         if run.recorded:
             # A recording names its model, but not the model's endpoint. The fork therefore proposes another model.
@@ -263,13 +263,13 @@ class Forker:
                 likely = (*self._selection.models, *all_model_names(now.suite), OFFLINE)
         # Agents are left out, because an agent cannot continue a given conversation.
         choices = tuple(choice for choice in models.choices if agent_named(choice.name) is None)
-        draft = fork_draft(run, self._stage.main.run_pane.run_list.place, now, choices, likely)
+        draft = fork_draft(run, self._app.main.run_pane.run_list.place, now, choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
             draft.resume(before)
         return draft
 
     async def _start(self, draft: ForkDraft) -> None:
-        why = await self._stage.services.starter.fork(draft)
+        why = await self._app.services.starter.fork(draft)
         if why is not None:
             self._refused(why)
             return
@@ -278,9 +278,9 @@ class Forker:
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
         # There are no forks here if the user has selected another case meanwhile.
         if forks:
-            self._stage.main.show_pane("run")
+            self._app.main.show_pane("run")
             self._selection.choose_run(forks[-1])
-        self._stage.announce(f"Forked from {place_text(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
+        self._app.announce(f"Forked from {place_text(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 
     def _refused(self, why: str) -> None:
-        self._stage.announce(f"Not forked: {why}", "warned", GLYPHS.warned)
+        self._app.announce(f"Not forked: {why}", "warned", GLYPHS.warned)

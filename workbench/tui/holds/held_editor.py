@@ -113,7 +113,7 @@ class HeldText:
     """A text that the user edits while a run is held.
 
     `original` is the initial text. `call` is the held call, and `tool` the definition of its tool. `hold` identifies
-    the stop at which the call is held (`RunRecord.hold`). `asked` is the server's request if the text is a reply."""
+    the stop at which the call is held (`RunRecord.hold`). `request` is the server's request if the text is a reply."""
 
     kind: HeldKind
     run: RunRecord
@@ -122,7 +122,7 @@ class HeldText:
     call: CallRecord | None = None
     tool: ToolDefinition | None = None
     hold: int | None = None
-    asked: ServerAsked | None = None
+    request: ServerAsked | None = None
 
     @property
     def key(self) -> tuple[str, HeldKind]:
@@ -145,8 +145,8 @@ class HeldText:
             return "In place of the user"
         if self.call is None:
             return "To the model"
-        if self.asked is not None:
-            return f"Reply to {one_line(self.asked.server)}"
+        if self.request is not None:
+            return f"Reply to {one_line(self.request.server)}"
         of_kind = {"arguments": "Arguments of", "result": "Result of", "answer": "Answer in place of"}[self.kind]
         return f"{of_kind} {one_line(self.call.tool)}"
 
@@ -160,7 +160,7 @@ class HeldText:
     @property
     def is_json(self) -> bool:
         """Whether the text is a JSON object: the arguments of a call, or the content of a form."""
-        return self.kind == "arguments" or (self.asked is not None and self.asked.kind == "elicitation")
+        return self.kind == "arguments" or (self.request is not None and self.request.kind == "elicitation")
 
     @property
     def too_large(self) -> str | None:
@@ -178,7 +178,7 @@ class HeldText:
         """Why the text can no longer be sent, `None` if it still can."""
         if self.run.result is not None:
             return "the run has finished"
-        if not self.run.held:
+        if not self.run.is_held:
             return "the run has continued"
         if self.target_hold == self.run.hold:
             return None
@@ -202,8 +202,8 @@ class HeldText:
             arguments = arguments_in(text)
         except ValueError as error:
             return (_invalid(error),)
-        if self.asked is not None:
-            refused_reply = problem_of_reply(question_of(self.asked), "accept", arguments, None)
+        if self.request is not None:
+            refused_reply = problem_of_reply(question_of(self.request), "accept", arguments, None)
             return () if refused_reply is None else (_problem(None, refused_reply),)
         if self.tool is None:
             return ()
@@ -317,11 +317,11 @@ def _arguments_text(call: CallRecord) -> str:
     return json_text(dict(call.sent.arguments), indent=2)
 
 
-def _initial_reply(asked: ServerAsked) -> str:
-    if asked.kind == "sampling":
-        return asked.text or ""
-    content = dict(asked.content or {})
-    properties = (question_of(asked).schema or {}).get("properties")
+def _initial_reply(request: ServerAsked) -> str:
+    if request.kind == "sampling":
+        return request.text or ""
+    content = dict(request.content or {})
+    properties = (question_of(request).schema or {}).get("properties")
     if not content and isinstance(properties, dict):
         for name, field in properties.items():
             if isinstance(field, dict) and "default" in field:
@@ -360,34 +360,34 @@ class HeldEditor(Vertical):
     class Ended(Message):
         """Posted when the user closes the editor without sending."""
 
-    def __init__(self, stage: Workbench, held: HeldText, text: str, is_error: bool) -> None:
+    def __init__(self, app: Workbench, held_text: HeldText, text: str, is_error: bool) -> None:
         super().__init__()
-        self._stage = stage
-        self.held = held
+        self._app = app
+        self.held_text = held_text
         self.is_error = is_error
         self.is_sending = False
         """Whether the text was sent and the run has not replied yet."""
         self.refused = ""
         """The notice of the last refusal. Cleared when the text changes."""
-        self._begun = text
+        self._initial_text = text
         self._undoable: list[str] = []
         self._redoable: list[str] = []
         self._known = (text, 0)
         """The last known text, and the number of its undo step."""
-        self._gone: str | None = None
+        self._why_not_sendable: str | None = None
 
     def compose(self) -> ComposeResult:
         yield Bar("held-title")
-        colours: type[Colours] = PlainColours if self.held.kind == "message" else JsonColours
+        colours: type[Colours] = PlainColours if self.held_text.kind == "message" else JsonColours
         yield TextEditor(self._text_changed, colours, "held-text")
         yield ProblemList("held-problems")
 
     def on_mount(self) -> None:
         editor = self.editor
         editor.assist = self._assist
-        editor.begin(self._begun, 1, (0, 0), 0)
+        editor.begin(self._initial_text, 1, (0, 0), 0)
         # If there is no text to change, the cursor is at the end of what was typed before.
-        if not self.held.original:
+        if not self.held_text.original:
             editor.typed.move("text_end")
         self._say()
         self.screen.set_focus(editor)
@@ -400,28 +400,28 @@ class HeldEditor(Vertical):
     def typing(self) -> HeldKind | None:
         """The kind of text if the editor has the focus, otherwise `None`."""
         if self.editor.has_focus:
-            return self.held.kind
+            return self.held_text.kind
         return None
 
     @property
     def text(self) -> str:
         if self.is_mounted:
             return self.editor.typed.text
-        return self._begun
+        return self._initial_text
 
     @property
     def is_changed(self) -> bool:
-        return (self.text, self.is_error) != (self.held.original, self.held.is_error)
+        return (self.text, self.is_error) != (self.held_text.original, self.held_text.is_error)
 
     def follow(self) -> None:
         """Update the note that the text can no longer be sent. Called after events of the run."""
-        if self.is_mounted and self.held.why_not_sendable != self._gone:
+        if self.is_mounted and self.held_text.why_not_sendable != self._why_not_sendable:
             self._say()
 
-    def undo(self, *, again: bool = False) -> None:
-        """Undo the last change. With `again`, redo the change that was undone last."""
+    def undo(self, *, is_redo: bool = False) -> None:
+        """Undo the last change. With `is_redo`, redo the change that was undone last."""
         source, target = self._undoable, self._redoable
-        if again:
+        if is_redo:
             source, target = target, source
         if source:
             target.append(self._known[0])
@@ -443,7 +443,7 @@ class HeldEditor(Vertical):
 
     def go_to_problem(self) -> None:
         """Move the cursor to the error in the text. Do nothing if the error has no position."""
-        if (at := self.held.mistake_at(self.text)) is not None:
+        if (at := self.held_text.mistake_at(self.text)) is not None:
             self.editor.go_to(*at)
 
     def _text_changed(self, text: str, step: int) -> None:
@@ -455,14 +455,14 @@ class HeldEditor(Vertical):
         self._known = (text, step)
         self._say()
         if self.refused:
-            self._stage.end_notice(self.refused)
+            self._app.end_notice(self.refused)
             self.refused = ""
 
     def _say(self) -> None:
-        self._gone = self.held.why_not_sendable
-        problems = self.held.unsendable_problems
-        if self._gone is None:
-            problems = self.held.problems(self.text)
+        self._why_not_sendable = self.held_text.why_not_sendable
+        problems = self.held_text.unsendable_problems
+        if self._why_not_sendable is None:
+            problems = self.held_text.problems(self.text)
         # Only problems with a line are marked. Others would mark the first line.
         on_lines = [each for each in problems if each.line]
         self.editor.mark(marks(on_lines, 1, self.editor.line_count()), 1)
@@ -472,9 +472,9 @@ class HeldEditor(Vertical):
 
     def _title(self, width: int) -> Line:
         switch: Line = EMPTY
-        if self.held.kind in ERROR_KINDS:
+        if self.held_text.kind in ERROR_KINDS:
             switch = (Span("[x] tool error ", "failed") if self.is_error else Span("[ ] tool error ", "muted"),)
-        return spread((Span(f" {self.held.title}", "strong"),), switch, width)
+        return spread((Span(f" {self.held_text.title}", "strong"),), switch, width)
 
     def fit(self) -> None:
         """Adjust the height to the text, up to half of the pane."""
@@ -486,7 +486,7 @@ class HeldEditor(Vertical):
 
     def _assist(self, key: str) -> bool:
         # Arguments are JSON with line breaks, so Enter never sends arguments.
-        one_line = not self.held.is_json and self.editor.line_count() == 1
+        one_line = not self.held_text.is_json and self.editor.line_count() == 1
         if key == "ctrl+enter" or (key == "enter" and one_line):
             self.post_message(self.Kept())
             return True
@@ -504,5 +504,5 @@ class HeldEditor(Vertical):
         self.editor.focus()
 
     def on_click(self, event: events.Click) -> None:
-        if event.widget is self.query_one("#held-title") and self.held.kind in ERROR_KINDS:
+        if event.widget is self.query_one("#held-title") and self.held_text.kind in ERROR_KINDS:
             self.switch_error()

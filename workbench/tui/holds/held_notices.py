@@ -23,14 +23,14 @@ class HeldNotices:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         selection: Selection,
         panes: MainScreen,
         key_name: Callable[[str], str],
         *,
         goes_to_first: bool = False,
     ) -> None:
-        self._stage = stage
+        self._app = app
         self._selection = selection
         self._book = selection.book
         self._panes = panes
@@ -46,7 +46,7 @@ class HeldNotices:
         held = self._book.held_runs
         if not held and not self._announced and not self._goes_to_first:
             return
-        if not self._stage.shows_main:
+        if not self._app.shows_main:
             # A notice would not be visible now. The main screen calls `show_pending` again when it is shown.
             return
         if self._goes_to_first:
@@ -62,15 +62,15 @@ class HeldNotices:
             who = _position_text(unseen[0]) if len(unseen) == 1 else f"{counted(len(held), 'run')} are held"
             keys = self._key_name("step.held")
             way = f"{keys} goes there" if keys else "'Go to the held run' is among all commands"
-            self._stage.announce(f"{who}; {way}", "warned", GLYPHS.held)
+            self._app.announce(f"{who}; {way}", "warned", GLYPHS.held)
 
-    def _go_to_first(self, held: list[RunRecord]) -> None:
-        if held:
+    def _go_to_first(self, held_runs: list[RunRecord]) -> None:
+        if held_runs:
             self._goes_to_first = False
-            go_to_run(self._selection, self._panes, self._stage, held[0])
+            go_to_run(self._selection, self._panes, self._app, held_runs[0])
         elif self._book.endings and not self._book.active_runs():
             self._goes_to_first = False
-            self._stage.announce("No run was held: no breakpoint was reached", "warned", GLYPHS.warned)
+            self._app.announce("No run was held: no breakpoint was reached", "warned", GLYPHS.warned)
 
 
 def _position_text(run: RunRecord) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-_NAMED = {
+_KEY_NAMES = {
     "enter": "Enter",
     "escape": "Esc",
     "tab": "Tab",
@@ -39,8 +39,15 @@ _NAMED = {
     "end": "End",
     **{f"f{number}": f"F{number}" for number in range(1, 13)},
 }
-_ALSO = {"esc": "escape", "return": "enter", "del": "delete", "ins": "insert", "pgup": "pageup", "pgdn": "pagedown"}
-_ALSO |= {"↑": "up", "↓": "down", "←": "left", "→": "right"}
+_KEY_ALIASES = {
+    "esc": "escape",
+    "return": "enter",
+    "del": "delete",
+    "ins": "insert",
+    "pgup": "pageup",
+    "pgdn": "pagedown",
+}
+_KEY_ALIASES |= {"↑": "up", "↓": "down", "←": "left", "→": "right"}
 _MODIFIERS = {"ctrl": "Ctrl", "alt": "Alt", "shift": "Shift"}
 # For punctuation, Textual uses the Unicode names, except for these six.
 _SHORTER = {
@@ -61,13 +68,13 @@ _SIGNS = {name: char for char, name in _CHARACTERS.items()}
 
 def is_sequence(key: str) -> bool:
     """Return whether a key is a sequence of two characters, such as `gg`."""
-    return len(key) == 2 and key.isalpha() and key not in _NAMED
+    return len(key) == 2 and key.isalpha() and key not in _KEY_NAMES
 
 
 def key_name(key: str) -> str:
     """Return the displayed name of a key: `Ctrl+R`, `F5`, `/`, `R`."""
     *modifiers, last = key.split("+")
-    shown = _NAMED.get(last) or _SIGNS.get(last)
+    shown = _KEY_NAMES.get(last) or _SIGNS.get(last)
     if shown is None:
         # With Ctrl or Alt, terminals do not distinguish upper and lower case, so the usual spelling is shown.
         shown = last.upper() if "ctrl" in modifiers or "alt" in modifiers else last
@@ -85,11 +92,11 @@ def key_of(written: str) -> str:
     # The look-around does not split at a plus that is itself the key, as in `ctrl++`.
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
-    if not modifiers and is_sequence(last) and last.lower() not in (*_NAMED, *_ALSO):
+    if not modifiers and is_sequence(last) and last.lower() not in (*_KEY_NAMES, *_KEY_ALIASES):
         return last
-    if len(last) > 1 or last in _ALSO:
-        last = _ALSO.get(last.lower(), last.lower())
-        if last not in _NAMED and last not in _SIGNS:
+    if len(last) > 1 or last in _KEY_ALIASES:
+        last = _KEY_ALIASES.get(last.lower(), last.lower())
+        if last not in _KEY_NAMES and last not in _SIGNS:
             raise ValueError("is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
     elif last in _CHARACTERS:
         last = _CHARACTERS[last]
@@ -97,7 +104,7 @@ def key_of(written: str) -> str:
         raise ValueError("is not a key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x")
     if not set(modifiers) <= _MODIFIERS.keys() or len(set(modifiers)) < len(modifiers):
         raise ValueError("is not a key: the modifiers are ctrl, alt and shift")
-    if "shift" in modifiers and last not in _NAMED:
+    if "shift" in modifiers and last not in _KEY_NAMES:
         raise ValueError("is not sent by terminals: write the letter itself, R for shift+r")
     if "ctrl" in modifiers and len(last) == 1:
         # Textual's names of control keys are lower case.
@@ -229,13 +236,13 @@ class MainSituation(Situation):
     """Descriptions of the changes that undo and redo would make."""
     on_step: bool = False
     """Whether the tree's cursor is on a step."""
-    movable: tuple[int, ...] = ()
+    move_directions: tuple[int, ...] = ()
     """The directions in which the selected case can be moved: up (-1), down (1)."""
-    elsewhere: bool = False
+    has_other_suite: bool = False
     """Whether a second suite can be edited. The case can then be moved there."""
-    dirty: bool = False
+    is_unsaved: bool = False
     """Whether the selected suite has unsaved changes."""
-    gone: bool = False
+    is_deleted: bool = False
     """Whether the file of the selected suite was deleted."""
     dirty_suites: int = 0
     has_borders: bool = False
@@ -290,11 +297,11 @@ HOLD_PLACES: Mapping[str, str] = {
 }
 
 
-def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Condition:
+def while_held(places: Collection[str], available_at: str, *, to_call: bool = False) -> Condition:
     """Return a condition for actions that are available only while a run is held at one of `places`.
 
-    `otherwise` says where the action is available. It is part of the reason shown when the run is held elsewhere. With
-    `to_call`, the cursor must be on the held call."""
+    `available_at` says where the action is available. It is part of the reason shown when the run is held elsewhere.
+    With `to_call`, the cursor must be on the held call."""
     not_held = f"the run is not held; {key_for('step')} steps through the case"
 
     def why_not(now: MainSituation) -> str | None:
@@ -303,7 +310,7 @@ def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False
                 return f"the run is not held; {key_for('step')} holds it at its next stop"
             return not_held
         if now.held not in places:
-            return f"the run is held {HOLD_PLACES[now.held]}: {otherwise}"
+            return f"the run is held {HOLD_PLACES[now.held]}: {available_at}"
         if to_call:
             return now.other_call
         return None
@@ -490,7 +497,7 @@ def _target(action: Action) -> str:
     return f"screen.do('{action.id}')"
 
 
-MOVING: tuple[Action, ...] = (
+MOVE_ACTIONS: tuple[Action, ...] = (
     Action("move.up", "Up", ("up", "k"), "move", listed=False),
     Action("move.down", "Down", ("down", "j"), "move", listed=False),
     Action("move.page_up", "A page up", ("pageup",), "move", listed=False),

@@ -37,16 +37,16 @@ class PaneTitle(Bar):
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
-        self._ends: list[tuple[int, Pane]] = []
+        self._name_ends: list[tuple[int, Pane]] = []
         self._right = 0
         self._current: Pane = "suites"
 
-    def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
+    def show(self, panes: Sequence[Pane], current: Pane, focused: bool, content_name: str, right: Line = EMPTY) -> None:
         """Show the names of `panes`, with `current` highlighted.
 
-        `about` is the name of what the pane shows. `right` is the right end of the row."""
+        `content_name` is the name of what the pane shows. `right` is the right end of the row."""
         names: list[Span] = []
-        self._ends = []
+        self._name_ends = []
         for pane in panes:
             of_pane: Role = "muted"
             if pane == current and focused:
@@ -54,19 +54,19 @@ class PaneTitle(Bar):
             elif pane == current:
                 of_pane = "strong"
             names.append(Span(f" {PANES.index(pane) + 1} {PANE_TITLES[pane]} ", of_pane))
-            self._ends.append((cells(tuple(names)), pane))
+            self._name_ends.append((cells(tuple(names)), pane))
         role: Role = "text" if focused else "muted"
         end = (*right, Span(" ")) if right else EMPTY
         self._right, self._current = cells(end), current
 
         def line(width: int) -> Line:
-            title = cut_middle(one_line(about), width - cells((*names, *end)) - 2)
+            title = cut_middle(one_line(content_name), width - cells((*names, *end)) - 2)
             return spread((*names, Span(f" {title}", role)), end, width)
 
         self.set_line(line)
 
     def on_click(self, event: events.Click) -> None:
-        for end, pane in self._ends:
+        for end, pane in self._name_ends:
             if event.x < end:
                 self.post_message(self.Chosen(pane))
                 return
@@ -82,18 +82,18 @@ class KeyBar(Bar):
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self._keys: Sequence[tuple[Action, bool]] = ()
-        self._stay = False
-        self._lead: Line = EMPTY
+        self._keep_visible = False
+        self._prefix: Line = EMPTY
         self._notice: Line = EMPTY
         self._rows: list[Line] = [EMPTY]
 
-    def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False, lead: Line = EMPTY) -> None:
+    def offer(self, keys: Sequence[tuple[Action, bool]], *, keep_visible: bool = False, prefix: Line = EMPTY) -> None:
         """Set the actions of the bar, most important first, each with whether it is available.
 
-        `stay` keeps the keys visible below a notice. `lead` is shown before the keys."""
-        self._keys, self._stay = keys, stay
+        `keep_visible` keeps the keys visible below a notice. `prefix` is shown before the keys."""
+        self._keys, self._keep_visible = keys, keep_visible
         in_words = keymap_of(self).in_words
-        self._lead = tuple(Span(in_words(text), role) for text, role in lead)
+        self._prefix = tuple(Span(in_words(text), role) for text, role in prefix)
         self._say()
 
     def announce(self, notice: Line) -> None:
@@ -129,7 +129,7 @@ class KeyBar(Bar):
         return strip_of(row, self.size.width, self.GROUND, palette_of(self))
 
     def _lead_line(self) -> Line:
-        return (Span(" "), *self._lead, Span(_GAP[1:])) if self._lead else EMPTY
+        return (Span(" "), *self._prefix, Span(_GAP[1:])) if self._prefix else EMPTY
 
     def _say(self) -> None:
         most = min(max(self.app.size.height // 3, 1), MAX_NOTICE_ROWS)
@@ -138,8 +138,8 @@ class KeyBar(Bar):
         self._rows = [EMPTY]
         if self._notice:
             # If the keys stay visible, they take one of the rows that a notice may have.
-            self._rows = notice_rows(self._notice, self.size.width, max(most - self._stay, 1))
-            if self._stay:
+            self._rows = notice_rows(self._notice, self.size.width, max(most - self._keep_visible, 1))
+            if self._keep_visible:
                 self._rows.append((*lead, *key_line(keys, self.size.width - cells(lead), keymap)))
         notice = self._rows[0]
         self.set_line(lambda width: notice or (*lead, *key_line(keys, width - cells(lead), keymap)))
@@ -149,16 +149,16 @@ class KeyBar(Bar):
             self.refresh()  # `set_line` compares only the first row
 
 
-def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
-    """Return a notice as at most `most` rows of `width` cells. If it is longer, its middle is left out."""
+def notice_rows(notice: Line, width: int, max_rows: int) -> list[Line]:
+    """Return a notice as at most `max_rows` rows of `width` cells. If it is longer, its middle is left out."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
     # A notice begins and ends with what happened. Its middle is usually a path, so the middle is cut.
-    half = min(len(text), width * most) // 2
-    while len(rows) > most and half > 0:
+    half = min(len(text), width * max_rows) // 2
+    while len(rows) > max_rows and half > 0:
         rows = wrap_line((Span(f"{text[:half]}{ELLIPSIS}{text[-half:]}", role),), width, hang=1)
         half -= 1
-    return rows[:most]
+    return rows[:max_rows]
 
 
 def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:

@@ -235,9 +235,9 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
     def __init__(self, keys: Line) -> None:
         super().__init__()
         self._keys = keys
-        self._below: Line = EMPTY
+        self._shown_keys: Line = EMPTY
         """The last displayed keys. They return when a notice in their place ends."""
-        self._covered = False
+        self._has_notice = False
         if self.HAS_SUBJECT:
             # `process_layout` moves the frame from this corner to its place.
             self.styles.align = ("left", "top")
@@ -282,7 +282,7 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
 
     def set_keys(self, keys: Line) -> None:
         """Replace the line of keys at the bottom of the dialog."""
-        self._below, self._covered = keys, False
+        self._shown_keys, self._has_notice = keys, False
         self.query_one(_KeysBar).set_line(lambda width: fitting_keys(keys, width))
 
     def show_notice(self, text: str, role: Role = "warned", sign: str = GLYPHS.warned) -> None:
@@ -293,12 +293,12 @@ class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
     def _paste_changed(self, event: PasteChanged) -> None:
         event.stop()
         self.show_notice(event.notice)
-        self._covered = True
+        self._has_notice = True
 
     @on(Input.Changed)
     def _end_notice(self) -> None:
-        if self._covered:
-            self.set_keys(self._below)
+        if self._has_notice:
+            self.set_keys(self._shown_keys)
 
     def on_resize(self, event: events.Resize) -> None:
         self._make_room(event.size.height)

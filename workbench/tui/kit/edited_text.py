@@ -9,7 +9,7 @@ from typing import Literal
 from workbench.authoring.form.field_text import CellError, pieces_of, read_value
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import NUMBER, shown, toml_value
-from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, behind, part
+from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, hanging_paragraph, part
 from workbench.startup import late_pattern
 from workbench.suite.problems import Problem
 
@@ -35,15 +35,15 @@ class EditedText:
         self.lines: list[str] = []
         self.cursor: Place = (0, 0)
         self.anchor: Place = (0, 0)
-        self.touched = 0
+        self.first_changed_line = 0
         """The first line of the last change."""
         self.step = 0
         """The number of undo steps. Related changes, such as the letters of a word, are one step."""
         self._last: tuple[str, Place] = ("", (0, 0))
         self._line_end = "\n"
-        self._goal: int | None = None
+        self._goal_column: int | None = None
         self._set_lines(text)
-        self.put(cursor)
+        self.place_cursor(cursor)
 
     @property
     def text(self) -> str:
@@ -68,11 +68,11 @@ class EditedText:
         before = self.lines
         self._set_lines(text)
         same = _common_prefix_length(before, self.lines)
-        self.touched = min(same, len(self.lines) - 1)
+        self.first_changed_line = min(same, len(self.lines) - 1)
         old = before[same] if same < len(before) else ""
-        self.put((self.touched, _common_prefix_length(old, self.lines[self.touched])))
+        self.place_cursor((self.first_changed_line, _common_prefix_length(old, self.lines[self.first_changed_line])))
 
-    def put(self, place: Place, *, select: bool = False) -> None:
+    def place_cursor(self, place: Place, *, select: bool = False) -> None:
         """Move the cursor to a place, or to the nearest place in the text. With `select`, extend the selection."""
         line = min(max(place[0], 0), len(self.lines) - 1)
         self._place_cursor((line, min(max(place[1], 0), len(self.lines[line]))), select)
@@ -83,32 +83,32 @@ class EditedText:
             self._place_cursor(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
             # Repeated `up` and `down` return to the cell where they began, even after shorter lines.
-            goal = self._goal
+            goal = self._goal_column
             if goal is None:
                 goal = shown(self.lines[self.cursor[0]]).cells[self.cursor[1]]
             line = self.cursor[0] + times
             if motion == "up":
                 line = self.cursor[0] - times
             if line < 0:
-                self.put((0, 0), select=select)
+                self.place_cursor((0, 0), select=select)
             elif line >= len(self.lines):
-                self.put((line, len(self.lines[-1])), select=select)
+                self.place_cursor((line, len(self.lines[-1])), select=select)
             else:
-                self.put((line, column_at(self.lines[line], goal)), select=select)
-            self._goal = goal
+                self.place_cursor((line, column_at(self.lines[line], goal)), select=select)
+            self._goal_column = goal
         else:
             self._place_cursor(self._target(motion), select)
 
     def select_all(self) -> None:
-        self.put((0, 0))
+        self.place_cursor((0, 0))
         self.move("text_end", select=True)
 
     def select_word(self) -> None:
         line, column = self.cursor
         for word in _WORD.finditer(self.lines[line]):
             if word.start() <= column < word.end():
-                self.put((line, word.start()))
-                self.put((line, word.end()), select=True)
+                self.place_cursor((line, word.start()))
+                self.place_cursor((line, word.end()), select=True)
 
     def type(self, text: str) -> None:
         """Replace the selection by `text`, which may have any kind of line ends."""
@@ -179,7 +179,7 @@ class EditedText:
         new[0] = self.lines[start[0]][: start[1]] + new[0]
         new[-1] += self.lines[end[0]][end[1] :]
         self.lines[start[0] : end[0] + 1] = new
-        self.touched = start[0]
+        self.first_changed_line = start[0]
         self._place_cursor((start[0] + len(new) - 1, column), False)
         self._last = self._last[0], self.cursor
 
@@ -204,7 +204,7 @@ class EditedText:
         Cursor and anchor stay at their characters, except at the start of a line, where they stay at the start."""
         before = self.lines[first : first + len(lines)]
         self.lines[first : first + len(lines)] = lines
-        self.touched = first
+        self.first_changed_line = first
         self.step += 1
         ends = []
         for line, column in (self.anchor, self.cursor):
@@ -223,7 +223,7 @@ class EditedText:
 
     def _place_cursor(self, place: Place, select: bool) -> None:
         self.cursor = place
-        self._goal = None
+        self._goal_column = None
         if not select:
             self.anchor = place
 
@@ -286,26 +286,26 @@ def column_at(line: str, cell: int) -> int:
     return len(line)
 
 
-def shift_for(line: str, column: int, room: int, shift: int) -> int:
-    """Return how many cells a line is scrolled to the left so that the cursor is visible in `room` cells.
+def shift_for(line: str, column: int, max_width: int, shift: int) -> int:
+    """Return how many cells a line is scrolled to the left so that the cursor is visible in `max_width` cells.
 
     If the cursor is visible with the current `shift`, return `shift`."""
     places = shown(line).cells
     # The cursor needs one more cell after the end of the line.
     width = places[-1] + 1
-    if width <= room:
+    if width <= max_width:
         return 0
     start = places[column]
     end = places[column + 1] if column < len(line) else width
     # An ellipsis takes one cell at each side where the line continues, and the cursor must not be there. When the line
     # has to be shifted, two thirds of the room are left of the cursor.
-    if shift + bool(shift) <= start and end <= shift + room - (shift + room < width):
+    if shift + bool(shift) <= start and end <= shift + max_width - (shift + max_width < width):
         return shift
-    return min(max(start - room * 2 // 3, end - room + 1, 0), width - room)
+    return min(max(start - max_width * 2 // 3, end - max_width + 1, 0), width - max_width)
 
 
-def window(painted: Line, line: str, shift: int, room: int) -> Line:
-    """Return the visible part of a coloured line: `room` cells, beginning with the cell `shift`.
+def window(painted: Line, line: str, shift: int, max_width: int) -> Line:
+    """Return the visible part of a coloured line: `max_width` cells, beginning with the cell `shift`.
 
     An ellipsis marks each side where the line continues. `painted` is `line` in colour, followed by one cell for a
     cursor at the end."""
@@ -314,13 +314,13 @@ def window(painted: Line, line: str, shift: int, room: int) -> Line:
     if shift:
         first = bisect_left(places, shift + 1)
         left = (Span(ELLIPSIS, "muted"), Span(" " * (places[first] - shift - 1)))
-    if places[-1] < shift + room:
+    if places[-1] < shift + max_width:
         return (*left, *part(painted, at[first], None))
-    if places[-1] == shift + room:
+    if places[-1] == shift + max_width:
         return (*left, *part(painted, at[first], at[-1]))
     # If a wide character is cut at the edge of the window, blanks fill its cells.
-    last = bisect_right(places, shift + room - 1) - 1
-    gap = " " * (shift + room - 1 - places[last])
+    last = bisect_right(places, shift + max_width - 1) - 1
+    gap = " " * (shift + max_width - 1 - places[last])
     return (*left, *part(painted, at[first], at[last]), Span(gap), Span(ELLIPSIS, "muted"))
 
 
@@ -360,9 +360,9 @@ def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], 
         sign = GLYPHS.error if role == "error" else GLYPHS.warned
         place = f"{problem.line} " if problem.line else ""
         room = max(width - len(place) - 3, 10)
-        rows = behind((Span(" "), Span(f"{sign} {place}", role)), problem.message, role, room)
+        rows = hanging_paragraph((Span(" "), Span(f"{sign} {place}", role)), problem.message, role, room)
         if problem.hint:
-            rows += behind((Span(" " * (len(place) + 3)),), problem.hint, "muted", room)
+            rows += hanging_paragraph((Span(" " * (len(place) + 3)),), problem.hint, "muted", room)
         lines += rows
         about += [index] * len(rows)
     return lines, about

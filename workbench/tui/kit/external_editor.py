@@ -123,23 +123,23 @@ class ExternalEditor:
     If there is no `command`, `missing` says why. `named` is whether the user chose the editor. If not, a notice names
     the editor after its first use."""
 
-    def __init__(self, stage: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
-        self._stage = stage
+    def __init__(self, app: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
+        self._app = app
         self.command = command
         self._missing = missing
-        self._says_which = not named
+        self._announces_name = not named
 
     def changed(self, text: str, name: str, line: int) -> str | None:
         """Let the user edit a text in a temporary file called `name`. Return the new text.
 
         If that fails, announce the reason and return `None`."""
         if self.command is None:
-            self._stage.announce(self._missing[:1].upper() + self._missing[1:], "warned", GLYPHS.warned)
+            self._app.announce(self._missing[:1].upper() + self._missing[1:], "warned", GLYPHS.warned)
             return None
         after: str | None = None
         failure = None
         try:
-            with self._stage.suspend():
+            with self._app.suspend():
                 try:  # Textual's `suspend` does not restore the terminal after an exception
                     after = edit_in_editor(self.command, text, name, line)
                 except EditorError as error:
@@ -148,13 +148,13 @@ class ExternalEditor:
         except SuspendNotSupported:
             failure = _NO_TERMINAL
         if failure is not None:
-            self._stage.announce(failure, "error", GLYPHS.error)
+            self._app.announce(failure, "error", GLYPHS.error)
         return after
 
     def open_file(self, path: Path, line: int) -> str | None:
         """Open a file at a line (from 1). Return why that failed, `None` if it succeeded."""
         try:
-            with self._stage.suspend():
+            with self._app.suspend():
                 failure = run_editor(self.command or "", path, line)
             self._announce_editor()
             return failure
@@ -162,8 +162,8 @@ class ExternalEditor:
             return _NO_TERMINAL
 
     def _announce_editor(self) -> None:
-        if self._says_which:
-            # The caller announces its result first. Announced `gently`, this notice does not replace a warning.
-            self._says_which = False
+        if self._announces_name:
+            # The caller announces its result first. With `keep_warning`, this notice does not replace a warning.
+            self._announces_name = False
             text = f"This was {self.command}, the first editor found here: VISUAL or EDITOR names another"
-            self._stage.call_later(lambda: self._stage.announce(text, gently=True))
+            self._app.call_later(lambda: self._app.announce(text, keep_warning=True))

@@ -137,7 +137,7 @@ class LineField(SafeInput):
 
     def __init__(self, on_leave: OnFieldExit, on_line_break: OnLineBreak) -> None:
         super().__init__(select_on_focus=False)
-        self._leave = on_leave
+        self._on_field_exit = on_leave
         self._break = on_line_break
         self._by_keys = ""
 
@@ -162,7 +162,7 @@ class LineField(SafeInput):
             event.prevent_default()
         elif event.key in _LINE_KEYS:
             mark_handled(event)
-            self._leave(_LINE_KEYS[event.key])
+            self._on_field_exit(_LINE_KEYS[event.key])
         elif event.key in LINE_BREAK_KEYS:
             mark_handled(event)
             self._break("")

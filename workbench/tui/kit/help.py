@@ -15,7 +15,7 @@ from textual.widgets import Input
 from workbench.grading.status import Status
 from workbench.show.glyphs import GLYPHS, Sign
 from workbench.show.search import fuzzy_match, marked_spans
-from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, without_empty, wrap_line
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, hanging_paragraph, without_empty, wrap_line
 from workbench.tui.kit.actions import Action, Keymap, Situation, key_for, key_name, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
 from workbench.tui.kit.fields import FilterField
@@ -242,13 +242,13 @@ def _page_blocks(
         def lines(column: int) -> list[Line]:
             keys = names[action.id]
             head = Span(f"  {keys}{' ' * max(key_cells - cell_len(keys), 1)}", "accent")
-            return behind((head,), action.title, "text", max(column - cell_len(head.text) - 1, 10))
+            return hanging_paragraph((head,), action.title, "text", max(column - cell_len(head.text) - 1, 10))
 
         return lines
 
     def refused(why: str, actions: Sequence[Action]) -> _Block:
         def lines(column: int) -> list[Line]:
-            reason = behind((Span("  "),), f"not now{why}", "muted", column - 3)
+            reason = hanging_paragraph((Span("  "),), f"not now{why}", "muted", column - 3)
             return [*reason, *_flow([_labelled_key(action, keymap, "muted") for action in actions], column)]
 
         return lines
@@ -346,7 +346,7 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
         blank = Span(" " * cell_len(head.text))
         rows: list[Line] = [(head, *first), *((blank, *row) for row in others)]
         if why is not None:
-            rows += behind((blank,), f"not now: {keymap.in_words(why)}", "muted", room)
+            rows += hanging_paragraph((blank,), f"not now: {keymap.in_words(why)}", "muted", room)
         return rows
 
     ordered = sorted(found, key=lambda each: reasons[each[0].id] is not None)
@@ -357,7 +357,7 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
 def _sign_lines(action: str, mark: tuple[str, Role], meaning: str, keymap: Keymap, column: int) -> list[Line]:
     """Return the lines that explain a sign. They also name the key of the action that shows more details."""
     more = keymap.in_words(f": {key_for(action)}") if action else ""
-    return behind((Span(f"  {mark[0]} ", mark[1]),), f"{meaning}{more}", "text", max(column - 5, 10))
+    return hanging_paragraph((Span(f"  {mark[0]} ", mark[1]),), f"{meaning}{more}", "text", max(column - 5, 10))
 
 
 def _matching_signs(query: str, width: int, keymap: Keymap) -> list[Line]:

@@ -98,41 +98,41 @@ class _KeymapReader:
             return None
         return tuple(keys)
 
-    def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        while clash := self._clash(wanted, of_own=True):
+    def _drop_clashes(self, keys_by_action: dict[str, tuple[str, ...]]) -> None:
+        while clash := self._clash(keys_by_action, of_own=True):
             key, *both = clash
             winner, loser = sorted(both, key=lambda action_id: self._lines[action_id])
-            key = next(each for each in wanted[loser] if _keys_overlap(each, key))
-            del wanted[loser]
+            key = next(each for each in keys_by_action[loser] if _keys_overlap(each, key))
+            del keys_by_action[loser]
             text = f"{loser}: {key_name(key)} is the key of {winner!r} as well: give one of them another key, or []"
             self._problems.append((self._lines.pop(loser), text))
 
-    def _drop_overridden_defaults(self, wanted: dict[str, tuple[str, ...]]) -> None:
+    def _drop_overridden_defaults(self, keys_by_action: dict[str, tuple[str, ...]]) -> None:
         """Take default keys away from actions if the file assigns these keys to other actions."""
-        while clash := self._clash(wanted, of_own=False):
+        while clash := self._clash(keys_by_action, of_own=False):
             key, *both = clash
             own = next(action_id for action_id in both if action_id in self._lines)
             other = next(action_id for action_id in both if action_id != own)
-            left = Keymap(wanted).keys(self._actions[other])
+            left = Keymap(keys_by_action).keys(self._actions[other])
             lost = next(each for each in left if _keys_overlap(each, key))
-            wanted[other] = tuple(each for each in left if each != lost)
+            keys_by_action[other] = tuple(each for each in left if each != lost)
             remaining = "has no key now"
-            if wanted[other]:
-                remaining = f"keeps {' '.join(map(key_name, wanted[other]))}"
+            if keys_by_action[other]:
+                remaining = f"keeps {' '.join(map(key_name, keys_by_action[other]))}"
             text = (
                 f"{own}: {key_name(key)} is yours, and no longer the key of {other!r}, which "
                 f"{remaining}: name its keys here, too, or []"
             )
             self._problems.append((self._lines[own], text))
 
-    def _clash(self, wanted: Mapping[str, tuple[str, ...]], *, of_own: bool) -> tuple[str, str, str] | None:
+    def _clash(self, keys_by_action: Mapping[str, tuple[str, ...]], *, of_own: bool) -> tuple[str, str, str] | None:
         """Return a key that two actions share in a place, and the ids of both actions. `None` if there is no such key.
 
         With `of_own`, both actions have their keys from the file. Otherwise, exactly one of the actions has its keys
         from the file."""
         # Keys are grouped by the first character, because `g` clashes with `g` and with `gg`.
-        keymap = Keymap(wanted)
-        for place in self._places(wanted):
+        keymap = Keymap(keys_by_action)
+        for place in self._places(keys_by_action):
             owners: dict[str, list[tuple[str, str]]] = {}
             for action in place:
                 for key in keymap.keys(action):

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from workbench.show.glyphs import GLYPHS
 from workbench.show.search import Found, found_in, marked
 from workbench.show.spans import EMPTY, Line, Role, Span
-from workbench.tui.kit.actions import MOVING, bindings_for
+from workbench.tui.kit.actions import MOVE_ACTIONS, bindings_for
 from workbench.tui.kit.strips import palette_of, segments_of
 from workbench.tui.terminal.plain_lines import PlainLinesWidget
 from workbench.tui.terminal.theme import Ground
@@ -46,11 +46,11 @@ class LineView(PlainLinesWidget, can_focus=True):
     """A pane of lines that a subclass supplies. It has a cursor, or is only scrolled."""
 
     # Drawing has two steps. `_rows_of` requests the content of the visible rows, and `_draw_changed` invalidates the
-    # rows whose content differs from before (`_asked`). Then Textual calls `render_line`, which turns a row into a
-    # strip. Strips are cached by content, so a line that becomes visible again costs only a look-up.
+    # rows whose content differs from before (`_requested_rows`). Then Textual calls `render_line`, which turns a row
+    # into a strip. Strips are cached by content, so a line that becomes visible again costs only a look-up.
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVE_ACTIONS)
     ALLOW_SELECT = False
     GROUND: ClassVar[Ground] = "background"
     CURSOR_GROUND: ClassVar[Ground] = "cursor"
@@ -65,7 +65,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.cursor = 0
         self.rows_drawn = 0
         """The number of rows drawn so far. Tests use it to measure the cost of drawing."""
-        self._asked: list[_Row] = []
+        self._requested_rows: list[_Row] = []
         self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(MAX_CACHED_STRIPS)
         self._pattern: re.Pattern[str] | None = None
         self._match: tuple[int, int] | None = None
@@ -145,10 +145,10 @@ class LineView(PlainLinesWidget, can_focus=True):
         Unless the view scrolls, only the lines that the cursor leaves and enters are drawn."""
         before, top = self.cursor, self.top
         self._place_cursor(index)
-        if self.top != top or len(self._asked) != self.size.height:
+        if self.top != top or len(self._requested_rows) != self.size.height:
             self.repaint()
             return
-        rows = self._asked.copy()
+        rows = self._requested_rows.copy()
         for index, row in self._rows_of({before, self.cursor} & set(range(top, top + len(rows)))):
             rows[index - top] = row
         self._draw_changed(rows)
@@ -170,7 +170,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             self._request_rows()
             return
         self.top = min(max(self.top, 0), self.last_top)
-        if len(self._asked) != self.size.height:
+        if len(self._requested_rows) != self.size.height:
             self._request_rows()
             return
         try:
@@ -181,12 +181,12 @@ class LineView(PlainLinesWidget, can_focus=True):
             self._draw_changed(rows)
 
     def _request_rows(self) -> None:
-        self._asked = []
+        self._requested_rows = []
         self.refresh()
 
     def _draw_changed(self, rows: list[_Row]) -> None:
-        changed = [y for y, row in enumerate(rows) if row != self._asked[y]]
-        self._asked = rows
+        changed = [y for y, row in enumerate(rows) if row != self._requested_rows[y]]
+        self._requested_rows = rows
         if changed:
             width = self.size.width
             self.refresh(*(Region(0, y, width, 1) for y in changed))
@@ -198,12 +198,12 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         width, height = self.size
-        if len(self._asked) != height:
-            self._asked = self._current_rows()
+        if len(self._requested_rows) != height:
+            self._requested_rows = self._current_rows()
         # Textual may ask for rows of a new size before the layout is done.
         if y >= height:
             return Strip.blank(width)
-        row = self._asked[y]
+        row = self._requested_rows[y]
         self.rows_drawn += 1
         strip = self._strips.get((row, width))
         if strip is None:

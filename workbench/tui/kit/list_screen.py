@@ -61,8 +61,8 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     state: State
 
-    def __init__(self, stage: Workbench, state: State) -> None:
-        super().__init__(stage)
+    def __init__(self, app: Workbench, state: State) -> None:
+        super().__init__(app)
         self.state = state
         self._measured = (0, 0, 0)
         """The last measurement: screen width, number of rows, and the resulting width of the list."""

@@ -58,9 +58,9 @@ class QuestionScreen(Dialog[_Answer]):
         super().__init__(_WAIT if self.ANSWER_DELAY_S else self._reading_keys(leaving))
         self._build = build
         self._answers = tuple(answers)
-        self._leaving = leaving
+        self._leave_label = leaving
         self._harmless = harmless | {self._no}
-        self._rest: Timer | None = None
+        self._delay_timer: Timer | None = None
         self._was_mounted = False
         """Whether the dialog is mounted. Keys may arrive earlier."""
         for number, (answer, _) in enumerate(self._answers[:-1], 1):
@@ -88,26 +88,26 @@ class QuestionScreen(Dialog[_Answer]):
         self.set_focus(self.query_one("#choices"))
         self._was_mounted = True
         if self.ANSWER_DELAY_S:
-            self._rest = self.set_timer(self.ANSWER_DELAY_S, self._accept_keys)
+            self._delay_timer = self.set_timer(self.ANSWER_DELAY_S, self._accept_keys)
 
     def on_key(self, event: events.Key) -> None:
-        if self._rest is not None:
-            self._rest.reset()
+        if self._delay_timer is not None:
+            self._delay_timer.reset()
 
     def _accept_keys(self) -> None:
-        self._rest = None
+        self._delay_timer = None
         self._say()
 
     @on(TextView.Ended)
     def _say(self) -> None:
         reading = self.query_one("#reading", TextView)
-        if self._rest is not None:
+        if self._delay_timer is not None:
             return
         if reading.was_at_end:
             scroll = (("PgUp PgDn", "scroll"),) if reading.last_top else ()
-            self.set_keys(keys_line(*self._choosing_keys(self._leaving), *self.MORE_KEYS, *scroll))
+            self.set_keys(keys_line(*self._choosing_keys(self._leave_label), *self.MORE_KEYS, *scroll))
         else:
-            self.set_keys(self._reading_keys(self._leaving))
+            self.set_keys(self._reading_keys(self._leave_label))
 
     def show_choice_keys(self) -> None:
         self._is_on_last = self.query_one("#choices", ChoiceList).cursor == len(self._answers) - 1
@@ -120,7 +120,7 @@ class QuestionScreen(Dialog[_Answer]):
     def action_answer(self, answer: _Answer) -> None:
         """Close with an answer. If the text must be read first, say so instead."""
         # Keys that arrive before the dialog is mounted and ready were meant for the screen below.
-        if answer not in self._offered or self._rest is not None or not self._was_mounted:
+        if answer not in self._offered or self._delay_timer is not None or not self._was_mounted:
             return
         if answer in self._harmless or self.query_one("#reading", TextView).was_at_end:
             self.dismiss(answer)

@@ -19,7 +19,8 @@ Row = TypeVar("Row")
 class ListState(Generic[Row]):
     """A list of rows with a selected row and a filter. A row is visible if it contains every word of the filter.
 
-    A subclass supplies the rows (`_found`). If equality does not identify a row, it also supplies a key (`_key`)."""
+    A subclass supplies the rows (`_shown_rows`). If equality does not identify a row, it also supplies a key
+    (`_key`)."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -42,7 +43,7 @@ class ListState(Generic[Row]):
         self.filter = text
         self._rebuild()
 
-    def _found(self) -> Sequence[Row]:
+    def _shown_rows(self) -> Sequence[Row]:
         """Return the rows to show: those that match the filter and are not folded."""
         raise NotImplementedError
 
@@ -54,7 +55,7 @@ class ListState(Generic[Row]):
         """Rebuild the rows. Select the row with the key `stay_on`, by default the row that was selected before."""
         if stay_on is None and self.selected is not None:
             stay_on = self._key(self.selected)
-        self.rows = list(self._found())
+        self.rows = list(self._shown_rows())
         for at, row in enumerate(self.rows):
             if self._key(row) == stay_on:
                 self.cursor = at

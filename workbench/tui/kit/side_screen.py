@@ -15,7 +15,7 @@ from workbench.show.spans import Role, Span
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import (
     FILTERING,
-    MOVING,
+    MOVE_ACTIONS,
     Action,
     Situation,
     action,
@@ -100,9 +100,9 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
                 )
         return own
 
-    def __init__(self, stage: Workbench) -> None:
+    def __init__(self, app: Workbench) -> None:
         super().__init__()
-        self.stage = stage
+        self.workbench = app
 
     @property
     def exit_actions(self) -> tuple[tuple[str, str], ...]:
@@ -153,7 +153,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
         """Show a notice at the bottom until the next key. If this screen is closed, the current screen shows it."""
         if self not in self.app.screen_stack:
-            self.stage.announce(text, role, sign)
+            self.workbench.announce(text, role, sign)
             return
         message = f" {one_line(text)}"
         if sign:
@@ -174,7 +174,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
             return
         if action.method != "do_quit":
-            self.stage.record_action()
+            self.workbench.record_action()
         do: Callable[[], object] = getattr(self, action.method)
         do()
 
@@ -184,13 +184,13 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
 
     @action("?", "Keys and help", label="keys")
     def do_help(self) -> None:
-        sections = ((f"Here, in {self.TITLE_IN_TEXT}", self.ACTIONS), ("Moving", MOVING))
-        self.stage.show_keys(sections, self.situation, self.NAME)
+        sections = ((f"Here, in {self.TITLE_IN_TEXT}", self.ACTIONS), ("Moving", MOVE_ACTIONS))
+        self.workbench.show_keys(sections, self.situation, self.NAME)
 
     @action("q", "Quit")
     def do_quit(self) -> None:
         """Quit the app. The main screen may first ask about unsaved changes or active runs."""
-        self.stage.quit()
+        self.workbench.quit()
 
     def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         """Update the screen after the runs of `cases` had events or were regraded. Does nothing unless overridden.

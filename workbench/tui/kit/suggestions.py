@@ -90,11 +90,11 @@ class CompletionList(LineView, can_focus=False):
         self.styles.offset = (x, y)
         self.styles.width, self.styles.height = width, max(height, 1)
 
-    def step(self, by: int) -> None:
+    def step(self, offset: int) -> None:
         """Mark the next (1) or previous (-1) completion. If none is marked, begin at the top (1) or the bottom (-1)."""
-        at = self.cursor + by
+        at = self.cursor + offset
         if not self.marked:
-            at = 0 if by > 0 else -1
+            at = 0 if offset > 0 else -1
         self.marked = True
         self.move_cursor(at % max(len(self.found), 1))
 
@@ -141,7 +141,7 @@ class ProblemList(LineView, can_focus=False):
         super().__init__(widget_id)
         self.problems: tuple[Problem, ...] = ()
         self._lines: list[Line] = []
-        self._about: list[int] = []
+        self._problem_of_line: list[int] = []
         self._laid_out_at = -1
 
     def show(self, problems: Sequence[Problem]) -> None:
@@ -163,7 +163,7 @@ class ProblemList(LineView, can_focus=False):
     def line_count(self) -> int:
         if self._laid_out_at != self.text_width:
             self._laid_out_at = self.text_width
-            self._lines, self._about = problem_lines(self.problems, self.text_width)
+            self._lines, self._problem_of_line = problem_lines(self.problems, self.text_width)
         return len(self._lines)
 
     def line_at(self, index: int) -> Line:
@@ -177,6 +177,6 @@ class ProblemList(LineView, can_focus=False):
     def on_click(self, event: events.Click) -> None:
         index = self.top + event.y
         if event.x < self.size.width - 1 and index < self.line_count():
-            self.post_message(self.Chosen(self.problems[self._about[index]]))
+            self.post_message(self.Chosen(self.problems[self._problem_of_line[index]]))
         else:
             super().on_click(event)

@@ -102,7 +102,7 @@ class TextEditor(LineView, inherit_bindings=False):
         """Replace the text, for example after undo. The cursor goes to the first difference."""
         if text != self.typed.text:
             self.typed.set_text(text)
-            self._colours.changed_from(self.typed.touched)
+            self._colours.changed_from(self.typed.first_changed_line)
             self._follow()
 
     def mark(self, marks: Mapping[int, Role], first: int) -> None:
@@ -118,18 +118,18 @@ class TextEditor(LineView, inherit_bindings=False):
 
     def go_to(self, line: int, column: int | None = None) -> None:
         """Move the cursor to a line and a column (from 0), by default to the first word of the line."""
-        self.typed.put((line, 0))
+        self.typed.place_cursor((line, 0))
         if column is None:
             self.typed.move("line_start")
         else:
-            self.typed.put((line, column))
+            self.typed.place_cursor((line, column))
         self._follow(margin=self.size.height // 3)
 
     def replace_before_cursor(self, start: int, text: str) -> None:
         """Replace the text between the column `start` of the cursor's line and the cursor."""
         line, column = self.typed.cursor
-        self.typed.put((line, start))
-        self.typed.put((line, column), select=True)
+        self.typed.place_cursor((line, start))
+        self.typed.place_cursor((line, column), select=True)
         self._change(lambda: self.typed.type(text))
 
     def cell_of(self, place: Place) -> Region:
@@ -281,7 +281,7 @@ class TextEditor(LineView, inherit_bindings=False):
         change()
         text = self.typed.text
         if text != before:
-            self._colours.changed_from(self.typed.touched)
+            self._colours.changed_from(self.typed.first_changed_line)
             self._on_change(text, self.typed.step)
         self._follow()
 
@@ -289,14 +289,14 @@ class TextEditor(LineView, inherit_bindings=False):
         if event.x < self.size.width - 1 or self.line_count() <= self.size.height:
             event.stop()
             self.assist("mouse")
-            self.typed.put(self._place_at(event), select=event.shift)
+            self.typed.place_cursor(self._place_at(event), select=event.shift)
             self._dragging = True
             self.capture_mouse()
             self._follow()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         if self._dragging:
-            self.typed.put(self._place_at(event), select=True)
+            self.typed.place_cursor(self._place_at(event), select=True)
             self._follow()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:

@@ -29,7 +29,7 @@ class TextField(TextArea):
     def __init__(self, on_leave: OnFieldExit) -> None:
         super().__init__(compact=True, soft_wrap=True, highlight_cursor_line=False)
         self.cursor_blink = False
-        self._leave = on_leave
+        self._on_field_exit = on_leave
 
     def render_line(self, y: int) -> Strip:
         return safe_strip(super().render_line(y))
@@ -42,13 +42,13 @@ class TextField(TextArea):
             event.prevent_default()
         elif event.key in _TEXT_KEYS:
             mark_handled(event)
-            self._leave(_TEXT_KEYS[event.key])
+            self._on_field_exit(_TEXT_KEYS[event.key])
         elif event.key in LINE_BREAK_KEYS:
             mark_handled(event)
             self.replace("\n", *self.selection, maintain_selection_offset=False)
         elif event.key == "enter" and self.document.line_count == 1:
             mark_handled(event)
-            self._leave("done")
+            self._on_field_exit("done")
         else:
             await run_own_binding(self, event)
 

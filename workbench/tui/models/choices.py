@@ -64,22 +64,24 @@ def model_choices(
             problems.update(dict.fromkeys(error.problems))
             continue
         for spec in named:
-            whose = "yours" if spec.origin == "user" else "named next to the suites"
-            found.setdefault(spec.name, replace(_endpoint_detail(program, spec, folder), whose=whose))
+            origin_text = "yours" if spec.origin == "user" else "named next to the suites"
+            found.setdefault(spec.name, replace(_endpoint_detail(program, spec, folder), origin_text=origin_text))
     for model, namers in _named_by_suites(files).items():
         if model in found:
             continue
         by = "named by " + ", ".join(file.path.stem for file in namers[:MAX_SUITES_NAMED])
         if len(namers) > MAX_SUITES_NAMED:
             by += f" and {len(namers) - MAX_SUITES_NAMED} more"
-        found[model] = replace(_described(program, model, namers[0].path.parent, by_suite=True), whose=by)
+        found[model] = replace(_described(program, model, namers[0].path.parent, by_suite=True), origin_text=by)
     for file in files:
         if file.suite is not None and (subject := file.suite.subject) is not None:
-            found.setdefault(subject.name, _Known("runs its cases by itself", whose=f"the subject of {file.path.stem}"))
+            found.setdefault(
+                subject.name, _Known("runs its cases by itself", origin_text=f"the subject of {file.path.stem}")
+            )
     others = dict.fromkeys(recorded, "recorded on") | dict.fromkeys(checked, "chosen")
     for model, why in others.items():
         if model not in found:
-            found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
+            found[model] = replace(_described(program, model, folders[0], by_suite=False), origin_text=why)
     agents = {f"{AGENT}{name}": is_installed(agent) for name, agent in KNOWN_AGENTS.items()}
     installed = [model for model, is_there in agents.items() if is_there]
     for model in (*installed, *PLANTED_MODELS, *agents):
@@ -115,11 +117,11 @@ def _agent(program: Program, agent: KnownAgent, folder: Path) -> _Known:
     except ConfigError as error:
         return _Known(str(error), command)
     if any(environment.get(name, "").strip() for name in agent.login_variables):
-        return _Known(named, whose=command, brief=named)
+        return _Known(named, origin_text=command, brief=named)
     first, *others = agent.login_variables
     hint = f"{AGENT}{agent.name} runs in a home without your login: set {' or '.join(agent.login_variables)}"
     missing = f"{named}, key missing: set {first}{' or another' if others else ''}"
-    return _Known(missing, whose=command, brief=f"{named}, key missing", hint=hint)
+    return _Known(missing, origin_text=command, brief=f"{named}, key missing", hint=hint)
 
 
 def _described(program: Program, model: str, folder: Path, *, by_suite: bool) -> _Known:
@@ -159,23 +161,23 @@ def _endpoint_detail(program: Program, spec: ModelSpec, folder: Path) -> _Known:
 class _Known:
     """The parts of a model's description.
 
-    `state` says, for example, whether the key is set. `whose` is the file or suite that names the model."""
+    `state` says, for example, whether the key is set. `origin_text` is the file or suite that names the model."""
 
     state: str
     url: str = ""
-    whose: str = ""
+    origin_text: str = ""
     brief: str = ""
     """A shorter text for the state."""
     hint: str = ""
 
     @property
     def detail(self) -> str:
-        return _line(self.state, self.url, self.whose)
+        return _line(self.state, self.url, self.origin_text)
 
     # A URL may contain a user name and a password, so the short description has only the host.
     @property
     def short(self) -> str:
-        return _line(urlsplit(self.url).netloc.rpartition("@")[2], self.brief or self.state, self.whose)
+        return _line(urlsplit(self.url).netloc.rpartition("@")[2], self.brief or self.state, self.origin_text)
 
 
 def _line(*parts: str) -> str:

@@ -58,13 +58,13 @@ class ModelsState:
         choices: ModelChoices,
         checked: Sequence[str],
         endpoints: Sequence[KnownEndpoint],
-        own: Sequence[str] = (),
+        suite_models: Sequence[str] = (),
         variants: Mapping[str, str] = MappingProxyType({}),
         run_as: Variants = NO_VARIANTS,
     ) -> None:
         """Begin with the models (`checked`) and the variants (`run_as`) that runs currently use.
 
-        `variants` are the descriptions of all variants by name. `own` are the models that the suites name."""
+        `variants` are the descriptions of all variants by name. `suite_models` are the models that the suites name."""
         self._variants = variants
         self._run_as = run_as
         self._checked_variants = set(run_as.names)
@@ -73,12 +73,12 @@ class ModelsState:
         self._variants_before = frozenset(self._checked_variants)
         self.choices = choices
         self._before = frozenset(checked)
-        self._own = tuple(own)
+        self._suite_models = tuple(suite_models)
         """The models named by the suites."""
         self._checked = set(checked)
         self.endpoints = list(endpoints)
         self._unfolded: set[str] = set()
-        self._asked: set[str] = set()
+        self._asked_endpoints: set[str] = set()
         self.filter = ""
         self.rows: list[Row] = []
         self._build()
@@ -116,12 +116,12 @@ class ModelsState:
         keyless = [each.preset.title for each in self.endpoints if not each.key_is_found]
         if keyless:
             yield "muted", f"No key is found for {', '.join(keyless)}."
-        asking = [each.preset.title for each in self.local if each.preset.name in self._asked]
+        asking = [each.preset.title for each in self.local if each.preset.name in self._asked_endpoints]
         if asking:
             yield "muted", f"Asking {', '.join(asking)} {GLYPHS.running}"
         silent = []
         for each in self.local:
-            if not (each.is_reachable or each.problem or each.preset.name in self._asked):
+            if not (each.is_reachable or each.problem or each.preset.name in self._asked_endpoints):
                 silent.append(f"{each.preset.title} ({each.preset.place})")
         if silent:
             yield "muted", f"Nothing answers for {', '.join(silent)}."
@@ -133,7 +133,7 @@ class ModelsState:
         # The long list of known agents would push reachable endpoints out of sight.
         listed = []
         for choice in self.choices.choices:
-            if choice.is_installed or self.filter.strip() or choice.name in (self._checked | set(self._own)):
+            if choice.is_installed or self.filter.strip() or choice.name in (self._checked | set(self._suite_models)):
                 listed.append(choice)
         return listed
 
@@ -147,7 +147,7 @@ class ModelsState:
         """Return whether runs used the model or variant of a row when the dialog opened."""
         if row.variant:
             return row.variant in self._variants_before
-        return row.name in (self._before or self._own)
+        return row.name in (self._before or self._suite_models)
 
     @property
     def in_effect(self) -> Iterator[tuple[Role, str]]:
@@ -155,8 +155,8 @@ class ModelsState:
         if self._before:
             named = [choice.name for choice in self.choices.choices if choice.name in self._before]
             yield "text", f"In use: {_listed(named)}, checked here in place of each suite's own."
-        elif self._own:
-            yield "text", f"In use: the suite's own, {_listed(self._own)}."
+        elif self._suite_models:
+            yield "text", f"In use: the suite's own, {_listed(self._suite_models)}."
         else:
             yield "text", "In use: each suite's own."
         if self._checked == self._before:
@@ -178,14 +178,14 @@ class ModelsState:
             self._checked ^= {row.name}
 
     def mark_asked(self, endpoint: KnownEndpoint) -> None:
-        self._asked.add(endpoint.preset.name)
+        self._asked_endpoints.add(endpoint.preset.name)
         self._build()
 
     def show_models(self, endpoint: KnownEndpoint) -> None:
         """Show the models that an endpoint has listed."""
         # A local server was asked without the user's request, so a long list of its models stays folded.
         name = endpoint.preset.name
-        self._asked.discard(name)
+        self._asked_endpoints.discard(name)
         at = [each.preset for each in self.endpoints].index(endpoint.preset)
         self.endpoints[at] = endpoint
         if endpoint.models is not None and not (endpoint.preset.is_local and len(endpoint.models) > MAX_UNFOLDED):
@@ -241,14 +241,16 @@ class ModelsState:
             if words or preset.name in self._unfolded:
                 fitting = list(filter(fits, listed))
             if endpoint.is_reachable and (fitting or not words):
-                head = Row(preset.title, self._endpoint_text(endpoint, preset.name in self._asked), endpoint=endpoint)
+                head = Row(
+                    preset.title, self._endpoint_text(endpoint, preset.name in self._asked_endpoints), endpoint=endpoint
+                )
                 self.rows += [head, *fitting]
         # The cursor needs a row, so the list is never empty.
         if not self.rows:
             self.rows.append(Row(f"no model has {one_line(self.filter)!r} in its name"))
 
-    def _endpoint_text(self, endpoint: KnownEndpoint, asked: bool) -> str:
-        if asked:
+    def _endpoint_text(self, endpoint: KnownEndpoint, is_requested: bool) -> str:
+        if is_requested:
             return f"asking for its models {GLYPHS.running}"
         if endpoint.problem:
             return "does not list its models"

@@ -41,7 +41,7 @@ from workbench.evaluation.typed_model import (
 from workbench.numerals import duration_text
 from workbench.providers.http.checks import CheckResult
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, behind
+from workbench.show.spans import EMPTY, Line, Role, Span, hanging_paragraph
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
@@ -213,19 +213,19 @@ class ChoiceField(Bar, can_focus=True):
         Binding("right,space", "turn(1)", show=False),
     ]
 
-    def __init__(self, values: Sequence[str], at: int, on_change: Callable[[], object], widget_id: str) -> None:
+    def __init__(self, values: Sequence[str], index: int, on_change: Callable[[], object], widget_id: str) -> None:
         super().__init__(widget_id)
         self.values = tuple(values)
-        self.at = at
+        self.at = index
         self._on_change = on_change
 
     @property
     def value(self) -> str:
         return self.values[self.at]
 
-    def choose(self, at: int) -> None:
+    def choose(self, index: int) -> None:
         """Select the value at an index. `on_change` is not called."""
-        self.at = at
+        self.at = index
         self.show()
 
     def show(self) -> None:
@@ -247,8 +247,8 @@ class ChoiceField(Bar, can_focus=True):
         event.stop()
         self.action_turn(1)
 
-    def action_turn(self, by: int) -> None:
-        self.choose((self.at + by) % len(self.values))
+    def action_turn(self, offset: int) -> None:
+        self.choose((self.at + offset) % len(self.values))
         self._on_change()
 
 
@@ -503,14 +503,14 @@ class AddModelScreen(Dialog[Added]):
             return []
         lead = " " * (_LABEL_CELLS + 1)
         text = one_line(self._adder.shown(f"{GLYPHS.error} {problem}"))
-        return list(behind((Span(lead),), text, "error", max(width - len(lead), 10)))
+        return list(hanging_paragraph((Span(lead),), text, "error", max(width - len(lead), 10)))
 
     def _notice_lines(self, width: int) -> list[Line]:
         room = max(width - 2, 10)
         lines: list[Line] = [EMPTY]
 
         def add(role: Role, text: str) -> None:
-            lines.extend(behind((Span(" "),), one_line(self._adder.shown(text)), role, room))
+            lines.extend(hanging_paragraph((Span(" "),), one_line(self._adder.shown(text)), role, room))
 
         if self._outcome is not None:
             add(*self._outcome)
@@ -554,9 +554,9 @@ class AddModelScreen(Dialog[Added]):
         credentials = spec.credentials or f"the key in {spec.api_key_env}"
         return "muted", f"It is asked at {spec.base_url} with {credentials}."
 
-    def action_go(self, by: int) -> None:
+    def action_go(self, offset: int) -> None:
         """Focus the next (1) or previous (-1) field."""
-        if by > 0:
+        if offset > 0:
             self.focus_next()
         else:
             self.focus_previous()

@@ -19,7 +19,7 @@ from workbench.numerals import seconds_text
 from workbench.providers.http.checks import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, behind, padded
+from workbench.show.spans import EMPTY, Line, Role, Span, hanging_paragraph, padded
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
@@ -137,7 +137,7 @@ class ProbesScreen(Dialog[None]):
 
         def add(head: str, text: str, role: Role, text_role: Role = "text") -> None:
             shown = self._prober.shown(text)
-            lines.extend(behind((Span(f" {head}", role),), shown, text_role, max(room - len(head), 10)))
+            lines.extend(hanging_paragraph((Span(f" {head}", role),), shown, text_role, max(room - len(head), 10)))
 
         if self._problem:
             add(f"{GLYPHS.error} ", self._problem, "error")

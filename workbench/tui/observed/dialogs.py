@@ -27,7 +27,7 @@ from workbench.exchange.observed.proxy import ListenError, parse_listen_address,
 from workbench.numerals import count_text, counted
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, signed, with_margin
+from workbench.show.spans import EMPTY, Line, sign_paragraph, with_margin
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import parse_suite
 from workbench.suite.suite_text import SpliceError
@@ -151,23 +151,23 @@ class CaseMaker:
 
     Each case is one undo step. The conversation becomes the case's first run."""
 
-    def __init__(self, stage: Workbench, selection: Selection, new_suites: NewSuites, secrets: Secrets) -> None:
-        self._stage = stage
+    def __init__(self, app: Workbench, selection: Selection, new_suites: NewSuites, secrets: Secrets) -> None:
+        self._app = app
         self._selection = selection
         self._new_suites = new_suites
         self._secrets = secrets
 
-    async def make(self, seen: SeenConversation, announce: Announce) -> str | None:
+    async def make(self, conversation: SeenConversation, announce: Announce) -> str | None:
         """Make a case of a conversation. The user chooses a suite and confirms the change.
 
         Returns where the case is, as text for the user, `None` if no case was made."""
         try:
-            return await self._make_case(seen, announce)
+            return await self._make_case(conversation, announce)
         except (RefusedError, NotEditableError, SpliceError) as error:
             announce(f"No case was made: {one_line(str(error))}", "warned", GLYPHS.warned)
             return None
 
-    async def _make_case(self, seen: SeenConversation, announce: Announce) -> str | None:
+    async def _make_case(self, conversation: SeenConversation, announce: Announce) -> str | None:
         selected = self._selection.suite
         suites = [suite for suite in self._selection.open_suites.suites if suite.why_not_editable is None]
         # The selected suite comes first, because it is the most likely choice.
@@ -175,33 +175,33 @@ class CaseMaker:
         options = [Option(one_line(suite.path.name), counted(len(suite.cases), "case")) for suite in suites]
         options.append(Option("a new suite", "with its tools"))
         if not suites:
-            return await self._add_to_new_suite(seen, announce)
-        which = await self._stage.ask(WhereScreen(options))
+            return await self._add_to_new_suite(conversation, announce)
+        which = await self._app.ask(WhereScreen(options))
         if which is None:
             return None
         if which == len(suites):
-            return await self._add_to_new_suite(seen, announce)
-        return await self._add_to_suite(suites[which].path, seen, announce)
+            return await self._add_to_new_suite(conversation, announce)
+        return await self._add_to_suite(suites[which].path, conversation, announce)
 
-    async def _add_to_suite(self, path: Path, seen: SeenConversation, announce: Announce) -> str | None:
-        made = await in_background(lambda: self._single_case_suite(seen, path))
+    async def _add_to_suite(self, path: Path, conversation: SeenConversation, announce: Announce) -> str | None:
+        made = await in_background(lambda: self._single_case_suite(conversation, path))
         suite = self._selection.open_suites.editable(path)
-        change = _change(suite, made, seen)
+        change = _change(suite, made, conversation)
         if not await self._ask_to_add(path, suite.document.text, change.document.text, made):
             return None
         # The suite may have changed while the question was open, so the change is computed again.
         suite = self._selection.open_suites.editable(path)
-        change = _change(suite, made, seen)
+        change = _change(suite, made, conversation)
         self._selection.open_suites.change(suite, change.document, change.summary, case=change.case)
         return await self._select_new_case(suite, change.case, made, announce, f"{key_for('edit.undo')} takes it back")
 
-    async def _add_to_new_suite(self, seen: SeenConversation, announce: Announce) -> str | None:
+    async def _add_to_new_suite(self, conversation: SeenConversation, announce: Announce) -> str | None:
         question = NameScreen("New suite", "", self._new_suites.where, self._new_suites.refusal)
-        name = await self._stage.ask(question)
+        name = await self._app.ask(question)
         path = self._new_suites.named(name) if name is not None else None
         if not isinstance(path, Path):
             return None
-        made = await in_background(lambda: self._single_case_suite(seen, path))
+        made = await in_background(lambda: self._single_case_suite(conversation, path))
         if not await self._ask_to_add(path, "", made.file.text, made):
             return None
         suite = OpenSuite.new(path, made.file.text)
@@ -211,12 +211,12 @@ class CaseMaker:
         )
 
     async def _select_new_case(
-        self, suite: OpenSuite, key: str | None, made: ImportedSuite, announce: Announce, then: str
+        self, suite: OpenSuite, key: str | None, imported: ImportedSuite, announce: Announce, then: str
     ) -> str | None:
         self._selection.select(suite.path, key)
         file, outline = suite.file, next(each for each in suite.cases if each.key == key)
         if file.suite is not None:
-            case, runs = file.suite.cases[outline.index], made.cases[0].runs
+            case, runs = file.suite.cases[outline.index], imported.cases[0].runs
             graded = await in_background(lambda: [(run_of(file, case, run, at), run) for at, run in enumerate(runs)])
             for (planned, events, result), run in graded:
                 self._selection.book.recall(planned, run.started_at, events, result, is_unsaved=True)
@@ -224,40 +224,40 @@ class CaseMaker:
         announce(f"New case {one_line(case_place)}; {then}", "passed", GLYPHS.passed)
         return case_place
 
-    def _single_case_suite(self, seen: SeenConversation, path: Path) -> ImportedSuite:
+    def _single_case_suite(self, conversation: SeenConversation, path: Path) -> ImportedSuite:
         """Return a suite with the conversation as its only case. Text that looks like a key is replaced by a name.
 
         Raises:
             RefusedError: No case can be made of the conversation."""
-        case = case_of(seen.conversation)
+        case = case_of(conversation.conversation)
         texts: list[JsonValue] = [cast("JsonValue", case.table)]
         for run in case.runs:
             for each in run.rounds:
                 texts += (each.text, each.reasoning)
         # Text that looks like a key is registered as a secret now, so that `make_suite` replaces it by a name.
-        register_keys(texts, f"RECORDED_KEY_{seen.number}", self._secrets)
+        register_keys(texts, f"RECORDED_KEY_{conversation.number}", self._secrets)
         return make_suite(ImportedFile((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
-    async def _ask_to_add(self, path: Path, before: str, after: str, made: ImportedSuite) -> bool:
-        notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
+    async def _ask_to_add(self, path: Path, before: str, after: str, imported: ImportedSuite) -> bool:
+        notes, changed = dict.fromkeys(note.why for note in imported.cases[0].notes), difference(before, after)
 
         def lines(width: int) -> list[Line]:
             note_lines = []
             for why in notes:
-                note_lines.extend(signed(GLYPHS.dot, why, "muted", width - 2, 2))
+                note_lines.extend(sign_paragraph(GLYPHS.dot, why, "muted", width - 2, 2))
             return [EMPTY, *note_lines, EMPTY, *changed.drawn(width), EMPTY]
 
-        return await self._stage.ask(PreviewScreen(f"A case in {one_line(path.name)}", lines, "add it")) or False
+        return await self._app.ask(PreviewScreen(f"A case in {one_line(path.name)}", lines, "add it")) or False
 
 
-def _change(suite: OpenSuite, made: ImportedSuite, seen: SeenConversation) -> CaseListChange:
+def _change(suite: OpenSuite, imported: ImportedSuite, conversation: SeenConversation) -> CaseListChange:
     """Return the change that adds a case at the end of a suite.
 
     Raises:
         RefusedError: The suite would have more errors than before."""
     document = suite.document
-    table = fit_to_suite(made.cases[0].table, document.table(HEAD))
-    change = with_new_cases(document, [table], f"Case of conversation {seen.number}")
+    table = fit_to_suite(imported.cases[0].table, document.table(HEAD))
+    change = with_new_cases(document, [table], f"Case of conversation {conversation.number}")
     # A suite that already has errors may get a case, provided that the case adds no errors.
     if len(errors := parse_suite(change.document.text, suite.path).errors) > len(suite.file.errors):
         raise RefusedError(f"the case does not fit into {suite.path.name}: {errors[-1].message}")

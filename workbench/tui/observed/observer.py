@@ -25,7 +25,7 @@ class Observer:
     """Starts recordings. The form of the next recording contains the user's last input."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._program = app.program
         self._typed: TypedRecording | None = None
@@ -36,13 +36,13 @@ class Observer:
         `problem` is why the last attempt failed, "" before any attempt."""
         from workbench.tui.observed.dialogs import ObserveScreen, TypedRecording
 
-        def on_answer(wanted: TypedRecording | None) -> None:
-            if wanted is not None:
-                self._typed = wanted
-                self._stage.work(self._begin(wanted), "observe", exclusive=True)
+        def on_answer(recording: TypedRecording | None) -> None:
+            if recording is not None:
+                self._typed = recording
+                self._app.work(self._begin(recording), "observe", exclusive=True)
 
         proposed = self._typed or TypedRecording(self._endpoint()[0], _LISTEN)
-        self._stage.show(ObserveScreen(proposed, problem), on_answer)
+        self._app.show(ObserveScreen(proposed, problem), on_answer)
 
     def _endpoint(self) -> tuple[str, Provider | None]:
         folder = Path()
@@ -61,7 +61,7 @@ class Observer:
                         return spec.base_url, spec.provider
         return "openai", None
 
-    async def _begin(self, wanted: TypedRecording) -> None:
+    async def _begin(self, recording: TypedRecording) -> None:
         await in_background(_imported)
         from workbench.exchange.observed.proxy import ListenError, parse_listen_address, parse_upstream
         from workbench.tui.observed.dialogs import CaseMaker
@@ -79,23 +79,23 @@ class Observer:
         def wake() -> None:
             # The call raises RuntimeError if the app has ended.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._stage.call_later, show_observations)
+                loop.call_soon_threadsafe(self._app.call_later, show_observations)
 
-        live = LiveRecording(parse_upstream(wanted.upstream), self._program.secrets, wake)
+        live = LiveRecording(parse_upstream(recording.upstream), self._program.secrets, wake)
         try:
-            await live.start(parse_listen_address(wanted.listen))
+            await live.start(parse_listen_address(recording.listen))
         except ListenError as error:
             self.ask(str(error))
             return
         # The user may have opened another screen meanwhile.
-        if not self._stage.shows_main:
+        if not self._app.shows_main:
             live.stop()
             return
         url, provider = self._endpoint()
         line = environment_line(live.address, provider if url == live.upstream else None, live.upstream)
-        maker = CaseMaker(self._stage, self._selection, self._stage.part(NewSuites), self._program.secrets)
-        shown.append(LiveScreen(self._stage, live, line, self._program.secrets, maker.make))
-        self._stage.show(shown[0], lambda _: self._selection.notify_all())
+        maker = CaseMaker(self._app, self._selection, self._app.part(NewSuites), self._program.secrets)
+        shown.append(LiveScreen(self._app, live, line, self._program.secrets, maker.make))
+        self._app.show(shown[0], lambda _: self._selection.notify_all())
 
 
 def _imported() -> None:

@@ -11,7 +11,7 @@ from workbench.config.secrets import Secrets
 from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, LazyLines
-from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, paragraph, signed, spread
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, paragraph, sign_paragraph, spread
 from workbench.show.views.run_view import RunView
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Event
@@ -34,7 +34,7 @@ class Conversations(ListState[SeenConversation]):
     def __init__(self) -> None:
         super().__init__()
         self._seen: dict[int, SeenConversation] = {}
-        self.made: dict[int, str] = {}
+        self.case_places: dict[int, str] = {}
         """The place of the case made of a conversation, by the number of the conversation."""
 
     def update(self, news: Sequence[SeenConversation]) -> None:
@@ -51,30 +51,30 @@ class Conversations(ListState[SeenConversation]):
         return len(self._seen)
 
     @property
-    def under_way(self) -> int:
+    def active_count(self) -> int:
         """The number of conversations with an active request."""
         return sum(seen.state == "asking" for seen in self._seen.values())
 
     @property
     def unused(self) -> int:
         """The number of conversations that could become cases but did not."""
-        return sum(not seen.why_no_case and number not in self.made for number, seen in self._seen.items())
+        return sum(not seen.why_no_case and number not in self.case_places for number, seen in self._seen.items())
 
     def _key(self, row: SeenConversation) -> int:
         return row.number
 
-    def _found(self) -> list[SeenConversation]:
+    def _shown_rows(self) -> list[SeenConversation]:
         # The filter searches requests, model, called tools and state.
         return [seen for number, seen in self._seen.items() if self._fits(number, partial(_text, seen))]
 
 
-def _text(seen: SeenConversation) -> str:
+def _text(conversation: SeenConversation) -> str:
     words = []
-    for message in seen.conversation.messages:
+    for message in conversation.conversation.messages:
         if message.role == "user":
             words.append(message.content)
         words += [call.tool for call in message.tool_calls]
-    return " ".join((*words, seen.conversation.model, seen.state))
+    return " ".join((*words, conversation.conversation.model, conversation.state))
 
 
 _SIGNS: dict[State, tuple[str, Role, str]] = {
@@ -117,16 +117,16 @@ def list_message(state: Conversations, live: LiveRecording) -> Message:
     return (("No conversation yet: each appears with its first request.", "muted"),)
 
 
-def row_line(seen: SeenConversation, made: bool, width: int) -> Line:
-    """Return the row of a conversation: its state, request, calls and model. `made` is whether it became a case."""
-    sign, role, _ = _SIGNS[seen.state]
-    head: Line = (Span(f" {sign} ", role), Span(one_line(seen.request[:width]) or "(no request of a user)"))
+def row_line(conversation: SeenConversation, has_case: bool, width: int) -> Line:
+    """Return the row of a conversation: its state, request, calls and model. `has_case` is whether it became a case."""
+    sign, role, _ = _SIGNS[conversation.state]
+    head: Line = (Span(f" {sign} ", role), Span(one_line(conversation.request[:width]) or "(no request of a user)"))
     right: list[Span] = [Span("  ")]
-    if made:
+    if has_case:
         right.append(Span(f"{GLYPHS.marked} case  ", "accent"))
-    if seen.calls:
-        right.append(Span(f"{counted(seen.calls, 'call')}  ", "muted"))
-    right.append(Span(f"{one_line(seen.conversation.model)} ", "muted"))
+    if conversation.calls:
+        right.append(Span(f"{counted(conversation.calls, 'call')}  ", "muted"))
+    right.append(Span(f"{one_line(conversation.conversation.model)} ", "muted"))
     return spread(head, tuple(right), width)
 
 
@@ -147,17 +147,18 @@ class _Steps(LazyLines):
         return self._lines.line(index)
 
 
-def detail_lines(seen: SeenConversation, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
+def detail_lines(conversation: SeenConversation, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
     """Return the details of a conversation: state and steps.
 
     `where` is the place of the case that was made from the conversation, `None` if there is no such case."""
-    sign, role, words = _SIGNS[seen.state]
-    text = f"{words}: {seen.problem}" if seen.problem else words
-    facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"
-    head: list[Line] = [*signed(sign, text, role, width, 1), cut_line((Span(f"   {facts}", "muted"),), width)]
+    sign, role, words = _SIGNS[conversation.state]
+    text = f"{words}: {conversation.problem}" if conversation.problem else words
+    requests = counted(conversation.requests, "request")
+    facts = f"conversation {conversation.number} {GLYPHS.dot} {conversation.wire} {GLYPHS.dot} {requests}"
+    head: list[Line] = [*sign_paragraph(sign, text, role, width, 1), cut_line((Span(f"   {facts}", "muted"),), width)]
     if where is not None:
-        head += signed(GLYPHS.marked, where, "accent", width, 1)
-    return JoinedLines([head, _Steps(map(secrets.redacted, seen.events()), width)])
+        head += sign_paragraph(GLYPHS.marked, where, "accent", width, 1)
+    return JoinedLines([head, _Steps(map(secrets.redacted, conversation.events()), width)])
 
 
 MakeCase = Callable[[SeenConversation, Announce], Awaitable[str | None]]
@@ -187,13 +188,13 @@ class LiveScreen(ListScreen[None, Conversations]):
     )
     AUTO_FOCUS = "#live-list"
 
-    def __init__(self, stage: Workbench, live: LiveRecording, line: str, secrets: Secrets, make_case: MakeCase) -> None:
-        super().__init__(stage, Conversations())
+    def __init__(self, app: Workbench, live: LiveRecording, line: str, secrets: Secrets, make_case: MakeCase) -> None:
+        super().__init__(app, Conversations())
         self._live = live
         self._line = line
         self._secrets = secrets
         self._make_case = make_case
-        self._missed = False
+        self._is_outdated = False
         """Whether observations arrived while this screen was covered."""
 
     def on_mount(self) -> None:
@@ -213,13 +214,13 @@ class LiveScreen(ListScreen[None, Conversations]):
             # A notice replaces the previous notice, so only the last sentence is announced.
             self.announce(sentences[-1], "warned", GLYPHS.warned)
         if self.is_covered:
-            self._missed = True
+            self._is_outdated = True
         else:
             self._show_state(moved=False)
 
     def on_screen_resume(self) -> None:
-        if self._missed:
-            self._missed = False
+        if self._is_outdated:
+            self._is_outdated = False
             self._show_state(moved=False)
 
     def _show_state(self, *, moved: bool = True) -> None:
@@ -228,7 +229,7 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     def _row_line(self, index: int, width: int) -> Line:
         seen = self.state.rows[index]
-        return row_line(seen, seen.number in self.state.made, width)
+        return row_line(seen, seen.number in self.state.case_places, width)
 
     def _message(self) -> Message:
         return list_message(self.state, self._live)
@@ -240,15 +241,15 @@ class LiveScreen(ListScreen[None, Conversations]):
         seen = self.state.selected
         if seen is None:
             return ()
-        return detail_lines(seen, self.state.made.get(seen.number), self._secrets, width)
+        return detail_lines(seen, self.state.case_places.get(seen.number), self._secrets, width)
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         what = "Recorded" if self._live.stopped else "Recording"
         left: Line = (Span(f" {what} ", "badge"), Span(f" {one_line(self._live.upstream)}{self._filter_text}"))
         count = Span(f"{counted(self.state.count, 'conversation')} ", "muted")
-        if not self.state.under_way:
+        if not self.state.active_count:
             return left, ((count,), EMPTY)
-        going = Span(f"{count_text(self.state.under_way)} under way  ", "running")
+        going = Span(f"{count_text(self.state.active_count)} under way  ", "running")
         return left, ((going, count), (going,))
 
     def _refusals(self) -> Mapping[str, str]:
@@ -267,7 +268,7 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     @action("y", "Copy the environment variable for the program", label="copy")
     def do_copy(self) -> None:
-        self.stage.copy(self._line, "the line for the program", self.announce)
+        self.workbench.copy(self._line, "the line for the program", self.announce)
 
     @action("a", "Add a case made from the conversation", label="make a case", needs=_add, changes=True)
     def do_add(self) -> None:
@@ -277,22 +278,22 @@ class LiveScreen(ListScreen[None, Conversations]):
         async def add() -> None:
             case_place = await self._make_case(seen, self.announce)
             if case_place is not None:
-                self.state.made[seen.number] = case_place
+                self.state.case_places[seen.number] = case_place
                 self._show_state(moved=False)
 
-        self.stage.work(add(), "ask", exclusive=True)
+        self.workbench.work(add(), "ask", exclusive=True)
 
     @action("x", "Stop recording; what was recorded stays", label="stop", needs=_stop, changes=True)
     def do_stop(self) -> None:
         """Stop recording. Ask first if there are active requests."""
-        self._ask_to_end(self.state.under_way, 0, self._stop)
+        self._ask_to_end(self.state.active_count, 0, self._stop)
 
     def do_back(self) -> None:
         """Go back by one step: end the filter, or leave the steps, or end the recording."""
         if self._filtering or self.state.filter or self.column == "detail":
             super().do_back()
         else:
-            self._ask_to_end(self.state.under_way, self.state.unused, self.dismiss)
+            self._ask_to_end(self.state.active_count, self.state.unused, self.dismiss)
 
     def _stop(self) -> None:
         self._live.stop()
@@ -302,10 +303,10 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     def _ask_to_end(self, under_way: int, unused: int, end: Callable[[], object]) -> None:
         async def ask() -> None:
-            if await self.stage.ask(EndScreen(under_way, unused)) == "end":
+            if await self.workbench.ask(EndScreen(under_way, unused)) == "end":
                 end()
 
         if under_way or unused:
-            self.stage.work(ask(), "ask")
+            self.workbench.work(ask(), "ask")
         else:
             end()

@@ -69,10 +69,10 @@ class QuickAdder:
         self._is_settled = True
         """Whether the question was visible long enough to be answered."""
         self._answer_timer: Timer | None = None
-        self._keeping: Timer | None = None
-        self._lets_ask = False
+        self._store_timer: Timer | None = None
+        self._may_ask_while_typing = False
         """Whether the user lets a run ask for permission. The question takes the keyboard."""
-        self._shows = False
+        self._is_open = False
         """Whether the run pane shows the runs of the line instead of the selected case."""
         self._notice: Line = ()
         self._only_added: dict[Path, Document] = {}
@@ -106,7 +106,7 @@ class QuickAdder:
             self._say(str(error), "warned")
             return
         self._suite = suite.path
-        self._shows = True
+        self._is_open = True
         if not line.is_open:
             self._from = main.pane
             line.add_class("open")
@@ -114,7 +114,7 @@ class QuickAdder:
         self.focus()
 
     def focus(self) -> None:
-        self._shows = True
+        self._is_open = True
         self._main.set_focus(self._line.field)
         self._main.show_run()
         self._annotate()
@@ -131,7 +131,7 @@ class QuickAdder:
         """Close the input line. Its text and requests are kept."""
         self._store_line()
         self._line.remove_class("open")
-        self._shows = False
+        self._is_open = False
         self._notice = ()
         self._annotate()
         self._main.go_to(self._from)
@@ -146,14 +146,14 @@ class QuickAdder:
             return
         if text == state.text:
             return
-        was_open, self._lets_ask = state.is_open, False
+        was_open, self._may_ask_while_typing = state.is_open, False
         state.type(text)
         self._notice = ()
         if was_open:
             self._annotate()
-        if self._keeping is not None:
-            self._keeping.stop()
-        self._keeping = self._main.set_timer(STORE_DELAY_S, self._store_line)
+        if self._store_timer is not None:
+            self._store_timer.stop()
+        self._store_timer = self._main.set_timer(STORE_DELAY_S, self._store_line)
         self.show()
 
     def _set_text(self, text: str) -> None:
@@ -164,9 +164,9 @@ class QuickAdder:
         field.cursor_position = len(text)
 
     def _store_line(self) -> None:
-        if self._keeping is not None:
-            self._keeping.stop()
-            self._keeping = None
+        if self._store_timer is not None:
+            self._store_timer.stop()
+            self._store_timer = None
         self._app.memory.change(lambda known: known.with_request_line(self._project, self.kept))
 
     @property
@@ -188,7 +188,7 @@ class QuickAdder:
         elif state.text.strip():
             self._submit()
         elif self._is_asked_by_run and not state.is_open:
-            self._lets_ask = True
+            self._may_ask_while_typing = True
             self._app.services.show_pending()
         elif not state.is_open:
             if state.open():
@@ -486,7 +486,7 @@ class QuickAdder:
             self._answer_timer.stop()
         self._answer_timer = self._main.set_timer(ANSWER_DELAY_S, self._accept_answers)
         self._notice = ()
-        self._shows = True
+        self._is_open = True
         self._main.show_run()
         self._annotate()
         self.show()
@@ -549,7 +549,7 @@ class QuickAdder:
             self._say(f"Nothing was added: {error}", "error")
             return False
         is_alone = not suite.dirty or suite.document is self._only_added.get(suite.path)
-        self._open_suites.change(suite, changed.document, changed.summary, case=changed.about)
+        self._open_suites.change(suite, changed.document, changed.summary, case=changed.cursor_key)
         self._added.append((suite.path, suite.document, request.text))
         self.state.added += 1
         self._selection.select(suite.path, changed.case)
@@ -631,7 +631,7 @@ class QuickAdder:
         """The runs to show in the run pane, and a message for an empty pane.
 
         `None` if the pane shows the selected case."""
-        if not self._shows or not self._line.is_open:
+        if not self._is_open or not self._line.is_open:
             return None
         requests = self.state.requests
         if requests:
@@ -660,14 +660,14 @@ class QuickAdder:
     def leave_run(self) -> None:
         """Let the run pane show the selected case, because the tree's cursor moved."""
         if not self._line.typing:
-            self._shows = False
+            self._is_open = False
 
     @property
     def allows_questions(self) -> bool:
         """Whether a run may ask its question now.
 
         While the user types, the question waits until the user presses Enter."""
-        return not self._line.typing or self._lets_ask
+        return not self._line.typing or self._may_ask_while_typing
 
     @property
     def _is_asked_by_run(self) -> bool:
@@ -785,7 +785,7 @@ class QuickAdder:
 
     def _annotate(self) -> None:
         run_list, question = self._main.run_pane.run_list, self.state.question
-        if question is None or not self._shows or not self._line.is_open:
+        if question is None or not self._is_open or not self._line.is_open:
             run_list.annotate(None)
             return
         lines = call_lines(question)

@@ -55,8 +55,8 @@ from workbench.tui.run_book.summaries import (
     Counts,
     RunsByModel,
     StepSummary,
+    active_step_summary,
     counting,
-    step_under_way,
     summarised,
     summarised_steps,
 )
@@ -117,12 +117,12 @@ class RunBook:
         self.by_model = RunsByModel()
         self._batches: dict[str, _Batch] = {}
         self._last_batch: str | None = None
-        self._going: dict[CaseKey, list[RunRecord]] = {}
+        self._active_runs: dict[CaseKey, list[RunRecord]] = {}
         self._summaries: dict[CaseKey, CaseSummary] = {}
         self._steps: dict[CaseKey, tuple[StepSummary, ...]] = {}
         self._counted: Tally[CaseKey] = Tally()
         self._ended: Tally[CaseKey] = Tally()
-        self._spent: dict[CaseKey, Spend] = {}
+        self._spend_by_case: dict[CaseKey, Spend] = {}
         self._uncounted: set[CaseKey] = set()
         """The cases whose counts are out of date."""
         self._revisions: dict[Path, int] = {}
@@ -151,7 +151,7 @@ class RunBook:
                     before = record.paused, record.delayed_until
                     record.add(happened)
                     if record.stage == "waiting" and record.batch in self._batches:
-                        self._batches[record.batch].counted.began(record.run_id, record.model, self._clock())
+                        self._batches[record.batch].counted.add_run(record.run_id, record.model, self._clock())
                     if record.stage == "waiting" or (record.paused, record.delayed_until) != before:
                         record.stage = "running"
                         self._running[record.run_id] = record
@@ -246,11 +246,11 @@ class RunBook:
         """Remove the finished runs of a request of quick add that the user did not accept as a case.
 
         Totals still include their tokens and cost."""
-        if self._going.get(case):
+        if self._active_runs.get(case):
             return
         for run in self._latest.pop(case, {}).values():
             self.by_model.drop(run)
-            self._spent[case] = total((self._spent.get(case, Spend()), run.spent))
+            self._spend_by_case[case] = total((self._spend_by_case.get(case, Spend()), run.spent))
         self._forget(case)
         self._revisions[case[0]] = self._revisions.get(case[0], 0) + 1
         self._uncounted.discard(case)
@@ -293,7 +293,7 @@ class RunBook:
         """Return the number of runs of a batch that have not begun."""
         return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
 
-    def answered(self, question: Question) -> None:
+    def remove_question(self, question: Question) -> None:
         """Remove an answered question. The status of its run changes later, by an event of the run."""
         self._questions = [other for other in self._questions if other is not question]
 
@@ -366,8 +366,8 @@ class RunBook:
         """Return the summary of a step of a chain (from 1), `None` if it has no result."""
         if case not in self._latest:
             return None
-        if going := self._going.get(case):
-            return step_under_way(going, number)
+        if going := self._active_runs.get(case):
+            return active_step_summary(going, number)
         if case not in self._steps:
             self._steps[case] = summarised_steps(self.counting_runs(case))
         steps = self._steps[case]
@@ -393,7 +393,7 @@ class RunBook:
     def counts(self) -> Counts:
         """Return how many of the latest runs of all cases have each status, and how many are active."""
         self._count()
-        asking = sum(run.asks for run in self._running.values())
+        asking = sum(run.is_asking for run in self._running.values())
         totals = self._counted.totals
         ended = {status: totals[status] for status in Status if status in totals}
         return Counts(
@@ -408,9 +408,9 @@ class RunBook:
     def held_runs(self) -> list[RunRecord]:
         """The runs that are held until the user continues them, in the order in which they were started."""
         # The few running runs are checked first, because most batches have no held run.
-        if not any(run.held for run in self._running.values()):
+        if not any(run.is_held for run in self._running.values()):
             return []
-        return [run for run in self._runs.values() if run.held]
+        return [run for run in self._runs.values() if run.is_held]
 
     @property
     def any_failed(self) -> bool:
@@ -426,7 +426,7 @@ class RunBook:
     def spend(self) -> Spend:
         """Return the tokens and cost of the latest runs of all cases."""
         self._count()
-        return total(self._spent.values())
+        return total(self._spend_by_case.values())
 
     def _count(self) -> None:
         """Update the counts of the cases that changed since the last call."""
@@ -444,7 +444,7 @@ class RunBook:
                     ended.append(run.status)
             self._counted.put(case, tuple(names))
             self._ended.put(case, tuple(ended))
-            self._spent[case] = total(run.spent for run in latest)
+            self._spend_by_case[case] = total(run.spent for run in latest)
         self._uncounted.clear()
 
     def progress(self) -> Progress:
@@ -500,10 +500,10 @@ class RunBook:
         """Return the waiting and running runs of one case or of all cases."""
         if case is None:
             return list(self._runs.values())
-        return list(self._going.get(case, ()))
+        return list(self._active_runs.get(case, ()))
 
     def any_active(self, cases: Iterable[CaseKey]) -> bool:
-        return any(self._going.get(case) for case in cases)
+        return any(self._active_runs.get(case) for case in cases)
 
     def _follow_clock(self) -> None:
         """Stop the clock while every begun run waits for the user. Otherwise, let the clock run."""
@@ -528,13 +528,13 @@ class RunBook:
             if (named := left or record.origin) is not None:
                 of_several = any(kind.repeat for kind in self._latest.get(case_key, {}))
                 record.origin_name = origin_name(named, of_several=of_several)
-            self._going.setdefault(case_key, []).append(record)
+            self._active_runs.setdefault(case_key, []).append(record)
             if left is not None:
                 self._latest[case_key] = with_replaced(left, record, self._latest.get(case_key, {}))
                 self.by_model.drop(left)
             # A fork does not replace the runs of its case. A new run does.
             of_case = self._latest if record.is_fork else fresh
-            of_case.setdefault(case_key, {})[record.kind] = record
+            of_case.setdefault(case_key, {})[record.identity] = record
             self._clear_caches(record)
         for case, runs in fresh.items():
             self.by_model.start(runs.values())
@@ -544,18 +544,18 @@ class RunBook:
                     runs[kind] = run
             self._latest[case] = runs
 
-    def _finish(self, record: RunRecord, done: RunDone) -> None:
-        result = done.result
-        record.finish(result, done.began_ms, done.ended_ms)
+    def _finish(self, record: RunRecord, event: RunDone) -> None:
+        result = event.result
+        record.finish(result, event.began_ms, event.ended_ms)
         self._withdraw_question(record.run_id)
         self._clear_caches(record)
         self._running.pop(record.run_id, None)
         self._follow_clock()
         case = record.case_key
-        self._going[case] = without(self._going[case], record)
+        self._active_runs[case] = without(self._active_runs[case], record)
         batch = self._batches.get(record.batch)
         if batch is not None:
-            batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd, result.user_cost_usd)
+            batch.counted.count_run(record.run_id, record.model, result.status, result.cost_usd, result.user_cost_usd)
 
     def _clear_caches(self, record: RunRecord) -> None:
         case = record.case_key

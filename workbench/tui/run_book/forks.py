@@ -50,7 +50,7 @@ def with_replaced(
     replaced: dict[RunIdentity, RunRecord] = {}
     for kind, other in runs.items():
         if other is run:
-            replaced[fork.kind] = fork
+            replaced[fork.identity] = fork
         else:
             replaced[kind] = other
     return replaced

@@ -73,14 +73,14 @@ class RecentRuns:
         self._limit = limit
         self._unpacked: dict[int, Callable[[], None]] = {}
 
-    def mark_viewed(self, key: int, pack: Callable[[], None]) -> None:
+    def mark_viewed(self, key: int, compress: Callable[[], None]) -> None:
         """Record that a run is viewed.
 
-        `key` identifies the run while the run exists. `pack` compresses its record."""
+        `key` identifies the run while the run exists. `compress` compresses its record."""
         if self._unpacked.pop(key, None) is None and len(self._unpacked) >= self._limit:
             oldest = next(iter(self._unpacked))
             self._unpacked.pop(oldest)()
-        self._unpacked[key] = pack
+        self._unpacked[key] = compress
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class RunRecord:
     """Removes secrets from the events of the view, including secrets split between two events."""
     _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
     _content: RunContent | None = field(default_factory=RunContent, repr=False)
-    _packed: bytes | None = field(default=None, repr=False)
+    _compressed: bytes | None = field(default=None, repr=False)
     """The packed content of a finished run that was not viewed recently."""
     _view: RunView | None = field(default=None, repr=False)
     _shown: ReferenceType[RunView] | None = field(default=None, repr=False)
@@ -321,7 +321,7 @@ class RunRecord:
                 return shown_result(result, secrets)
 
             return kept
-        small = self._packed
+        small = self._compressed
         assert small is not None
 
         def read() -> RunResult | None:
@@ -335,8 +335,8 @@ class RunRecord:
     @property
     def _unpacked(self) -> RunContent:
         if self._content is None:
-            assert self._packed is not None
-            self._content = unpack_content(self._packed)
+            assert self._compressed is not None
+            self._content = unpack_content(self._compressed)
             # A screen that still shows the run must keep the same view.
             if self._shown is not None:
                 self._view = self._shown()
@@ -345,10 +345,10 @@ class RunRecord:
         return self._content
 
     def _pack(self) -> None:
-        if self._packed is None:
+        if self._compressed is None:
             # The compressed form is kept after decompression, so it is made only once.
             assert self._content is not None
-            self._packed = pack_content(self._content)
+            self._compressed = pack_content(self._content)
         self._shown = None
         if self._view is not None:
             # The view holds the whole run, so this reference is weak. It is valid while a screen shows the view.
@@ -390,13 +390,13 @@ class RunRecord:
             view.differs(self.difference.sentence)
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return self.paused is not None and self.paused.at != "permission"
 
     @property
     def hold(self) -> int | None:
         """The sequence number of the `Paused` event of the current hold, `None` if the run is not held."""
-        if not self.held:
+        if not self.is_held:
             return None
         for at in reversed(self.events):
             if at.payload is self.paused:
@@ -413,12 +413,12 @@ class RunRecord:
         """The holds of the run before the current hold. Empty if the run is not held."""
         from workbench.engine.fork import past_holds
 
-        if not self.held:
+        if not self.is_held:
             return ()
         return (*self.past_holds, *past_holds(tuple(self.events))[:-1])
 
     @property
-    def asks(self) -> bool:
+    def is_asking(self) -> bool:
         """Whether the run is waiting for permission to execute a call."""
         return self.paused is not None and self.paused.at == "permission"
 
@@ -477,7 +477,7 @@ class RunRecord:
         return known[2]
 
     @property
-    def kind(self) -> RunIdentity:
+    def identity(self) -> RunIdentity:
         """The identity of the run within its case."""
         fork = None
         if self.is_fork:
@@ -502,7 +502,7 @@ class RunRecord:
         # While the origin is active, the runs are compared once, and again when the origin is held or ends. Building
         # the trajectory of a long run for every event would take too long.
         seen, now = self._compared[0], len(self.origin.events)
-        if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):
+        if seen < 0 or (seen != now and (self.origin.is_held or self.origin.stage == "done")):
             self._compared = now, first_difference(self.origin.trajectory, self.result.trajectory)
         return self._compared[1]
 
@@ -594,7 +594,7 @@ class RunRecord:
         self.figures = summary_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
         self.is_user_error = result.is_user_error
         self.graders_disagree = disagree(result.grades)
-        self._unpacked.result, self._packed = result, None
+        self._unpacked.result, self._compressed = result, None
         if self._view is not None:
             self._grade(self._view, result)
 
@@ -605,9 +605,9 @@ def distinct(runs: Iterable[RunRecord]) -> list[RunRecord]:
     return list({id(run): run for run in runs}.values())
 
 
-def without(runs: Iterable[RunRecord], left: RunRecord) -> list[RunRecord]:
+def without(runs: Iterable[RunRecord], excluded: RunRecord) -> list[RunRecord]:
     # `list.remove` would compare all fields of records, including events.
-    return [run for run in runs if run is not left]
+    return [run for run in runs if run is not excluded]
 
 
 def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
@@ -626,20 +626,20 @@ class Question:
     """The question of a run for permission to execute a call."""
 
     run: RunRecord
-    asked: PermissionQuestion
+    permission: PermissionQuestion
 
 
-def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
+def waiting_message(run: RunRecord, held_runs: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
     """Return a message that says why a run waits.
 
-    `held` are the held runs, `starting` the servers and models that are starting."""
+    `held_runs` are the held runs, `starting` the servers and models that are starting."""
     if run.stage != "waiting":
         return (("Waiting for its turn.", "muted"),)
     needed = [words for words in starting if _is_needed(run, words)]
     if needed:
         return tuple((f"{words[0].upper()}{words[1:]}", "running") for words in needed)
     # A held run counts as a concurrent run at the endpoint. Therefore the next run on the same model may have to wait.
-    before = sum(other.model == run.model for other in held)
+    before = sum(other.model == run.model for other in held_runs)
     if not before:
         return (("Waiting for its turn.", "muted"),)
     runs = f"{before} runs on this model that are held"

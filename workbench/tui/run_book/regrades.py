@@ -72,7 +72,7 @@ class Regrading:
 
     def __init__(self, book: RunBook) -> None:
         self._book = book
-        self._followed: dict[Path, Suite] = {}
+        self._suites: dict[Path, Suite] = {}
         """The current suites of the runs' grades, except for due cases."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
         self._moved: dict[int, tuple[RunRecord, RunSummary]] = {}
@@ -87,12 +87,12 @@ class Regrading:
         """Find the cases of an edited suite whose runs may need regrading.
 
         While the suite has errors, check only the `selected` case."""
-        file, before = suite.file, self._followed.get(suite.path)
+        file, before = suite.file, self._suites.get(suite.path)
         if file.suite is None:
             if selected is not None and (now := current_case(suite, selected)) is not None:
                 self._check_case(now.file, now.case)
         elif file.suite is not before:
-            self._followed[suite.path] = file.suite
+            self._suites[suite.path] = file.suite
             # Without runs, there is nothing to regrade, and the suite may have thousands of cases.
             if self._book.revision(suite.path):
                 for case in _regradable_cases(before, file.suite):
@@ -100,9 +100,9 @@ class Regrading:
 
     def forget_others(self, suites: Collection[OpenSuite]) -> None:
         """Forget suites that are no longer open."""
-        if len(self._followed) > len(suites):
-            for path in self._followed.keys() - {suite.path for suite in suites}:
-                del self._followed[path]
+        if len(self._suites) > len(suites):
+            for path in self._suites.keys() - {suite.path for suite in suites}:
+                del self._suites[path]
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
         """Check whether a case changed while its runs were active, now that the runs have ended."""
@@ -111,23 +111,23 @@ class Regrading:
         now = suite.file.suite
         if now is None:
             # All cases are checked once the suite has no errors any more.
-            self._followed.pop(suite.path, None)
+            self._suites.pop(suite.path, None)
             return
         for written in now.cases:
             if written.id == case[1]:
                 self._check_case(suite.file, written)
                 break
 
-    def due(self, most: int) -> list[DueCase]:
+    def due(self, limit: int) -> list[DueCase]:
         """Return the next cases to regrade with their runs.
 
-        Returns at most `most` cases, and stops after the case that brings the number of runs to `most`."""
+        Returns at most `limit` cases, and stops after the case that brings the number of runs to `limit`."""
         found: list[DueCase] = []
         runs = 0
-        for key, now in islice(self._due.items(), most):
+        for key, now in islice(self._due.items(), limit):
             found.append(DueCase(key, tuple(self._of_case(key, *now)), now))
             runs += len(found[-1].runs)
-            if runs >= most:
+            if runs >= limit:
                 break
         return found
 

@@ -88,10 +88,10 @@ def opened(file: Path) -> Iterator[History]:
         yield history
 
 
-def read_batches(file: Path, most: int | None = None) -> LoadedBatches:
-    """Return the newest batches, at most `most`. Without a limit, return all."""
+def read_batches(file: Path, limit: int | None = None) -> LoadedBatches:
+    """Return the newest batches, at most `limit`. Without a limit, return all."""
     with opened(file) as history:
-        batches = tuple(islice(history.each_batch(), most))
+        batches = tuple(islice(history.each_batch(), limit))
         count, forks = history.count_batches()
         older = max(count - len(batches), 0)
         older_forks = 0
@@ -200,7 +200,7 @@ def _batch(
     number: int,
     grading: int | None,
     words: str = "",
-    most: int | None = None,
+    limit: int | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
     *,
     first: bool = False,
@@ -219,17 +219,17 @@ def _batch(
     if first and batch.planned > MAX_RUNS_AT_ONCE:
         runs, _ = _first_matching(history, number, chosen, "", FIRST_RUNS, is_wanted)
         return LoadedBatch(batch, runs, chosen, is_going, is_all=False, is_first=True)
-    if most is None or batch.planned <= most:
+    if limit is None or batch.planned <= limit:
         gates = history.gates(batch, lambda _: None)
         return LoadedBatch(batch, history.runs(number, chosen), chosen, is_going, gates)
     if not words.split():
-        most = min(most, RUNS_UNTIL_SEARCHED)
-    runs, is_all = _first_matching(history, number, chosen, words, most, is_wanted)
+        limit = min(limit, RUNS_UNTIL_SEARCHED)
+    runs, is_all = _first_matching(history, number, chosen, words, limit, is_wanted)
     return LoadedBatch(batch, runs, chosen, is_going, words=words, is_all=is_all)
 
 
 def _first_matching(
-    history: History, number: int, grading: Regrade | None, words: str, most: int, is_wanted: Callable[[], bool]
+    history: History, number: int, grading: Regrade | None, words: str, limit: int, is_wanted: Callable[[], bool]
 ) -> tuple[Sequence[RunRow], bool]:
     """Return the runs of the first cases with all words, and whether no other case matches."""
     wanted = words.casefold().split()
@@ -246,7 +246,7 @@ def _first_matching(
                 continue
             found += len(case.ended)
             # The first case is read even if it has too many runs, because the screen would be empty otherwise.
-            if found > most and places:
+            if found > limit and places:
                 is_all = False
                 break
             # One query reads neighbouring cases.

@@ -29,9 +29,9 @@ class RunsByModel:
         self._before: dict[CaseKey, dict[str, list[RunRecord]]] = {}
         """The runs that counted when the last batch began. Present only if any of these runs had ended."""
         self._models: dict[Path, dict[str, None]] = {}
-        self._begun: dict[CaseKey, int] = {}
-        """The value of `_puts` when a case's runs were last stored or regraded, with the latest case last."""
-        self._puts = 0
+        self._change_numbers: dict[CaseKey, int] = {}
+        """The value of `_change_count` when a case's runs were last stored or regraded, with the latest case last."""
+        self._change_count = 0
 
     def start(self, batch: Iterable[RunRecord]) -> None:
         """Replace the previous runs with those of a new batch."""
@@ -106,7 +106,7 @@ class RunsByModel:
     @property
     def change_count(self) -> int:
         """The number of changes of runs and grades so far."""
-        return self._puts
+        return self._change_count
 
     def changed_since(self, seen: int) -> tuple[list[CaseKey], int]:
         """Return the cases with new runs or grades, latest first, and the value of `seen` for the next call.
@@ -114,11 +114,11 @@ class RunsByModel:
         `seen` is 0 in the first call."""
         found: list[CaseKey] = []
         # The latest cases are at the end, so only new cases are visited.
-        for case, puts in reversed(self._begun.items()):
+        for case, puts in reversed(self._change_numbers.items()):
             if puts <= seen:
                 break
             found.append(case)
-        return found, self._puts
+        return found, self._change_count
 
     def _put(self, case: CaseKey, model: str, runs: list[RunRecord]) -> None:
         self._note_change(case)
@@ -126,10 +126,10 @@ class RunsByModel:
         self._models.setdefault(case[0], {})[model] = None
 
     def _note_change(self, case: CaseKey) -> None:
-        self._puts += 1
+        self._change_count += 1
         # Removing and setting the case again moves it to the end of the dictionary, where `changed_since` begins.
-        self._begun.pop(case, None)
-        self._begun[case] = self._puts
+        self._change_numbers.pop(case, None)
+        self._change_numbers[case] = self._change_count
 
 
 def _fewer_ended(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> bool:
@@ -149,7 +149,7 @@ StepStage = Literal["waiting", "running", "made", "over"]
 """The progress of a step: `made` while a run continues after the step, `over` if the case has no active run."""
 
 
-class SpoiltRuns(NamedTuple):
+class UserErrorCounts(NamedTuple):
     """Counts the runs of a case if a simulated user invalidated some of them.
 
     `good` counts the passed and warned runs, `graded` the graded runs, and `errors` the invalid runs."""
@@ -170,13 +170,13 @@ class CaseSummary:
     stage: Stage | None = None
     asks: bool = False
     """Whether a run asks for permission to execute a call."""
-    held: bool = False
+    is_held: bool = False
     """Whether a run is held for the user."""
     disagree: bool = False
     """Whether graders disagree on any of the runs."""
     graded: Status | None = None
     """The worst status of the models that did not end in an error, `None` if no run was graded."""
-    spoilt: SpoiltRuns | None = None
+    user_errors: UserErrorCounts | None = None
     """The counts of the runs if a simulated user invalidated some of them, otherwise `None`."""
 
 
@@ -225,7 +225,7 @@ class StepSummary:
     status: Status | None = None
     score: float | None = None
     asks: bool = False
-    held: bool = False
+    is_held: bool = False
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def deciding_run(runs: Sequence[RunRecord]) -> int:
 def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
     of_models: dict[tuple[str, bool, str | None], list[int]] = {}
     for index, run in enumerate(runs):
-        of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
+        of_models.setdefault((run.model, run.recorded, run.identity.fork), []).append(index)
     for of_model in of_models.values():
         figures = list(finished_summaries(map(runs.__getitem__, of_model)))
         deciding: list[int] = []
@@ -279,8 +279,8 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
     asks = held = disagree = False
     for run in going:
         stages.add(run.displayed_stage)
-        asks = asks or run.asks
-        held = held or run.held
+        asks = asks or run.is_asking
+        held = held or run.is_held
     stage: Stage = "done"
     if "running" in stages:
         stage = "running"
@@ -297,30 +297,30 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
         statuses.add(model.status)
         if model.score is not None:
             scores.append(model.score)
-    worst, spoilt = worst_of(statuses), _spoilt(runs)
+    worst, spoilt = worst_of(statuses), _user_error_counts(runs)
     return CaseSummary(worst, min(scores, default=None), stage, asks, held, disagree, worst_graded(statuses), spoilt)
 
 
-def _spoilt(runs: Sequence[RunRecord]) -> SpoiltRuns | None:
+def _user_error_counts(runs: Sequence[RunRecord]) -> UserErrorCounts | None:
     errors = sum(run.is_user_error for run in runs)
     if not errors:
         return None
     graded = [run.status for run in runs if run.status is not None and run.status.graded]
-    return SpoiltRuns(sum(status.good for status in graded), len(graded), errors)
+    return UserErrorCounts(sum(status.good for status in graded), len(graded), errors)
 
 
-def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
+def active_step_summary(runs: Sequence[RunRecord], number: int) -> StepSummary:
     """Return the summary of a step (from 1) in the active runs of a case."""
     stage: StepStage = "made"
     asks = held = False
     for run in runs:
         if run.step == number:
             stage = "running"
-            asks = asks or run.asks
-            held = held or run.held
+            asks = asks or run.is_asking
+            held = held or run.is_held
         elif run.step < number and stage == "made":
             stage = "waiting"
-    return StepSummary(stage, asks=asks, held=held)
+    return StepSummary(stage, asks=asks, is_held=held)
 
 
 def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:

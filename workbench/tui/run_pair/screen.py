@@ -23,8 +23,8 @@ from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.stage import in_background
 from workbench.tui.kit.strips import Bar, palette_of, strip_of
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_pair.state import PairLines, PairState, Snapshot, copied_pair, header_lines, under_way
-from workbench.tui.trajectory.headline import began
+from workbench.tui.run_pair.state import PairLines, PairState, Snapshot, active_count, copied_pair, header_lines
+from workbench.tui.trajectory.headline import start_time
 from workbench.tui.trajectory.screen import TrajectoryScreen
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class PairList(LineView):
 
     def __init__(self, state: PairState, widget_id: str) -> None:
         super().__init__(widget_id)
-        self.above: bool | None = None
+        self.stacking_choice: bool | None = None
         """The user's choice: stacked (`True`) or in columns (`False`). With `None`, the width decides."""
         self._lines = PairLines(state, self.text_width, stacked=False)
         self._begun = False
@@ -82,9 +82,9 @@ class PairList(LineView):
 
     @property
     def stacked(self) -> bool:
-        if self.above is None:
+        if self.stacking_choice is None:
             return self.size.width < TWO_COLUMNS_CELLS
-        return self.above
+        return self.stacking_choice
 
     def show(self, state: PairState) -> None:
         """Show a comparison from its first difference on."""
@@ -184,10 +184,10 @@ class PairScreen(SearchedScreen[None]):
     TITLE_IN_TEXT = "two runs side by side"
     AUTO_FOCUS = "#pair-list"
 
-    def __init__(self, stage: Workbench, state: PairState) -> None:
-        super().__init__(stage)
+    def __init__(self, app: Workbench, state: PairState) -> None:
+        super().__init__(app)
         self.state = state
-        self._going = state.active
+        self._active_runs = state.active
 
     def compose(self) -> ComposeResult:
         yield Bar("pair-title")
@@ -212,13 +212,13 @@ class PairScreen(SearchedScreen[None]):
         self._follow()
 
     def _follow(self) -> None:
-        if under_way(*self.state.runs) != self._going:
-            self._going = under_way(*self.state.runs)
+        if active_count(*self.state.runs) != self._active_runs:
+            self._active_runs = active_count(*self.state.runs)
             self.run_worker(self._compare_again(), group="pair", exclusive=True)
 
     async def _compare_again(self) -> None:
         self.state = await compare_runs(*self.state.runs)
-        self._going = self.state.active
+        self._active_runs = self.state.active
         self._list.show(self.state)
         self._show_bars()
 
@@ -270,7 +270,7 @@ class PairScreen(SearchedScreen[None]):
 
     @action("tab", "Side by side, or one above the other")
     def do_layout(self) -> None:
-        self._list.above = not self._list.stacked
+        self._list.stacking_choice = not self._list.stacked
         self._list.place()
         self._show_bars()
 
@@ -283,11 +283,11 @@ class PairScreen(SearchedScreen[None]):
         self._show_alone(self.state.runs[1])
 
     def _show_alone(self, run: RunRecord) -> None:
-        self.stage.show(TrajectoryScreen(self.stage, run, began(run)))
+        self.workbench.show(TrajectoryScreen(self.workbench, run, start_time(run)))
 
     @action("y", "Copy the comparison as text", label="copy")
     def do_copy(self) -> None:
-        self.stage.copy(copied_pair(self.state), "the comparison", self.announce)
+        self.workbench.copy(copied_pair(self.state), "the comparison", self.announce)
 
 
 async def pair_screen(

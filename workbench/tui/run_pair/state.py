@@ -15,10 +15,10 @@ from workbench.show.views.run_pair import (
     NARROWEST,
     SideBySideColumns,
     StackedColumns,
-    beside,
     both_heads,
     fold_line,
     row_sides,
+    two_columns,
 )
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.record import RunRecord
@@ -61,7 +61,7 @@ Entry = Fold | int
 """An entry of the view: a fold, or the index of a row."""
 
 
-def under_way(left: RunRecord, right: RunRecord) -> int:
+def active_count(left: RunRecord, right: RunRecord) -> int:
     """Return how many of two runs are active."""
     return sum(run.stage != "done" for run in (left, right))
 
@@ -75,7 +75,7 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def of(cls, left: RunRecord, right: RunRecord) -> Snapshot:
-        return cls((left.shown_trajectory, right.shown_trajectory), under_way(left, right))
+        return cls((left.shown_trajectory, right.shown_trajectory), active_count(left, right))
 
 
 class PairState:
@@ -284,7 +284,7 @@ def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
     if stacked:
         return [(Span(" "), *head) for head in heads]
     left, right = heads
-    return [cut_line(beside(left, Span(" │ ", "border"), right, side), width)]
+    return [cut_line(two_columns(left, Span(" │ ", "border"), right, side), width)]
 
 
 def copied_pair(state: PairState) -> str:

@@ -17,7 +17,7 @@ from workbench.engine.events import CostLimitReached
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import cost_text, count_text, counted
 from workbench.show.highlight import json_line
-from workbench.show.spans import EMPTY, Line, Role, Span, behind, with_margin, wrap, wrap_line
+from workbench.show.spans import EMPTY, Line, Role, Span, hanging_paragraph, with_margin, wrap, wrap_line
 from workbench.show.views.values import hints_in_words
 from workbench.show.visible import model_label, one_line, visible
 from workbench.suite.trust import SuiteNeeds
@@ -73,9 +73,9 @@ class CostLimitScreen(QuestionScreen[CostLimitAnswer]):
 
     TITLE_LINE = "The cost limit is reached"
 
-    def __init__(self, reached: CostLimitReached, left: int) -> None:
+    def __init__(self, reached: CostLimitReached, remaining_runs: int) -> None:
         super().__init__(
-            lambda width: cost_limit_lines(reached, left, width),
+            lambda width: cost_limit_lines(reached, remaining_runs, width),
             [
                 ("more", Option("more", f"up to {cost_text(reached.limit_usd * 2)}")),
                 ("all", Option("no limit", "make all runs, whatever they cost")),
@@ -86,14 +86,14 @@ class CostLimitScreen(QuestionScreen[CostLimitAnswer]):
         self.reached = reached
 
 
-def cost_limit_lines(reached: CostLimitReached, left: int, width: int) -> list[Line]:
+def cost_limit_lines(reached: CostLimitReached, remaining_runs: int, width: int) -> list[Line]:
     """Return the text of the question: the cost so far, and the number of runs left."""
     spent = f"{cost_text(reached.spent_usd)} of {cost_text(reached.limit_usd)} is spent, judges included."
-    waiting = f"{counted(left, 'run')} left: the next one would probably go beyond the limit."
+    waiting = f"{counted(remaining_runs, 'run')} left: the next one would probably go beyond the limit."
     return [EMPTY, *with_margin(spent, width, "strong"), *with_margin(waiting, width), EMPTY]
 
 
-class HandExecutionScreen(QuestionScreen[Literal["yes", "no"]]):
+class ManualExecutionScreen(QuestionScreen[Literal["yes", "no"]]):
     """Asks for confirmation before the user executes a tool that may change something."""
 
     TITLE_LINE = "Execute this tool for real?"
@@ -111,7 +111,7 @@ class HandExecutionScreen(QuestionScreen[Literal["yes", "no"]]):
 
 def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Line]:
     """Return the exact call of a run, without secrets."""
-    run, call, tool = question.run, question.asked.call, question.asked.tool
+    run, call, tool = question.run, question.permission.call, question.permission.tool
     room = max(width - _LABEL_WIDTH - 4, 10)
     lines: list[Line] = [EMPTY]
     repeat = ""
@@ -145,8 +145,8 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
     return [*lines, EMPTY]
 
 
-def _labelled(label: str, text: str, room: int, role: Role) -> list[Line]:
-    return behind((Span(f"  {label:<{_LABEL_WIDTH}}", "muted"),), text, role, room)
+def _labelled(label: str, text: str, max_width: int, role: Role) -> list[Line]:
+    return hanging_paragraph((Span(f"  {label:<{_LABEL_WIDTH}}", "muted"),), text, role, max_width)
 
 
 _DEFAULT_REPEATS = "3"
@@ -196,7 +196,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 class TrustScreen(QuestionScreen[TrustAnswer]):
     """Asks whether to trust a suite: once, always, or not. With `mocks`, the user may also let mocks answer the tools.
 
-    `allowed` lists what a trusted suite may do, one item per line. `refusing` is the text of the option "no"."""
+    `allowed` lists what a trusted suite may do, one item per line. `no_label` is the text of the option "no"."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class TrustScreen(QuestionScreen[TrustAnswer]):
         allowed: Sequence[str],
         *,
         mocks: bool = False,
-        refusing: str = "do not run this suite",
+        no_label: str = "do not run this suite",
     ) -> None:
         # The title depends on the suite. The class variable is only the default.
         self.TITLE_LINE = _title(needs)  # type: ignore[misc]
@@ -215,8 +215,8 @@ class TrustScreen(QuestionScreen[TrustAnswer]):
             harmless = frozenset({"mocks"})
         super().__init__(
             lambda width: trust_lines(path, allowed, width),
-            [*options, ("no", Option("no", refusing))],
-            leaving=refusing.removesuffix(" this suite"),
+            [*options, ("no", Option("no", no_label))],
+            leaving=no_label.removesuffix(" this suite"),
             harmless=harmless,
         )
 

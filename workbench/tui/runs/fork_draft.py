@@ -38,11 +38,11 @@ ForkKey = tuple[Path, str, bool, ForkPoint]
 class StepBack:
     """A fork that replaces a held run and goes back to the run's previous hold.
 
-    `hold` is the run's current hold, and `to` the event of the previous hold."""
+    `hold` is the run's current hold, and `target_hold` the event of the previous hold."""
 
     run: RunRecord
     hold: int | None
-    to: Paused
+    target_hold: Paused
     fork: Fork
 
     @staticmethod
@@ -52,7 +52,7 @@ class StepBack:
         return StepBack(run, run.hold, to.paused, to.fork(_inherited_system(run)))
 
     def why_not(self, now: CurrentCase) -> str | None:
-        if not self.run.held or self.run.hold != self.hold:
+        if not self.run.is_held or self.run.hold != self.hold:
             return "the run has continued"
         return _refusal(self.fork, self.run.model, now)
 

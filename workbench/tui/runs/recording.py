@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 class RunSaver:
     """Saves one run at a time, in a thread, and announces the file."""
 
-    def __init__(self, stage: Workbench, is_bundled: Callable[[Path], bool], secrets: Secrets) -> None:
-        self._stage = stage
+    def __init__(self, app: Workbench, is_bundled: Callable[[Path], bool], secrets: Secrets) -> None:
+        self._app = app
         self._is_bundled = is_bundled
         self._secrets = secrets
         self._busy = asyncio.Lock()
 
     def save_soon(self, run: RunRecord, announce: Announce) -> None:
         """Save a run and announce the file. An unchanged run is not saved again."""
-        self._stage.work(self._save(run, announce), group="save")
+        self._app.work(self._save(run, announce), group="save")
 
     async def _save(self, run: RunRecord, announce: Announce) -> None:
         async with self._busy:

@@ -46,13 +46,13 @@ class Regrader:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         selection: Selection,
         program: Program,
         trusted_code: Callable[[SuiteFile], HashedCode | None],
         clock: Callable[[], float],
     ) -> None:
-        self._stage = stage
+        self._app = app
         self._selection = selection
         self._open_suites = selection.open_suites
         self._book = selection.book
@@ -104,7 +104,7 @@ class Regrader:
         self._state.done(quick, results)
         # Only the screens above the main screen are updated here. The caller updates the main screen.
         regraded = {case.key for case in quick if case.runs}
-        self._stage.services.update_grades_above_main(regraded)
+        self._app.services.update_grades_above_main(regraded)
         if len(quick) < len(first):
             self._begin()
         return self._state.take_summary()
@@ -114,7 +114,7 @@ class Regrader:
 
         If background regrading is already in progress, it is cancelled, and the new work includes its remaining
         runs."""
-        self._worker = self._stage.work(self._regrade_waiting, group="regrade", exclusive=True)
+        self._worker = self._app.work(self._regrade_waiting, group="regrade", exclusive=True)
 
     async def _regrade_waiting(self) -> None:
         state = self._state
@@ -129,19 +129,21 @@ class Regrader:
                 due += case.runs
             state.done(piece, await self._regrade_in_thread(due, refused, not_regraded))
             if due:
-                self._stage.services.update_grades_everywhere({case.key for case in piece})
+                self._app.services.update_grades_everywhere({case.key for case in piece})
             if self._clock() - max(began_s, shown_s) > PROGRESS_DELAY_S:
                 shown_s = self._clock()
-                self._stage.announce(f"Regrading: {of_text(max(total - state.waiting, 0), total)} cases", gently=True)
+                self._app.announce(
+                    f"Regrading: {of_text(max(total - state.waiting, 0), total)} cases", keep_warning=True
+                )
         parts = [state.take_summary()]
         for why, runs in not_regraded.items():
             parts.append(f"{counted(runs, 'run')} not regraded ({why}): r runs them again")
-        self._stage.services.update_all_grades()
+        self._app.services.update_all_grades()
         if any(parts) or shown_s:
-            self._stage.announce("; ".join(filter(None, parts)) or "Regraded: no grade changed", gently=True)
+            self._app.announce("; ".join(filter(None, parts)) or "Regraded: no grade changed", keep_warning=True)
 
     async def _regrade_in_thread(
-        self, due: Sequence[DueRun], refused: dict[Path, str], not_regraded: Counter[str]
+        self, due_runs: Sequence[DueRun], refused: dict[Path, str], not_regraded: Counter[str]
     ) -> dict[int, RunResult]:
         """Regrade runs in a thread, and return the results by the `id()` of the run records.
 
@@ -149,11 +151,11 @@ class Regrader:
         not be called, each with the reason."""
         results: dict[int, RunResult] = {}
         codes: dict[Path, HashedCode] = {}
-        quick = [each for each in due if each.mode in ("at once", "in background")]
+        quick = [each for each in due_runs if each.mode in ("at once", "in background")]
         if quick:
             graded = await asyncio.to_thread(lambda: list(map(self._regrade_run, quick)))
             results = {id(each.run): result for each, result in zip(quick, graded, strict=True)}
-        for each in due:
+        for each in due_runs:
             path = each.now.file.path
             if each.mode == "with Python":
                 if path not in refused and path not in codes:
@@ -172,7 +174,7 @@ class Regrader:
                     not_regraded[refused.setdefault(path, "a Python check that does not end")] += 1
         return results
 
-    async def _regrade_with_python(self, due: DueRun, code: HashedCode) -> RunResult | None:
+    async def _regrade_with_python(self, due_run: DueRun, code: HashedCode) -> RunResult | None:
         """Return the result of a run, `None` if its Python code takes too long."""
         from workbench.engine.planned_run import GRADING_TIMEOUT_S
         from workbench.tools.python_code import PythonFunctions, in_thread
@@ -180,34 +182,34 @@ class Regrader:
         functions = self._functions.setdefault(code, PythonFunctions(code))
         try:
             async with asyncio.timeout(GRADING_TIMEOUT_S):
-                return await in_thread(lambda: self._regrade_run(due, functions))
+                return await in_thread(lambda: self._regrade_run(due_run, functions))
         except TimeoutError:
             return None
 
-    def _regrade_run(self, due: DueRun, functions: PythonFunctions | None = None) -> RunResult:
-        if due.known is not None:
-            return due.known
+    def _regrade_run(self, due_run: DueRun, functions: PythonFunctions | None = None) -> RunResult:
+        if due_run.known is not None:
+            return due_run.known
         # Lazy imports: these modules load slowly. Usually, a run has already loaded them.
         from workbench.checks.check import CheckContext
         from workbench.evaluation.regrade import regrade_result
 
-        judge = self._judge_of(due)
+        judge = self._judge_of(due_run)
         answer = None
         if functions is not None:
             answer = functions.answer
         context = CheckContext(answer, _repeating_judge(judge))
-        result = regrade_result(due.result, due.now, context)
+        result = regrade_result(due_run.result, due_run.now, context)
         judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
         return replace(result, judgements=judgements)
 
-    def _judge_of(self, due: DueRun) -> RunJudge:
+    def _judge_of(self, due_run: DueRun) -> RunJudge:
         from workbench.engine.judges import JudgementCache, RunJudge
         from workbench.evaluation.judges import judge_for
 
-        program, folder = self._program, due.now.file.path.parent
+        program, folder = self._program, due_run.now.file.path.parent
         if self._remembered is None:
             self._remembered = JudgementCache(program.folders.judgements, program.secrets)
-        recorded = due.result.judgements
+        recorded = due_run.result.judgements
         return RunJudge(lambda check: judge_for(check, folder, program.models), self._remembered, recorded=recorded)
 
 

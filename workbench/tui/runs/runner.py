@@ -37,7 +37,7 @@ class AppRuntime(Protocol):
     def start(
         self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: StepTarget = "end"
     ) -> str: ...
-    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None: ...
+    def allow(self, run_id: str, call_id: str, answer: PermissionAnswer) -> None: ...
     def raise_cost_limit(self, batch: str, usd: float | None) -> None: ...
     def continue_run(self, run_id: str, until: StepTarget, hold: int | None) -> Future[str | None]: ...
     def apply_command(self, run_id: str, command: Command, hold: int) -> Future[str | None]: ...
@@ -62,7 +62,7 @@ class Runner:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         book: RunBook,
         open_runtime: OpenRuntime,
         delivered: Callable[[set[CaseKey], bool], None],
@@ -70,7 +70,7 @@ class Runner:
         open_recordings: Callable[[], Recordings] | None = None,
     ) -> None:
         self.book = book
-        self._stage = stage
+        self._app = app
         self._open_runtime = open_runtime
         self.on_delivery = delivered
         self.on_endpoint: Callable[[str], object] = lambda _text: None
@@ -86,7 +86,7 @@ class Runner:
         self._runtime: AppRuntime | None = None
         self._closed: AppRuntime | None = None
         self._breakpoints: tuple[Breakpoint, ...] = ()
-        self._opening = asyncio.Lock()
+        self._open_lock = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last_flush_s = 0.0
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
@@ -111,7 +111,7 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         # Two starts at the same time share one runtime. Opening it imports the engine, which is slow, so a thread does
         # it.
-        async with self._opening:
+        async with self._open_lock:
             if self._runtime is None:
                 self._runtime = await asyncio.to_thread(self._open_runtime, self._inbox.put)
                 self._runtime.set_breakpoints(self._breakpoints)
@@ -128,10 +128,10 @@ class Runner:
         """Return the MCP servers whose tools the user may call. Open the runtime if necessary."""
         return (await self._open()).serving
 
-    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
+    def allow(self, run_id: str, call_id: str, answer: PermissionAnswer) -> None:
         """Answer a run's question for permission to execute a call."""
         if self._runtime is not None:
-            self._runtime.allow(run_id, call_id, leave)
+            self._runtime.allow(run_id, call_id, answer)
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
         """Set a new limit for a batch that has reached its cost limit. With `None`, the batch starts no more runs."""
@@ -209,13 +209,13 @@ class Runner:
     def _wake(self) -> None:
         assert self._loop is not None
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._arm)
+            self._loop.call_soon_threadsafe(self._schedule_delivery)
 
-    def _arm(self) -> None:
+    def _schedule_delivery(self) -> None:
         assert self._loop is not None
         # The screen is drawn at most once per interval, even if many events arrive.
         wait_s = max(self._last_flush_s + self._interval_s - self._loop.time(), 0.0)
-        self._loop.call_later(wait_s, self._stage.call_later, self._flush)
+        self._loop.call_later(wait_s, self._app.call_later, self._flush)
 
     def _flush(self) -> None:
         assert self._loop is not None

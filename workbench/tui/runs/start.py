@@ -55,7 +55,7 @@ class Starter:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         selection: Selection,
         panes: MainScreen,
         runner: Runner,
@@ -63,15 +63,16 @@ class Starter:
         trust: Trust,
         *,
         catch_up: Callable[[], Awaitable[object]],
-        put_off: Callable[[], AbstractContextManager[None]],
+        suspend_questions: Callable[[], AbstractContextManager[None]],
         history: Path | None = None,
         compares: bool = False,
     ) -> None:
         """Create a starter.
 
-        `catch_up` reloads all suites and asks about conflicts. `put_off` suspends questions of runs. `history` has the
-        costs of earlier runs. With `compares`, the history shows batches of several models as comparisons."""
-        self._stage = stage
+        `catch_up` reloads all suites and asks about conflicts. `suspend_questions` suspends questions of runs.
+        `history` has the costs of earlier runs. With `compares`, the history shows batches of several models as
+        comparisons."""
+        self._app = app
         self._selection = selection
         self._open_suites = selection.open_suites
         self._book = selection.book
@@ -81,15 +82,15 @@ class Starter:
         self._trust = trust
         self._history = history
         self._read_again = catch_up
-        self._put_off = put_off
+        self._suspend_questions = suspend_questions
         self._compares = compares
         self._busy = asyncio.Lock()
-        self._beginning: set[CaseKey] = set()
+        self._starting_cases: set[CaseKey] = set()
         """The cases that are about to start: their suites are being read, or a question is open."""
         self._added: tuple[AddedVariants, ...] = ()
         """The variants that the command line adds to suites."""
 
-    def add_hosts(self) -> None:
+    def add_bundled_variants(self) -> None:
         """Add the bundled variants, which simulate the prompts and tools of host programs, to all suites in memory."""
         # Lazy imports: few sessions need the variants of hosts.
         from workbench.evaluation.options import AddedVariants
@@ -118,17 +119,17 @@ class Starter:
         variants: Variants | None = None,
     ) -> None:
         """Start cases in the background, like `run`."""
-        self._stage.work(self.run(cases, repeats, until, variants=variants), "start")
+        self._app.work(self.run(cases, repeats, until, variants=variants), "start")
 
-    def run_on_soon(self, wanted: Sequence[RunTarget], repeats: int | None, announce: Announce) -> None:
-        """Start cases on given models in the background, like `run_on`. Announce why some are not run."""
+    def run_targets_soon(self, targets: Sequence[RunTarget], repeats: int | None, announce: Announce) -> None:
+        """Start cases on given models in the background, like `run_targets`. Announce why some are not run."""
 
         async def run() -> None:
-            why = await self.run_on(wanted, repeats)
+            why = await self.run_targets(targets, repeats)
             if why is not None:
                 announce(f"Not everything was run: {why}", "warned", GLYPHS.warned)
 
-        self._stage.work(run(), "start")
+        self._app.work(run(), "start")
 
     async def run(
         self,
@@ -154,24 +155,24 @@ class Starter:
             for key in free:
                 beginning.add((suite.path, key))
         if not fresh:
-            self._stage.announce("That is already starting")
+            self._app.announce("That is already starting")
             return
-        self._beginning |= beginning
+        self._starting_cases |= beginning
         try:
             async with self._exclusive_start():
                 await self._run(fresh, repeats, until, begin, variants or self._selection.variants)
         finally:
-            self._beginning -= beginning
+            self._starting_cases -= beginning
 
     @asynccontextmanager
     async def _exclusive_start(self) -> AsyncIterator[None]:
         """Allow one start at a time, and suspend questions of runs during the start."""
-        with self._put_off():
+        with self._suspend_questions():
             async with self._busy:
                 yield
 
     def _is_free(self, case: CaseKey) -> bool:
-        return case not in self._beginning and not self._book.active_runs(case)
+        return case not in self._starting_cases and not self._book.active_runs(case)
 
     async def _run(
         self, cases: Cases, repeats: int | None, until: StepTarget, begin: AppStart | None, variants: Variants
@@ -202,7 +203,7 @@ class Starter:
             options = begin.options
         limited = await self._with_cost_limit(self.plan(runs, options), options)
         if isinstance(limited, str):
-            self._stage.announce(f"Nothing was run: {limited}", "warned", GLYPHS.warned)
+            self._app.announce(f"Nothing was run: {limited}", "warned", GLYPHS.warned)
             return
         plan, approval, _ = await self._approve_plan(limited)
         if plan.runs:
@@ -210,7 +211,7 @@ class Starter:
             if until != "end":
                 plan = replace(plan, runs=(self._run_to_step(plan.runs),))
                 if plan.runs[0].is_out_of_reach:
-                    self._stage.announce(SUBJECT_NOT_STEPPED, "warned", GLYPHS.warned)
+                    self._app.announce(SUBJECT_NOT_STEPPED, "warned", GLYPHS.warned)
                     return
             if until == "end":
                 self._panes.show_pane("run")
@@ -219,15 +220,13 @@ class Starter:
             await self._runner.start(plan, approval, until)
             refused = refused or _not_held(plan.runs, begin)
             if (notice := refused or self._other_model(plan.runs)) is not None:
-                self._stage.announce(notice, "warned", GLYPHS.warned)
+                self._app.announce(notice, "warned", GLYPHS.warned)
             elif len(plan.runs) < models:
                 model = model_label(plan.runs[0].model)
                 which = "one"
                 if plan.runs[0].variant is None:
                     which = "the first"
-                self._stage.announce(
-                    f"Step by step on {model}, {which} of {counted(models, 'model')}; m chooses another"
-                )
+                self._app.announce(f"Step by step on {model}, {which} of {counted(models, 'model')}; m chooses another")
             return
         why = refused or await asyncio.to_thread(self._why_nothing_ran, wanted)
         if why is None and lost is not None:
@@ -235,7 +234,7 @@ class Starter:
         text = "Nothing was run"
         if why:
             text += f": {why}"
-        self._stage.announce(text, "warned", GLYPHS.warned)
+        self._app.announce(text, "warned", GLYPHS.warned)
 
     def _run_to_step(self, runs: Sequence[PlannedRun]) -> PlannedRun:
         """Return the run to step through: with the variant of the displayed run, or else the first run."""
@@ -260,7 +259,7 @@ class Starter:
             return str(error)
         return file
 
-    async def run_on(self, wanted: Sequence[RunTarget], repeats: int | None) -> str | None:
+    async def run_targets(self, targets: Sequence[RunTarget], repeats: int | None) -> str | None:
         """Run cases on given models, `repeats` times if given. Return why some are not run, or `None`.
 
         Active runs are omitted."""
@@ -268,7 +267,7 @@ class Starter:
             # A case can run on several models at once, so the model is part of a run's identity.
             busy = {(run.path, run.case_id, run.model) for run in self._book.active_runs()}
             of_suites: dict[Path, dict[RunTarget, None]] = {}
-            for each in wanted:
+            for each in targets:
                 if each not in busy:
                     of_suites.setdefault(each[0], {})[each] = None
             if not of_suites:
@@ -291,39 +290,39 @@ class Starter:
             return why or untrusted
 
     async def _planned_of(
-        self, path: Path, wanted: Collection[RunTarget], repeats: int | None
+        self, path: Path, targets: Collection[RunTarget], repeats: int | None
     ) -> tuple[PlannedRun, ...] | str:
         """Return the planned runs of one suite, or why the runs are impossible."""
         suite, lost = self._open_suites.at(path), None
         if suite is not None:
-            case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in wanted))
+            case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in targets))
             file = self._with_added_variants(suite.runnable(case_ids) or suite.file)
             if isinstance(file, str):
                 return file
             # Planning thousands of cells takes too long for the event loop.
-            planned = await asyncio.to_thread(self._planned_on, file, wanted, repeats)
+            planned = await asyncio.to_thread(self._planned_on, file, targets, repeats)
             if planned:
                 return self._refusal(file) or planned
-            lost = _lost_variants(file, wanted)
+            lost = _lost_variants(file, targets)
         why = await asyncio.to_thread(self._why_nothing_ran, [path])
         return why or lost or f"the cases to run are no longer in {path.name}"
 
     def _planned_on(
-        self, file: SuiteFile, wanted: Collection[RunTarget], repeats: int | None
+        self, file: SuiteFile, targets: Collection[RunTarget], repeats: int | None
     ) -> tuple[PlannedRun, ...]:
         every = Variants(all_of_them=True)
-        usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None, every)
+        usual = self._planned(file, [case_id for _, case_id, _ in targets], repeats, None, every)
         planned: set[RunTarget] = set()
         runs: list[PlannedRun] = []
         for run in usual:
             on_model = (file.path, run.case.id, run.model)
             planned.add(on_model)
-            if on_model in wanted:
+            if on_model in targets:
                 runs.append(run)
         # Runs on models that the suite names are already planned, and need approval. The user selected all other
         # models.
         others: dict[str, list[str]] = {}
-        for each in wanted:
+        for each in targets:
             if each not in planned:
                 others.setdefault(each[2], []).append(each[1])
         for model, case_ids in others.items():
@@ -495,7 +494,7 @@ class Starter:
             limit = await asyncio.to_thread(cost_limit, usd, plan.runs, specs, self._program, self._history)
         except (CostLimitError, HistoryError) as error:
             return str(error)
-        self._stage.announce(limit.notice(plan.runs))
+        self._app.announce(limit.notice(plan.runs))
         return replace(plan, cost_limit=limit)
 
     async def _approve_plan(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
@@ -512,8 +511,8 @@ class Starter:
         trusted = plan.only({file.path for file in plan.files}.difference(decision.refused))
         return trusted, decision.approval(), f"{decision.refused[0].name} is not trusted"
 
-    async def _approval(self, needs: Needs, refusing: str) -> Approval | str:
-        decision = await self._ask_for_trust(needs, refusing)
+    async def _approval(self, needs: Needs, no_label: str) -> Approval | str:
+        decision = await self._ask_for_trust(needs, no_label)
         if decision.refused:
             return f"{decision.refused[0].name} is not trusted"
         return decision.approval()
@@ -521,27 +520,27 @@ class Starter:
     def _typed_servers(self) -> TypedServers:
         return {suite.path: typed for suite in self._open_suites.suites if (typed := suite.typed_servers)}
 
-    async def _ask_for_trust(self, needs: Needs, refusing: str) -> PendingApproval:
+    async def _ask_for_trust(self, needs: Needs, no_label: str) -> PendingApproval:
         from workbench.tui.runs.dialogs import TrustScreen
 
         typed = self._typed_servers()
         for problem in await asyncio.to_thread(self._trust.grant_typed, needs):
-            self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
+            self._app.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         decision = PendingApproval(needs, self._trust)
         for question in decision.questions:
             request = question.first
-            answer = await self._stage.ask(
+            answer = await self._app.ask(
                 TrustScreen(
                     request.file.path,
                     request.needs_to_ask,
                     question.lines,
                     mocks=request.can_run_on_mocks,
-                    refusing=refusing,
+                    no_label=no_label,
                 )
             )
             # The answer holds for this session even if storing it failed.
             for problem in await asyncio.to_thread(decision.answer, question, answer or "no"):
-                self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
+                self._app.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         for request in needs.requests:
             suite = self._open_suites.at(request.file.path)
             if suite is not None and self._trust.covers_whole(request):
@@ -622,10 +621,10 @@ class Starter:
         return None
 
 
-def _lost_variants(file: SuiteFile, wanted: Collection[RunTarget]) -> str | None:
+def _lost_variants(file: SuiteFile, targets: Collection[RunTarget]) -> str | None:
     if file.suite is None:
         return None
-    for _, _, model in wanted:
+    for _, _, model in targets:
         if not has_variant_of(file.suite, model):
             return f"{file.path.name} has no variant {variant_name_of(model)!r} any more"
     return None

@@ -184,12 +184,13 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
     return (*bar, Span(f" {count_text(progress.done)}/{count_text(progress.total)}  ", "muted"))
 
 
-def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
+def progress_ends(progress: Progress, detail: Line = EMPTY) -> tuple[Line, ...]:
     """Return alternative texts for the right end of a title, longest first. The last is empty.
 
-    Each shows the progress of batches, followed by `about` if there is room. Without batches, it shows only `about`."""
+    Each shows the progress of batches, followed by `detail` if there is room. Without batches, it shows only
+    `detail`."""
     if not progress.is_active:
-        return (about, EMPTY)
+        return (detail, EMPTY)
     statuses: list[Span] = []
     for status in Status:
         if count := progress.statuses.get(status):
@@ -205,9 +206,9 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
     going = (*numbers, *statuses, *running, *left)
     few_words = (*numbers, *statuses, *short_running, *left)
-    # Parts are omitted in this order: `about`, the time taken, the long bar and some words, the time left, the bar.
+    # Parts are omitted in this order: `detail`, the time taken, the long bar and some words, the time left, the bar.
     return (
-        (*bar, *going, *time_left, *_GAP, *took, *about),
+        (*bar, *going, *time_left, *_GAP, *took, *detail),
         (*bar, *going, *time_left, *_GAP, *took),
         (*bar, *going, *time_left, *_GAP),
         (*short_bar, *few_words, *time_left, *_GAP),

@@ -21,7 +21,7 @@ from workbench.tui.case.form.view import FormActions
 from workbench.tui.case.toml.pane import TomlActions
 from workbench.tui.holds.actions import StepActions
 from workbench.tui.kit.actions import (
-    MOVING,
+    MOVE_ACTIONS,
     PANE_TITLES,
     PANES,
     Action,
@@ -504,23 +504,23 @@ class ScreenActions(MainActions):
 
         show_stored(self.app, shown, lambda: batch_screen(self.app, batch, grading, place))
 
-    def show_changes(self, shown: SideScreen[Any], wanted: Sequence[tuple[int, int | None]]) -> None:
+    def show_changes(self, shown: SideScreen[Any], sides: Sequence[tuple[int, int | None]]) -> None:
         """Show the changes between two batches above the screen `shown`.
 
         Each batch is given by its number and the id of a regrade (`None`: the original grades)."""
         from workbench.tui.history.changes import changes_screen
         from workbench.tui.history.stored_screens import show_stored
 
-        show_stored(self.app, shown, lambda: changes_screen(self.app, wanted))
+        show_stored(self.app, shown, lambda: changes_screen(self.app, sides))
 
-    def show_runs(self, shown: SideScreen[Any], wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
+    def show_runs(self, shown: SideScreen[Any], runs: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
         """Show one run, or two runs side by side, above the screen `shown`.
 
-        `wanted` has a title, the row in the history and the displayed regrade (`None`: the original grades) of each
+        `runs` has a title, the row in the history and the displayed regrade (`None`: the original grades) of each
         run."""
         from workbench.tui.history.stored_screens import runs_screen, show_stored
 
-        show_stored(self.app, shown, lambda: runs_screen(self.app, wanted))
+        show_stored(self.app, shown, lambda: runs_screen(self.app, runs))
 
     def show_timeline(self, shown: SideScreen[Any] | None, suite: Path | str, case_id: str, case_name: str) -> None:
         """Show the stored runs of a case over time, above a screen (`None`: the main screen)."""
@@ -597,7 +597,7 @@ _OF_MAIN: Mapping[str, tuple[type[MainActions], Action]] = dict(_of_main())
 
 MAIN_ACTIONS: tuple[Action, ...] = tuple(action for _, action in _OF_MAIN.values())
 
-_MOVES: Mapping[str, Action] = {action.id: action for action in MOVING}
+_MOVES: Mapping[str, Action] = {action.id: action for action in MOVE_ACTIONS}
 
 _PANES: tuple[tuple[Scope, ...], ...] = (("suites",), ("case", "form"), ("case", "toml"), ("run",))
 
@@ -651,7 +651,7 @@ class AllActions(Mapping[str, Action]):
         their screens are imported."""
         wanted = list(self.values()) if changed is None else list(map(self.__getitem__, changed))
         anywhere = []
-        for each in (*MAIN_ACTIONS, *MOVING):
+        for each in (*MAIN_ACTIONS, *MOVE_ACTIONS):
             if each.scope in ("move", "anywhere"):
                 anywhere.append(each)
         # Keys with the scope "everywhere" are bound in each pane of the main screen, but not on other screens.
@@ -709,7 +709,7 @@ def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
     return [
         (f"Here, in {PANE_TITLES[now.pane]}", _actions_at(*places_of(now))),
         ("Everywhere", _actions_at("everywhere", "anywhere")),
-        ("Moving", MOVING),
+        ("Moving", MOVE_ACTIONS),
     ]
 
 

@@ -15,7 +15,7 @@ from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
 from workbench.suite.variants import SEPARATOR, Variants
-from workbench.tui.case.actions import OF_FAILED_RUN
+from workbench.tui.case.actions import EDIT_FAILED_EXPECTATION
 from workbench.tui.case.form.view import TYPING
 from workbench.tui.case.toml.pane import TYPING_TOML
 from workbench.tui.holds.actions import TYPING as TYPING_HELD
@@ -40,7 +40,7 @@ from workbench.tui.runs.status_line import models_label, status_line
 from workbench.tui.shell.actions import MAIN_ACTIONS, ProgramActions, ViewActions, main_action, places_of
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.trajectory.actions import OF_STORED_RUN, ShownRunActions
+from workbench.tui.trajectory.actions import OPEN_STORED_RUN, ShownRunActions
 from workbench.tui.trajectory.headline import verdict
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class MainBars:
         now = situation_of(self._screen)
         if now.line is not None and self._screen.adder is not None:
             lead, keys = self._screen.adder.keys()
-            self._keys.offer(keys, stay=True, lead=lead)
+            self._keys.offer(keys, keep_visible=True, prefix=lead)
             return
         # In a field of the form, only these keys work, so they stay visible while a notice is shown.
-        self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
+        self._keys.offer(shown_keys(now), keep_visible=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:
         """Show no keys, because the main screen is covered."""
@@ -114,9 +114,9 @@ class MainBars:
             )
         )
 
-    def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom for `NOTICE_S` seconds. With `gently`, do not replace a warning."""
-        if gently and self._notice is not None and self._role in ("warned", "error"):
+    def announce(self, text: str, role: Role = "text", sign: str = "", *, keep_warning: bool = False) -> None:
+        """Show a notice at the bottom for `NOTICE_S` seconds. With `keep_warning`, do not replace a warning."""
+        if keep_warning and self._notice is not None and self._role in ("warned", "error"):
             return
         self._role, self._text = role, text
         if self._notice is not None:
@@ -214,9 +214,9 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
             rest.append(action)
     offered = {action.id: action for action in (*own, *rest)}
     if now.has_stored_runs and "run.expand" in offered:
-        offered["run.expand"] = OF_STORED_RUN
+        offered["run.expand"] = OPEN_STORED_RUN
     if now.shown_failed and now.pane != "case":
-        offered["edit"] = OF_FAILED_RUN
+        offered["edit"] = EDIT_FAILED_EXPECTATION
     others = sorted(rest, key=lambda action: _rank(action, now))
     ids = dict.fromkeys((*_wanted_actions(now), *(action.id for action in (*own, *others))))
     able: list[Action] = []
@@ -231,7 +231,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
             unable.append(action)
     # The sort is stable, so it only moves the program's own keys to the end.
     shown = [(action, action in able) for action in (*able, *unable)]
-    return sorted(shown, key=lambda each: each[0].id in _OF_THE_PROGRAM)
+    return sorted(shown, key=lambda each: each[0].id in _PROGRAM_ACTIONS)
 
 
 def _wanted_actions(now: MainSituation) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ def _wanted_actions(now: MainSituation) -> tuple[str, ...]:
         first = ("step.held", "run.stop", "run.stop_all")
     elif now.running:
         first = ("step.held", "run.stop_all")
-    if now.dirty:
+    if now.is_unsaved:
         first = (*first, "save")
     if now.pane == "case":
         return (*first, "form.edit", "toml.edit", "form.add", "form.remove", "run.case", "edit.view")
@@ -282,9 +282,9 @@ def _ids_of(*groups: type[MainActions]) -> frozenset[str]:
     return frozenset(action.id for action in declared)
 
 
-_OF_HELD_RUNS = _ids_of(StepActions)
-_OF_THE_PROGRAM = _ids_of(ProgramActions)
-_OF_RUNS = _ids_of(ShownRunActions, ViewActions)
+_HELD_RUN_ACTIONS = _ids_of(StepActions)
+_PROGRAM_ACTIONS = _ids_of(ProgramActions)
+_RUN_ACTIONS = _ids_of(ShownRunActions, ViewActions)
 
 
 def _is_relevant(action: Action, now: MainSituation) -> bool:
@@ -296,19 +296,19 @@ def _is_relevant(action: Action, now: MainSituation) -> bool:
         return now.pane != "suites"
     if action.id == "edit":
         return now.held is None or now.pane != "run" or why_unavailable(action, now) is None
-    if action.id == "step" or action.id not in _OF_HELD_RUNS:
+    if action.id == "step" or action.id not in _HELD_RUN_ACTIONS:
         return True
     return now.held is not None and why_unavailable(action, now) is None
 
 
 def _rank(action: Action, now: MainSituation) -> int:
     # Less important actions have a higher rank: actions on a run without the focus, then actions of the program.
-    if action.id in _OF_THE_PROGRAM:
+    if action.id in _PROGRAM_ACTIONS:
         return 2
     # If there are unsaved changes, `_wanted_actions` puts saving before all other actions.
     if action.id in ("break.here", "save", "reload", "edit.view"):
         return 1
-    return int(now.pane != "run" and action.id in _OF_RUNS)
+    return int(now.pane != "run" and action.id in _RUN_ACTIONS)
 
 
 def _variants_label(variants: Variants) -> str:

@@ -56,7 +56,7 @@ class MainScreen(PanesScreen):
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         selection: Selection,
         perform: Callable[[str], object],
         *,
@@ -67,18 +67,18 @@ class MainScreen(PanesScreen):
             selection,
             SuiteTree(selection.tree, selection.book, "suites"),
             FilterBox(selection, self),
-            CasePane(stage, selection, known_tools, self, "case-pane"),
-            RunPane(stage, "run-pane"),
+            CasePane(app, selection, known_tools, self, "case-pane"),
+            RunPane(app, "run-pane"),
             RequestLine(),
             editor,
         )
-        self._stage = stage
+        self._app = app
         self.open_suites = selection.open_suites
         self._perform = perform
         self.known_tools = known_tools
         """The known tools of the suites. No server is started to find tools."""
-        self._resting: Timer | None = None
-        self._missed = False
+        self._rest_timer: Timer | None = None
+        self._is_outdated = False
         """Whether events arrived while the screen was covered and are not drawn yet."""
         self._bars = MainBars(self)
         self.suite_tree.message = (("Looking for suites …", "muted"),)
@@ -103,8 +103,8 @@ class MainScreen(PanesScreen):
         self._bars.offer_no_keys()
 
     def on_screen_resume(self) -> None:
-        if self._missed:
-            self._missed = False
+        if self._is_outdated:
+            self._is_outdated = False
             self.suite_tree.repaint()
             self.show_run()
         self.refresh_bars()
@@ -123,7 +123,7 @@ class MainScreen(PanesScreen):
         tree.repaint()
         self.show_selected()
         if moved and change.how != "read":
-            self.announce(moved, gently=True)
+            self.announce(moved, keep_warning=True)
         if change.first and change.workspace.recorded:
             self.call_after_refresh(self._begin_on_run, only=len(change.workspace.files) == 1)
 
@@ -180,7 +180,7 @@ class MainScreen(PanesScreen):
         """Show changes of these cases' runs. `batches` is whether batches began or ended."""
         if self.is_covered:
             # Drawing here would make Textual redraw the covering screen.
-            self._missed = True
+            self._is_outdated = True
             return
         self.suite_tree.repaint()
         run, counts = self.selection.run, self.book.counts()
@@ -201,7 +201,7 @@ class MainScreen(PanesScreen):
     def follow_history(self) -> None:
         """Show the last results of cases after they were read from the history."""
         if self.is_covered:
-            self._missed = True
+            self._is_outdated = True
             return
         self.update_grades()
         self.suite_tree.repaint()
@@ -212,7 +212,7 @@ class MainScreen(PanesScreen):
         """Open quick add, the input line for new cases, for a suite."""
         from workbench.tui.quick_add.adder import QuickAdder
 
-        self.adder = self._stage.part(QuickAdder)
+        self.adder = self._app.part(QuickAdder)
         self.adder.open(suite)
 
     @property
@@ -254,9 +254,9 @@ class MainScreen(PanesScreen):
     def show_titles(self) -> None:
         self._bars.show_titles()
 
-    def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom for a few seconds. With `gently`, do not replace a warning."""
-        self._bars.announce(text, role, sign, gently=gently)
+    def announce(self, text: str, role: Role = "text", sign: str = "", *, keep_warning: bool = False) -> None:
+        """Show a notice at the bottom for a few seconds. With `keep_warning`, do not replace a warning."""
+        self._bars.announce(text, role, sign, keep_warning=keep_warning)
 
     def end_notice(self, only: str | None = None) -> None:
         """Remove the notice. With `only`, remove the notice only if it has this text."""
@@ -284,11 +284,11 @@ class MainScreen(PanesScreen):
     @on(SuiteTree.Moved)
     def _tree_moved(self) -> None:
         self._stop_rest_timer()
-        self._resting = self.set_timer(CURSOR_REST_S, self.show_selected)
+        self._rest_timer = self.set_timer(CURSOR_REST_S, self.show_selected)
 
     @on(SuiteTree.Blocked)
     def _tree_blocked(self) -> None:
-        self.announce(f"Folded: {key_for('tree.unfold')} unfolds it", "muted", gently=True)
+        self.announce(f"Folded: {key_for('tree.unfold')} unfolds it", "muted", keep_warning=True)
 
     @on(FilterBox.Ended)
     def _filter_ended(self) -> None:
@@ -321,13 +321,13 @@ class MainScreen(PanesScreen):
     @property
     def is_catching_up(self) -> bool:
         """Whether the other panes do not yet show the row at the tree's cursor."""
-        return self._resting is not None
+        return self._rest_timer is not None
 
     def _catch_up(self) -> None:
         if self.is_catching_up:
             self.show_selected()
 
     def _stop_rest_timer(self) -> None:
-        if self._resting is not None:
-            self._resting.stop()
-            self._resting = None
+        if self._rest_timer is not None:
+            self._rest_timer.stop()
+            self._rest_timer = None

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_FILTER_CHARS
 from workbench.show.search import NO_QUERY, fuzzy_match, marked_spans
-from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, spread, wrap_line
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, hanging_paragraph, spread, wrap_line
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Action, Keymap, Situation, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, keys_line
@@ -191,7 +191,7 @@ def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -
     return rows
 
 
-def _entry_lines(entry: Entry, keys: str, room: int, width: int) -> list[Line]:
+def _entry_lines(entry: Entry, keys: str, max_width: int, width: int) -> list[Line]:
     plain: Role = "text"
     matched: Role = "heading"
     key: Role = "accent"
@@ -200,11 +200,15 @@ def _entry_lines(entry: Entry, keys: str, room: int, width: int) -> list[Line]:
     title = tuple(marked_spans(entry.action.title, entry.matched, 0, plain, matched))
     if entry.other_words:
         title += (Span(f"  {entry.other_words}", "muted"),)
-    first, *others = wrap_line(title, max(room, 1))
-    lines: list[Line] = [(Span(" " * _INDENT), *first, Span(" " * max(room - cells(first) + _GAP, 0)), Span(keys, key))]
+    first, *others = wrap_line(title, max(max_width, 1))
+    lines: list[Line] = [
+        (Span(" " * _INDENT), *first, Span(" " * max(max_width - cells(first) + _GAP, 0)), Span(keys, key))
+    ]
     lines += [(Span(" " * _INDENT), *row) for row in others]
     if entry.why is not None:
-        lines += behind((Span(" " * _WHY_INDENT),), one_line(entry.why), "muted", max(width - _WHY_INDENT - 1, 10))
+        lines += hanging_paragraph(
+            (Span(" " * _WHY_INDENT),), one_line(entry.why), "muted", max(width - _WHY_INDENT - 1, 10)
+        )
     return lines
 
 

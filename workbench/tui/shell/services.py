@@ -81,7 +81,7 @@ class Services:
         self.run_update_callbacks: list[Callable[[], object]] = []
         """Callbacks after each delivery of events, for parts of the app that wait for runs."""
         self.runner.on_listing = self._note_listed_tools
-        self.runner.on_endpoint = lambda text: app.announce(one_line(text), gently=True)
+        self.runner.on_endpoint = lambda text: app.announce(one_line(text), keep_warning=True)
         self.breakpoints = ProjectBreakpoints(
             app, open_suites, self.known_tools, program, begin.breakpoints if begin is not None else None
         )
@@ -106,7 +106,7 @@ class Services:
             program,
             self.trust,
             catch_up=self.reader.catch_up,
-            put_off=self._questions.put_off,
+            suspend_questions=self._questions.suspend,
             history=history,
             compares=begin is not None and begin.opens == "compare",
         )
@@ -175,7 +175,7 @@ class Services:
         for listing in listed:
             if listing.change is not None:
                 text = f"{listing.server} lists different tools now: {listing.change}"
-                self._app.announce(one_line(text), gently=True)
+                self._app.announce(one_line(text), keep_warning=True)
 
     def _update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         # If a case was edited during its run, the run was graded by the earlier case.

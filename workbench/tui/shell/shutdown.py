@@ -120,7 +120,7 @@ class Shutdown:
         """Stores the current position for the next session."""
         self._handled = handled
         """Returns the number of handled messages. While the number grows, the event loop does not hang."""
-        self._leaving = False
+        self._is_leaving = False
         self._closing: Future[None] | None = None
         """The closing of runs, servers and the history, `None` until it begins."""
         self._begins_closing = Lock()
@@ -193,7 +193,7 @@ class Shutdown:
         # unfinished.
         while (left_s := deadline_s - time.monotonic()) > 0:
             handled = self._handled()
-            patience_s = ENDING_TIMEOUT_S if self._leaving or self.has_broken else SIGNAL_TIMEOUT_S
+            patience_s = ENDING_TIMEOUT_S if self._is_leaving or self.has_broken else SIGNAL_TIMEOUT_S
             if self._has_ended.wait(min(patience_s, left_s)):
                 return
             if self._handled() == handled and closing.done() and self._unfinished_operation is None:
@@ -212,7 +212,7 @@ class Shutdown:
         # The terminal may be gone.
         with suppress(OSError):
             os.write(2, f"workbench did not respond and was ended (details in {log})\n".encode())
-        if not self._leaving:
+        if not self._is_leaving:
             why = "the app does not respond"
         elif not is_closed:
             why = "runs, servers or the history do not close"
@@ -224,7 +224,7 @@ class Shutdown:
     def _unfinished_operation(self) -> str | None:
         batch_work = self._services.begun_batch_work
         if batch_work is not None:
-            return batch_work.doing
+            return batch_work.running_operation
         return None
 
     def ask(self) -> None:
@@ -240,8 +240,8 @@ class Shutdown:
         if running := len(self._services.book.active_runs()):
             under_way.append(counted(running, "run"))
         batch_work = self._services.begun_batch_work
-        if batch_work is not None and batch_work.stoppable:
-            under_way.append(batch_work.stoppable)
+        if batch_work is not None and batch_work.stoppable_operation:
+            under_way.append(batch_work.stoppable_operation)
         without = []
         for suite in self._services.open_suites.suites:
             if suite.invalid_texts:
@@ -280,7 +280,7 @@ class Shutdown:
         return at_s is not None and asyncio.get_running_loop().time() - at_s < NOTICE_S
 
     async def _leave_if_saved(self) -> None:
-        await self._services.saver.settled()
+        await self._services.saver.wait_until_saved()
         if await self._services.drafting.ask_before_leaving(self._services.saver.save):
             self._leave(0)
 
@@ -294,8 +294,8 @@ class Shutdown:
         self._leave(SIGNAL_CODE + number)
 
     def _leave(self, code: int) -> None:
-        if not self._leaving:
-            self._leaving = True
+        if not self._is_leaving:
+            self._is_leaving = True
             self._app.workers.cancel_group(self._app, "start")
             self._app.run_worker(self._close_and_exit(code), group="leave")
 
@@ -311,7 +311,7 @@ class Shutdown:
             # An operation on the history is never interrupted. A notice says what the app waits for.
             while batch_work is not None and self._unfinished_operation is not None:
                 self._announce(f"Quitting as soon as this is finished: {self._unfinished_operation}")
-                await batch_work.settled()
+                await batch_work.wait_until_idle()
             self._watch_end(code)
             self._remember()
         finally:

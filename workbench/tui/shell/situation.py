@@ -28,7 +28,7 @@ from workbench.tui.tree.selection import any_runnable_below, can_run
 
 _NO_CASE_YET = "this run is of a request that is no case yet: accept it in the line below first"
 
-_OF_SHOWN_RUN = frozenset({each.id for group in (ShownRunActions, StepActions) for each in actions_of(group)}) - {
+_SHOWN_RUN_ACTIONS = frozenset({each.id for group in (ShownRunActions, StepActions) for each in actions_of(group)}) - {
     *("run.expand", "run.find", "run.find_next", "step.held"),
 } | {"grades", "run.pair"}
 """The actions on the displayed run that need the case of the run."""
@@ -52,8 +52,8 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         has_text=_has_text(screen),
         editor=screen.editor,
         why_no_editor=NO_EDITOR_IN_BROWSER if screen.app.is_web else NO_EDITOR,
-        movable=movable,
-        elsewhere=_is_other_editable(screen),
+        move_directions=movable,
+        has_other_suite=_is_other_editable(screen),
         dirty_suites=len(selection.open_suites.dirty),
         has_borders=bool(screen.borders),
         moved_borders=screen.are_borders_moved,
@@ -68,7 +68,7 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         if screen.request_line.typing:
             now = replace(now, line=screen.adder.state.state)
         if (shown := screen.adder.runs_shown) is not None:
-            now = replace(now, runs=len(shown[0]), refusals=dict.fromkeys(_OF_SHOWN_RUN, _NO_CASE_YET))
+            now = replace(now, runs=len(shown[0]), refusals=dict.fromkeys(_SHOWN_RUN_ACTIONS, _NO_CASE_YET))
     if screen.pane == "case":
         now = replace(now, form_refusals=screen.case_pane.form_refusals())
     if selection.row is not None:
@@ -98,8 +98,8 @@ def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
         why_row_not_editable=suite.why_not_editable,
         undoable=suite.undoable,
         redoable=suite.redoable,
-        dirty=suite.dirty or bool(suite.invalid_texts),
-        gone=suite.is_gone,
+        is_unsaved=suite.dirty or bool(suite.invalid_texts),
+        is_deleted=suite.is_gone,
     )
 
 
@@ -110,7 +110,7 @@ def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSi
         shown_failed=run.status == Status.FAILED,
         broke_off=run.broke_off,
         other_held_run=_other_held_run(screen.selection.runs, run),
-        first_hold=run.held and not run.holds_before,
+        first_hold=run.is_held and not run.holds_before,
         by_agent=run.planned.subject is not None and run.planned.subject.is_agent,
         user_is_scripted=(user := run.planned.case.conversation) is not None and not user.is_played,
         other_call=_other_call(screen, run),
@@ -166,8 +166,8 @@ def _typing(screen: PanesScreen) -> Typing | None:
 
 def _other_held_run(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
     """Return a message about another held run of the case, `None` if there is none."""
-    held = next((run for run in runs if run.held and run is not shown), None)
-    if held is None or shown.held:
+    held = next((run for run in runs if run.is_held and run is not shown), None)
+    if held is None or shown.is_held:
         return None
     way = key_for("run.previous") if runs.index(held) < runs.index(shown) else key_for("run.next")
     state = "this run is not held" if shown.result is None else "this run has ended"

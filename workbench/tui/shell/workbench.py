@@ -30,7 +30,7 @@ from workbench.show.visible import one_line
 from workbench.tools.listings import StoredListings
 from workbench.tui.holds.actions import StepActions
 from workbench.tui.kit.actions import (
-    MOVING,
+    MOVE_ACTIONS,
     NO_EDITOR,
     NO_EDITOR_IN_BROWSER,
     Scope,
@@ -130,7 +130,7 @@ class Workbench(StagedApp):
         self.filter_output(OutputFilter(*filters))
         self.keymap, problems = load_keymap(program.folders.config / KEYS_FILE, ALL_ACTIONS, ALL_ACTIONS.places)
         self.set_keymap(self.keymap.for_textual())
-        self.sequences = self.keymap.sequences((*MAIN_ACTIONS, *MOVING))
+        self.sequences = self.keymap.sequences((*MAIN_ACTIONS, *MOVE_ACTIONS))
         book = RunBook(clock, secrets=program.secrets)
         known_tools = KnownTools(StoredListings(program.folders.listings))
         self.open_suites = OpenSuites(known_tools.checked)
@@ -203,15 +203,15 @@ class Workbench(StagedApp):
         """Whether a text field has the focus. Letters are then text."""
         return self.focused is not None and self.focused.check_consume_key("a", "a")
 
-    def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
+    def announce(self, text: str, role: Role = "text", sign: str = "", *, keep_warning: bool = False) -> None:
         """Show a notice at the bottom of the top screen, or of the main screen while a dialog is open.
 
-        With `gently`, the notice is always on the main screen and does not replace a warning."""
+        With `keep_warning`, the notice is always on the main screen and does not replace a warning."""
         shown = self.side_screens()
-        if shown and shown[-1] is self.screen and not gently:
+        if shown and shown[-1] is self.screen and not keep_warning:
             shown[-1].announce(text, role, sign)
         else:
-            self.main.announce(text, role, sign, gently=gently)
+            self.main.announce(text, role, sign, keep_warning=keep_warning)
 
     def end_notice(self, only: str) -> None:
         """Remove the notice of the main screen if it has the text `only`."""
@@ -226,12 +226,12 @@ class Workbench(StagedApp):
         screen: Screen[Answer],
         on_answer: AnswerCallback[Answer] | None = None,
         *,
-        over: Screen[Any] | None = None,
+        below: Screen[Any] | None = None,
     ) -> None:
-        """Show a screen above all others. If `over` is given and no longer the top screen, do nothing.
+        """Show a screen above all others. If `below` is given and no longer the top screen, do nothing.
 
         `on_answer` is called with the answer of the screen."""
-        if over is None or self.screen is over:
+        if below is None or self.screen is below:
             self.push_screen(screen, on_answer)
 
     def work(self, work: BackgroundWork, group: str, *, exclusive: bool = False) -> Worker[object]:
@@ -343,10 +343,10 @@ class Workbench(StagedApp):
 
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
         """Announce the omitted parts of a paste."""
-        if not event.behind:
+        if not event.is_queued:
             # Keys read before the paste would remove the notice, so the message is posted again behind these keys.
             (self.focused or self.screen).post_message(
-                PasteCleaned(event.removed_controls, is_truncated=event.is_truncated, behind=True)
+                PasteCleaned(event.removed_controls, is_truncated=event.is_truncated, is_queued=True)
             )
             return
         lost = []
@@ -388,7 +388,7 @@ class Workbench(StagedApp):
             if shown and shown[-1] is self.screen:
                 shown[-1].announce(text, "muted")
             else:
-                self.main.announce(text, "muted", gently=True)
+                self.main.announce(text, "muted", keep_warning=True)
 
     def ask_to_quit(self) -> None:
         """Quit, or announce that a second request will quit."""

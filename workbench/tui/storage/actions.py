@@ -9,9 +9,9 @@ from workbench.tui.kit.actions import MainActions, MainSituation, action, key_fo
 def _save(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
-    if now.gone:
+    if now.is_deleted:
         return f"the file no longer exists: {key_for('edit.undo')} restores its text, then save it again"
-    if now.dirty:
+    if now.is_unsaved:
         return None
     return "there is nothing to save: the suite is the same as on disk"
 

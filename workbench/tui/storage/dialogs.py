@@ -34,23 +34,23 @@ _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks 
 class ChangedScreen(QuestionScreen[ChangedAnswer]):
     """Asks about a suite that was changed in the app and also changed or deleted (`gone`) on disk.
 
-    `found` is the difference from the text on disk to the text in the app. `part` names the only part that could not be
-    merged. `None` means that nothing was merged."""
+    `difference` is the difference from the text on disk to the text in the app. `part` names the only part that could
+    not be merged. `None` means that nothing was merged."""
 
     TITLE_LINE = "Changed here and on disk"
 
-    def __init__(self, path: Path, found: Difference, *, gone: bool = False, part: str | None = None) -> None:
+    def __init__(self, path: Path, difference: Difference, *, gone: bool = False, part: str | None = None) -> None:
         if part is not None:
-            text = f"{part}. Your version: {found}."
+            text = f"{part}. Your version: {difference}."
             answers = [_MINE_FOR_PART, _THEIRS, _NAME, _LATER]
         elif gone:
             text = "The file no longer exists on disk, and your changes are not saved."
             answers = [_MINE_AGAIN, _NAME, _LATER]
         else:
-            text = f"The file changed on disk since it was opened. Your version: {found}."
+            text = f"The file changed on disk since it was opened. Your version: {difference}."
             answers = [_MINE, _THEIRS, _NAME, _LATER]
         super().__init__(
-            lambda width: difference_lines(path, [(text, "text")], found, width),
+            lambda width: difference_lines(path, [(text, "text")], difference, width),
             answers,
             leaving="later",
             harmless=frozenset({"theirs", "name"} if not gone else {"mine", "name"}),
@@ -65,22 +65,22 @@ class RewrittenScreen(QuestionScreen[RewrittenAnswer]):
 
     TITLE_LINE = "Saving writes more than you changed"
 
-    def __init__(self, path: Path, found: Difference) -> None:
-        text = f"Some comments or formatting would be lost. Saving changes the file: {found}."
+    def __init__(self, path: Path, difference: Difference) -> None:
+        text = f"Some comments or formatting would be lost. Saving changes the file: {difference}."
         super().__init__(
-            lambda width: difference_lines(path, [(text, "text")], found, width),
+            lambda width: difference_lines(path, [(text, "text")], difference, width),
             [("save", Option("save", "as shown")), ("no", Option("not now", "it stays as a draft"))],
             leaving="not now",
         )
 
 
-def difference_lines(path: Path, texts: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
+def difference_lines(path: Path, texts: Sequence[tuple[str, Role]], difference: Difference, width: int) -> list[Line]:
     """Return the body of a question about a suite: its path, texts with their roles, and a difference."""
     lines: list[Line] = [EMPTY]
     lines += with_margin(str(path), width, "strong")
     for text, role in texts:
         lines += with_margin(text, width, role)
-    return [*lines, EMPTY, *found.drawn(width), EMPTY]
+    return [*lines, EMPTY, *difference.drawn(width), EMPTY]
 
 
 EarlierDraftAnswer = Literal["take", "away", "later"]
@@ -91,12 +91,12 @@ class EarlierDraftScreen(QuestionScreen[EarlierDraftAnswer]):
 
     TITLE_LINE = "Unsaved changes from an earlier session: take them?"
 
-    def __init__(self, path: Path, when: str, found: Difference, *, notice: str = "") -> None:
-        parts: list[tuple[str, Role]] = [(f"Last typed {when}, never saved: {found}.", "text")]
+    def __init__(self, path: Path, when: str, difference: Difference, *, notice: str = "") -> None:
+        parts: list[tuple[str, Role]] = [(f"Last typed {when}, never saved: {difference}.", "text")]
         if notice:
             parts.append((notice, "warned"))
         super().__init__(
-            lambda width: difference_lines(path, parts, found, width),
+            lambda width: difference_lines(path, parts, difference, width),
             [
                 ("take", Option("take them", "as unsaved changes; Ctrl+Z undoes them", "as unsaved")),
                 ("away", Option("throw away", "for good")),
@@ -114,36 +114,36 @@ UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
 class UnsavedScreen(QuestionScreen[UnsavedAnswer]):
     """Asks about unsaved changes when the app ends.
 
-    `trouble` is the reason if drafts cannot be stored, or `None`."""
+    `save_error` is the reason if drafts cannot be stored, or `None`."""
 
     TITLE_LINE = "Save before quitting?"
 
-    def __init__(self, paths: Sequence[Path], trouble: str | None) -> None:
+    def __init__(self, paths: Sequence[Path], save_error: str | None) -> None:
         answers: list[tuple[UnsavedAnswer, Option]] = [
             ("save", Option("save", "all of them, then quit")),
             ("drafts", Option("keep as drafts", "quit; they are offered at the next start", "offered again")),
             ("discard", Option("discard", "quit; the changes are gone", "all of it")),
             ("stay", Option("stay", "do not quit")),
         ]
-        if trouble is not None:
+        if save_error is not None:
             del answers[1]
         super().__init__(
-            lambda width: _unsaved_lines(paths, trouble, width),
+            lambda width: _unsaved_lines(paths, save_error, width),
             answers,
             leaving="stay",
-            harmless=frozenset({"save"} if trouble else {"save", "drafts"}),
+            harmless=frozenset({"save"} if save_error else {"save", "drafts"}),
             default="save",
         )
 
 
-def _unsaved_lines(paths: Sequence[Path], trouble: str | None, width: int) -> list[Line]:
+def _unsaved_lines(paths: Sequence[Path], save_error: str | None, width: int) -> list[Line]:
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
     lines += with_margin(f"{counted(len(paths), 'suite')} with unsaved changes:", width)
     for path in paths:
         lines += [(Span("    "), Span(row, "strong")) for row in wrap(one_line(str(path)), room - 2)]
-    if trouble is not None:
-        lines += with_margin(trouble, width, "error")
+    if save_error is not None:
+        lines += with_margin(save_error, width, "error")
     return [*lines, EMPTY]
 
 

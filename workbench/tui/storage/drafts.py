@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class DraftKeeper:
     """The drafts of this session and of earlier sessions."""
 
-    def __init__(self, stage: Workbench, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
-        self._stage = stage
+    def __init__(self, app: Workbench, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
+        self._app = app
         self._open_suites = open_suites
         self._selection = selection
         self._drafts = Drafts(folder)
@@ -51,7 +51,7 @@ class DraftKeeper:
         except DraftError as error:
             if str(error) != self._problem:
                 self._problem = str(error)
-                self._stage.announce(f"Drafts: {error}", "error", GLYPHS.error)
+                self._app.announce(f"Drafts: {error}", "error", GLYPHS.error)
         else:
             self._problem = None
 
@@ -78,13 +78,13 @@ class DraftKeeper:
         try:
             left = self._drafts.recoverable((*workspace.roots, *here))
         except DraftError as error:
-            self._stage.announce(f"Drafts: {error}", "error", GLYPHS.error)
+            self._app.announce(f"Drafts: {error}", "error", GLYPHS.error)
             return
         for draft in left.drafts:
             await self._offer(draft)
         if left.damaged:
             text = f"Unsaved changes from an earlier session cannot be read; they are kept in {left.damaged[0]}"
-            self._stage.announce(text, "error", GLYPHS.error)
+            self._app.announce(text, "error", GLYPHS.error)
 
     async def _offer(self, draft: RecoveredDraft) -> None:
         from workbench.show.difference import difference
@@ -93,14 +93,14 @@ class DraftKeeper:
         suite = self._open_suite_of(draft)
         when = datetime.fromtimestamp(draft.changed_at).strftime("on %Y-%m-%d at %H:%M")
         found = difference(draft.base_text, draft.text)
-        answer = await self._stage.ask(EarlierDraftScreen(draft.path, when, found, notice=_notice(draft, suite)))
+        answer = await self._app.ask(EarlierDraftScreen(draft.path, when, found, notice=_notice(draft, suite)))
         if answer == "away":
             self._drafts.discard(draft)
-            self._stage.announce(f"The unsaved changes of {draft.path.name} were thrown away", "text", GLYPHS.stopped)
+            self._app.announce(f"The unsaved changes of {draft.path.name} were thrown away", "text", GLYPHS.stopped)
         elif answer == "take":
             self._drafts.adopt(draft)
             self._restore_draft(draft, suite)
-            self._stage.announce(
+            self._app.announce(
                 f"{draft.path.name} has its unsaved changes again; {key_for('save')} saves", "passed", GLYPHS.passed
             )
 
@@ -144,7 +144,7 @@ class DraftKeeper:
             self.keep(suite)
         from workbench.tui.storage.dialogs import UnsavedScreen
 
-        answer = await self._stage.ask(UnsavedScreen([suite.path for suite in dirty], self._problem))
+        answer = await self._app.ask(UnsavedScreen([suite.path for suite in dirty], self._problem))
         if answer == "save":
             return await save(dirty)
         if answer == "discard":

@@ -40,8 +40,8 @@ Found = TypeVar("Found")
 class Searches:
     """Searches for suites in threads. A slow search is announced. `stop` ends the announced search."""
 
-    def __init__(self, stage: Workbench) -> None:
-        self._stage = stage
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
         self._shown: Search | None = None
         self._notice = ""
 
@@ -58,7 +58,7 @@ class Searches:
             raise
         finally:
             showing.cancel()
-        self._stage.end_notice(self._notice)
+        self._app.end_notice(self._notice)
         return found
 
     def stop(self) -> bool:
@@ -76,7 +76,7 @@ class Searches:
             while True:
                 if (message := search.progress_message) is not None:
                     self._notice = f"{key_for('back')} stops: {message}"
-                    self._stage.announce(self._notice, "muted", gently=True)
+                    self._app.announce(self._notice, "muted", keep_warning=True)
                 await asyncio.sleep(_PROGRESS_INTERVAL_S)
         finally:
             self._shown = None
@@ -91,14 +91,14 @@ class SuiteReader:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         selection: Selection,
         saver: Saver,
         models: ModelBook,
         searches: Searches,
         is_typing: Callable[[], bool],
     ) -> None:
-        self._stage = stage
+        self._app = app
         self._selection = selection
         self._open_suites = selection.open_suites
         self._saver = saver
@@ -106,9 +106,9 @@ class SuiteReader:
         self._searches = searches
         self._is_typing = is_typing
         """Returns whether the user is typing. No question may appear then."""
-        self._waiting: set[Path] = set()
+        self._pending_paths: set[Path] = set()
         """The paths of suites that changed here and on disk. They are merged when the user stops typing."""
-        self._left: tuple[Path, str, RowKey] | None = None
+        self._lost_selection: tuple[Path, str, RowKey] | None = None
         """The path and key of the case that vanished from its file under the cursor, and the row with the cursor
         afterwards."""
 
@@ -117,12 +117,12 @@ class SuiteReader:
         failure: str | None = None,
         *,
         notice: str | Callable[[], str] = "Reloaded from disk",
-        gently: bool = False,
+        keep_warning: bool = False,
     ) -> None:
         """Reload all suites in the background, and announce `notice` or a `failure`.
 
-        If `notice` is a function, it is called in a thread after reading. With `gently`, the notice does not replace a
-        warning. Does nothing before the suites were read for the first time."""
+        If `notice` is a function, it is called in a thread after reading. With `keep_warning`, the notice does not
+        replace a warning. Does nothing before the suites were read for the first time."""
         open_suites = self._open_suites
         if not open_suites.workspace.roots:
             return
@@ -133,17 +133,17 @@ class SuiteReader:
             try:
                 conflicts = await self.read()
             except SearchStoppedError:
-                self._stage.announce("The search for suites was stopped: nothing was reloaded", "warned", GLYPHS.warned)
+                self._app.announce("The search for suites was stopped: nothing was reloaded", "warned", GLYPHS.warned)
                 return
             made = tuple(suite.path for suite in open_suites.suites if suite.is_new and suite.dirty)
             announced = notice if isinstance(notice, str) else await asyncio.to_thread(notice)
             text, role, sign = _outcome(open_suites.workspace, gone, made, announced)
             if failure is not None:
                 text, role, sign = failure, "error", GLYPHS.error
-            self._stage.announce(text + open_suites.moved_grades_text, role, sign, gently=gently)
-            self.settle_soon(conflicts)
+            self._app.announce(text + open_suites.moved_grades_text, role, sign, keep_warning=keep_warning)
+            self.merge_changed_soon(conflicts)
 
-        self._stage.work(again, group="read", exclusive=True)
+        self._app.work(again, group="read", exclusive=True)
 
     def add_samples(self) -> None:
         """Open the bundled samples in addition to the open suites."""
@@ -176,23 +176,23 @@ class SuiteReader:
         now = self._selection.row
         if now is None:
             return
-        if self._left is not None and now.key == self._left[2]:
-            path, case, _ = self._left
+        if self._lost_selection is not None and now.key == self._lost_selection[2]:
+            path, case, _ = self._lost_selection
             suite = self._open_suites.at(path)
             if suite is not None and any(outline.key == case for outline in (*suite.cases, *suite.run_cases)):
-                self._left = None
+                self._lost_selection = None
                 self._selection.select(path, case)
         elif before is not None and before.case is not None and now.key != before.key:
-            self._left = (before.key.path, before.case.key, now.key)
+            self._lost_selection = (before.key.path, before.case.key, now.key)
 
     async def catch_up(self) -> None:
         """Reload all suites. Ask about suites that changed both here and on disk.
 
         If the user stops the search for suites, the suites stay unchanged."""
         with suppress(SearchStoppedError):
-            await self._saver.settle(await self.read())
+            await self._saver.merge_changed(await self.read())
 
-    def settle_soon(self, suites: Sequence[OpenSuite]) -> Worker[object] | None:
+    def merge_changed_soon(self, suites: Sequence[OpenSuite]) -> Worker[object] | None:
         """Merge suites that changed both here and on disk, or ask about them.
 
         While the user types, or while the text of a suite in the app is not TOML, announce that the suite is merged
@@ -201,24 +201,24 @@ class SuiteReader:
         for suite in suites:
             if suite.document.is_sound and not self._is_typing():
                 ready.append(suite)
-                self._waiting.discard(suite.path)
-            elif suite.path not in self._waiting:
+                self._pending_paths.discard(suite.path)
+            elif suite.path not in self._pending_paths:
                 waiting.append(suite)
-                self._waiting.add(suite.path)
+                self._pending_paths.add(suite.path)
         if waiting:
             until = "you stop typing" if self._is_typing() else "your text is TOML"
             text = f"{waiting[0].path.name} changed on disk too: it is merged once {until}"
-            self._stage.announce(text, "warned", GLYPHS.warned)
+            self._app.announce(text, "warned", GLYPHS.warned)
         if ready:
-            return self._stage.work(self._saver.settle(ready), group="ask")
+            return self._app.work(self._saver.merge_changed(ready), group="ask")
         return None
 
 
-def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], notice: str) -> tuple[str, Role, str]:
+def _outcome(workspace: Workspace, gone: Sequence[Path], unsaved: Sequence[Path], notice: str) -> tuple[str, Role, str]:
     """Return the announcement after reloading: `notice`, or that suites are `gone` or have errors.
 
-    The paths in `made` are new suites of the app without a file, so they are not errors."""
-    broken = sum(file.suite is None and file.path not in (*gone, *made) for file in workspace.files)
+    The paths in `unsaved` are new suites of the app without a file, so they are not errors."""
+    broken = sum(file.suite is None and file.path not in (*gone, *unsaved) for file in workspace.files)
     if gone:
         text = f"{gone[0].name} no longer exists" if len(gone) == 1 else f"{len(gone)} suites no longer exist"
         if broken:

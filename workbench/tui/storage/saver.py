@@ -36,13 +36,13 @@ class Saver:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         open_suites: OpenSuites,
         selection: Selection,
         drafting: DraftKeeper,
         is_bundled: Callable[[Path], bool],
     ) -> None:
-        self._stage = stage
+        self._app = app
         self._open_suites = open_suites
         self._selection = selection
         self._drafting = drafting
@@ -50,45 +50,45 @@ class Saver:
         self._busy = asyncio.Lock()
         self._rewritten: set[Path] = set()
         """The paths of suites with a loss of formatting that the user accepted."""
-        self._wanted: frozenset[Path] = frozenset()
+        self._requested: frozenset[Path] = frozenset()
         """The paths of suites about to be saved. Saving asks about them, so nothing else may ask."""
         self.put_off: dict[Path, str] = {}
         """By path, the hash of the file on disk ("": deleted) that a question or a notice has already reported."""
 
     def save_soon(self, suites: Sequence[OpenSuite]) -> None:
         """Save suites in the background, and announce the result."""
-        self._wanted = frozenset(suite.path for suite in suites)
-        self._stage.work(self.save(suites), group="ask")
+        self._requested = frozenset(suite.path for suite in suites)
+        self._app.work(self.save(suites), group="ask")
 
     def save_as_soon(self, suite: OpenSuite) -> None:
         """Ask for a name and save a suite under that name, in the background."""
-        self._stage.work(self._save_as_asked(suite), group="ask")
+        self._app.work(self._save_as_asked(suite), group="ask")
 
     async def save(self, suites: Sequence[OpenSuite]) -> bool:
         """Save suites. Return whether all of them are now on disk."""
         async with self._busy:
             saved = [suite for suite in suites if await self._save(suite)]
-            self._wanted = frozenset()
+            self._requested = frozenset()
         if len(saved) == len(suites) > 1:
-            self._stage.announce(f"Saved {counted(len(saved), 'suite')}", "passed", GLYPHS.passed)
+            self._app.announce(f"Saved {counted(len(saved), 'suite')}", "passed", GLYPHS.passed)
         for suite in saved:
             if suite.invalid_text_message is not None:
-                self._stage.announce(f"Saved without {suite.invalid_text_message}", "warned", GLYPHS.warned)
+                self._app.announce(f"Saved without {suite.invalid_text_message}", "warned", GLYPHS.warned)
         return len(saved) == len(suites)
 
-    async def settled(self) -> None:
+    async def wait_until_saved(self) -> None:
         """Wait until no suite is being saved."""
         async with self._busy:
             pass
 
-    async def settle(self, suites: Sequence[OpenSuite]) -> None:
+    async def merge_changed(self, suites: Sequence[OpenSuite]) -> None:
         """Merge suites that were changed both here and on disk.
 
         If a merge is impossible, ask the user, unless the user has already answered "later"."""
         async with self._busy:
             for suite in suites:
                 if suite.dirty:
-                    await self._ask(suite, again=False)
+                    await self._ask(suite, must_ask=False)
 
     async def _save_as_asked(self, suite: OpenSuite) -> None:
         async with self._busy:
@@ -102,7 +102,7 @@ class Saver:
         if text is None:
             return False
         if suite.is_behind:
-            return await self._ask(suite, again=True)
+            return await self._ask(suite, must_ask=True)
         if text.kept_formatting or suite.is_new:
             self._rewritten.discard(suite.path)
         elif suite.path not in self._rewritten:
@@ -110,8 +110,8 @@ class Saver:
             from workbench.tui.storage.dialogs import RewrittenScreen
 
             found = await asyncio.to_thread(difference, suite.disk.text, text.text)
-            if await self._stage.ask(RewrittenScreen(suite.path, found)) != "save":
-                self._stage.announce(
+            if await self._app.ask(RewrittenScreen(suite.path, found)) != "save":
+                self._app.announce(
                     f"{suite.path.name} was not saved; {self._drafting.drafts_text}", "warned", GLYPHS.warned
                 )
                 return False
@@ -136,7 +136,7 @@ class Saver:
             return None
 
     def _refuse(self, suite: OpenSuite, why: str) -> None:
-        self._stage.announce(
+        self._app.announce(
             f"{suite.path.name} was not saved: {why}; {self._drafting.drafts_text}", "error", GLYPHS.error
         )
 
@@ -147,9 +147,9 @@ class Saver:
                 await asyncio.to_thread(_make_folder, suite.path, (*roots, Path()))
             state = await asyncio.to_thread(save, suite.path, text.text, expected)
         except ChangedOnDiskError:
-            return await self._ask(suite, again=True)
+            return await self._ask(suite, must_ask=True)
         except SavingError as error:
-            self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
+            self._app.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             if not await asyncio.to_thread(suite.path.exists):
                 # The error says that the file is gone, so `_ask` must not ask about it as well.
                 self.put_off[suite.path] = ""
@@ -170,15 +170,15 @@ class Saver:
                 f"Saved in {suite.path}; {counted(len(errors), 'error')} to correct before all of it can run{of_case}: "
                 f"{message_with_line(first, 'line')}"
             )
-            self._stage.announce(message, "warned", GLYPHS.warned)
+            self._app.announce(message, "warned", GLYPHS.warned)
         else:
-            self._stage.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)
+            self._app.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)
         return True
 
-    async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
+    async def _ask(self, suite: OpenSuite, *, must_ask: bool) -> bool:
         """Merge a suite with the file on disk, or ask about it. Return whether nothing is left to save.
 
-        With `again`, ask even if the user has already answered "later"."""
+        With `must_ask`, ask even if the user has already answered "later"."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 
@@ -192,25 +192,25 @@ class Saver:
         if self._open_suites.at(path) is not suite:
             return True
         known_hash = suite.on_disk.hash if suite.on_disk else None
-        if not again and theirs.hash in (self.put_off.get(path), known_hash):
+        if not must_ask and theirs.hash in (self.put_off.get(path), known_hash):
             # The user answered "later" to this text on disk, or the suite has been saved since the change was noticed.
             return False
         if theirs.hash and theirs.text == suite.document.text:
             suite.reloaded(theirs, FileState(theirs.hash))
             self._follow(suite)
             return True
-        if not again and path in self._wanted:
+        if not must_ask and path in self._requested:
             return False
-        if not again and not _can_be_merged(theirs):
+        if not must_ask and not _can_be_merged(theirs):
             self._announce_change(suite, theirs)
             return False
         merged = await self._merged(suite, theirs, {})
         if merged is not None:
-            return await self._apply_merge(suite, theirs, merged, again=again)
+            return await self._apply_merge(suite, theirs, merged, must_ask=must_ask)
         found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
         # From now on, a check of the disk must not ask about the same text again, whatever the user answers.
         self.put_off[path] = theirs.hash
-        answer = await self._stage.ask(ChangedScreen(path, found, gone=gone))
+        answer = await self._app.ask(ChangedScreen(path, found, gone=gone))
         if answer == "mine":
             document = suite.document
             text = await self._checked(suite, document)
@@ -220,7 +220,7 @@ class Saver:
             suite.reloaded(theirs, FileState(theirs.hash))
             suite.take_disk("Loaded from disk")
             self._follow(suite)
-            self._stage.announce(
+            self._app.announce(
                 f"{path.name} is now the same as on disk; {key_for('edit.undo')} restores your version",
                 "text",
                 GLYPHS.passed,
@@ -232,7 +232,7 @@ class Saver:
         if answer == "name":
             return await self._save_as(suite)
         text = f"{suite.path.name} is not saved; {self._drafting.drafts_text}"
-        self._stage.announce(text, "warned", GLYPHS.warned)
+        self._app.announce(text, "warned", GLYPHS.warned)
         return False
 
     def _announce_change(self, suite: OpenSuite, theirs: SuiteFile) -> None:
@@ -244,7 +244,7 @@ class Saver:
             what = f"changed on disk: {kept}; line {theirs.errors[0].line or 1} there {theirs.errors[0].message}"
         else:
             what = f"is empty on disk: {kept}"
-        self._stage.announce(f"{suite.path.name} {what}", "warned", GLYPHS.warned)
+        self._app.announce(f"{suite.path.name} {what}", "warned", GLYPHS.warned)
 
     async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> MergeResult | None:
         """Merge a suite with the text on disk. `chosen` has the user's answers to conflicts.
@@ -263,7 +263,7 @@ class Saver:
             if suite.document is document:
                 return merged
 
-    async def _apply_merge(self, suite: OpenSuite, theirs: SuiteFile, merged: MergeResult, *, again: bool) -> bool:
+    async def _apply_merge(self, suite: OpenSuite, theirs: SuiteFile, merged: MergeResult, *, must_ask: bool) -> bool:
         """Ask about each conflict, then apply the merge. Return whether nothing is left to save."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
@@ -275,7 +275,7 @@ class Saver:
             part = _conflict_text(conflict)
             if len(merged.conflicts) > 1:
                 part += f" ({number} of {len(merged.conflicts)})"
-            answer = await self._stage.ask(ChangedScreen(path, found, part=part))
+            answer = await self._app.ask(ChangedScreen(path, found, part=part))
             if answer != "mine" and answer != "theirs":
                 return await self._not_saved(suite, answer)
             chosen[conflict.key] = answer
@@ -286,11 +286,11 @@ class Saver:
         row, case = self._selection.row, None
         if row is not None and row.open is suite and row.case is not None:
             case = row.case.key
-        suite.merged(theirs, decided.text, "Merged with the file on disk", asked=bool(chosen), case=case)
+        suite.merged(theirs, decided.text, "Merged with the file on disk", is_confirmed=bool(chosen), case=case)
         self._follow(suite)
         text = f"{path.name} changed on disk: {what}; merged with your changes, {key_for('edit.undo')} undoes it"
-        self._stage.announce(text, "text", GLYPHS.passed)
-        if again and suite.dirty:
+        self._app.announce(text, "text", GLYPHS.passed)
+        if must_ask and suite.dirty:
             return await self._save(suite)
         return not suite.dirty
 
@@ -308,10 +308,10 @@ class Saver:
             message += " Its servers are started in that folder: what they need there has to be copied too."
         proposed = free_path(place, (other.path for other in self._open_suites.suites if other is not suite))
         refusal = partial(self._why_not_savable, suite)
-        path = await self._stage.ask(SaveAsScreen(proposed, message, refusal))
+        path = await self._app.ask(SaveAsScreen(proposed, message, refusal))
         if path is None:
             notice = f"{suite.path.name} was not saved; {self._drafting.drafts_text}"
-            self._stage.announce(notice, "warned", GLYPHS.warned)
+            self._app.announce(notice, "warned", GLYPHS.warned)
             return False
         document = suite.document
         text = await self._checked(suite, document)
@@ -321,7 +321,7 @@ class Saver:
         try:
             await asyncio.to_thread(save, path, text.text, None)
         except SavingError as error:
-            self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
+            self._app.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             return False
         left, file = await asyncio.to_thread(lambda: (_parsed_for_editing(load_suite(suite.path)), load_suite(path)))
         newer = suite.document if suite.document is not document else None
@@ -331,7 +331,7 @@ class Saver:
         opened = self._open_suites.at(path)
         if newer is not None and opened is not None:
             self._open_suites.change(opened, newer, "Typed while it was saved")
-        self._stage.announce(f"Saved in {path}", "passed", GLYPHS.passed)
+        self._app.announce(f"Saved in {path}", "passed", GLYPHS.passed)
         return True
 
     def _reset_to_disk(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:

@@ -50,8 +50,8 @@ class _CheckResult:
 class Watch:
     """Watches the files of open suites, and their folders for new suites. A check takes one `stat` per file."""
 
-    def __init__(self, stage: Workbench, selection: Selection, reader: SuiteReader, saver: Saver) -> None:
-        self._stage = stage
+    def __init__(self, app: Workbench, selection: Selection, reader: SuiteReader, saver: Saver) -> None:
+        self._app = app
         self._selection = selection
         self._open_suites = selection.open_suites
         self._reader = reader
@@ -62,11 +62,11 @@ class Watch:
         """TOML files that are not open: files of other programs, and announced suites."""
         self._rows: dict[Path, tuple[SuiteFile, tuple[tuple[int, int] | None, ...]]] = {}
         """By suite, the file as it was read, and the state of its files of rows."""
-        self._settling: Worker[object] | None = None
+        self._merge_worker: Worker[object] | None = None
 
     def begin(self) -> None:
         """Begin to check the files at intervals until the app ends."""
-        self._stage.work(self._check_regularly, group="watch")
+        self._app.work(self._check_regularly, group="watch")
 
     def check_selected(self) -> None:
         """Check the file of the selected suite. Called after each key."""
@@ -76,7 +76,7 @@ class Watch:
 
     def check_now(self) -> None:
         """Check all files now. Called when the terminal regains the focus."""
-        self._stage.work(self._check_once, group="look")
+        self._app.work(self._check_once, group="look")
 
     async def _check_regularly(self) -> None:
         took_s = 0.0
@@ -100,8 +100,8 @@ class Watch:
 
     @property
     def _may_act(self) -> bool:
-        is_settling = self._settling is not None and not self._settling.is_finished
-        return self._stage.shows_main and not is_settling
+        is_settling = self._merge_worker is not None and not self._merge_worker.is_finished
+        return self._app.shows_main and not is_settling
 
     async def _check(self) -> _CheckResult:
         if not self._may_act:
@@ -130,19 +130,19 @@ class Watch:
         states = tuple(self._seen.get(suite.path) for suite in changed)
         return _CheckResult(changed, states, tuple(come))
 
-    def _found(self, seen: _CheckResult) -> None:
+    def _found(self, result: _CheckResult) -> None:
         """React to a check: reload suites without unsaved changes, and open new suites.
 
         If there are neither, merge the suites with unsaved changes."""
-        for suite in seen.changed:
+        for suite in result.changed:
             self._rows.pop(suite.path, None)
-        touched = [suite for suite in seen.changed if suite.dirty]
-        if seen.new or len(touched) < len(seen.changed):
-            self._passed |= dict(seen.new)
-            before = [(suite, suite.disk) for suite in seen.changed if not suite.dirty]
-            self._reader.read_soon(notice=lambda: _notice(before, [path for path, _ in seen.new]), gently=True)
+        touched = [suite for suite in result.changed if suite.dirty]
+        if result.new or len(touched) < len(result.changed):
+            self._passed |= dict(result.new)
+            before = [(suite, suite.disk) for suite in result.changed if not suite.dirty]
+            self._reader.read_soon(notice=lambda: _notice(before, [path for path, _ in result.new]), keep_warning=True)
         elif touched:
-            self._settling = self._reader.settle_soon(touched)
+            self._merge_worker = self._reader.merge_changed_soon(touched)
 
     def _is_changed(self, suite: OpenSuite) -> bool:
         if suite.is_recording:

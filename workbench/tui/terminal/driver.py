@@ -132,14 +132,14 @@ _NO_INPUT = late_pattern("[\x00\x80-\x9f\N{REPLACEMENT CHARACTER}\ud800-\udfff]"
 _OPENS_STRING = frozenset("PX]^_")
 _STRING_ENDS = late_pattern("[\x07\x18\x1a]|\x1b\\\\|(?=\x1b[^\\\\])")
 _CONTROLS_END = late_pattern("[@-~]|(?=[^ -~])")
-_WHOLE = late_pattern(
+_COMPLETE_SEQUENCE = late_pattern(
     "\x1b(?:"
     r"\[\[[^\x1b]"  # function keys of the Linux console
     r"|\[M[^\x1b]{3}"  # mouse reports in X10 format
     r"|\[(?![\[M])[ -?]*[@-~]"
     r"|O[0-9;]*[@-~])"
 )
-_BEGUN = late_pattern("\x1b" r"(?:\[(?:\[|M[^\x1b]{0,2}|[ -?]*)|O[0-9;]*)")
+_INCOMPLETE_SEQUENCE = late_pattern("\x1b" r"(?:\[(?:\[|M[^\x1b]{0,2}|[ -?]*)|O[0-9;]*)")
 _NOT_PASTED = late_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -175,15 +175,15 @@ class TerminalInput:
 
     def __init__(self, escape_s: float = ESCAPE_S) -> None:
         self._escape_s = escape_s
-        self._held = ""
+        self._incomplete = ""
         """The incomplete end of the last read: part of a sequence or, inside a paste, part of its end mark."""
-        self._left_out_until: re.Pattern[str] | None = None
+        self._skipped_until: re.Pattern[str] | None = None
         """The pattern that ends a dropped string or sequence."""
-        self._opening = ""
+        self._string_start = ""
         """The two characters that begin a string, until more characters follow. They may be a key with Alt."""
         self._pasted: list[str] | None = None
         self._pasted_size = 0
-        self._given_up = False
+        self._is_paste_abandoned = False
         """Whether a paste timed out. The rest of the paste and its end mark may still arrive."""
         self._is_burst = False
         self._read_s = 0.0
@@ -192,14 +192,14 @@ class TerminalInput:
 
     def feed(self, text: str, now_s: float) -> list[InputPart]:
         """Parse text that was read at `now_s`. Return the complete parts, and hold back an incomplete sequence."""
-        rest, self._held = self._held + text, ""
+        rest, self._incomplete = self._incomplete + text, ""
         # A slow connection may delay the rest of a sequence after its Escape was passed on. No key sends such a rest,
         # so it is recognised and completed.
-        if now_s - self._read_s < LATE_ESCAPE_S and _WHOLE.match(self._passed_on + rest):
+        if now_s - self._read_s < LATE_ESCAPE_S and _COMPLETE_SEQUENCE.match(self._passed_on + rest):
             rest = self._passed_on + rest
         self._passed_on = ""
         self._read_s = now_s
-        self._opening = "" if rest else self._opening
+        self._string_start = "" if rest else self._string_start
         return list(self._cut(rest))
 
     def wait_s(self, now_s: float) -> float | None:
@@ -215,11 +215,11 @@ class TerminalInput:
         if self.wait_s(now_s) != 0.0:
             return ()
         if self._pasted is not None:
-            self._held, self._given_up = "", True
+            self._incomplete, self._is_paste_abandoned = "", True
             return [self._end_of_paste()]
-        key = self._opening or self._held
-        self._held = self._opening = ""
-        self._left_out_until = None
+        key = self._string_start or self._incomplete
+        self._incomplete = self._string_start = ""
+        self._skipped_until = None
         if key == _ESC or len(key) == 2:
             self._passed_on = key
             return [Typed(key)]
@@ -229,23 +229,23 @@ class TerminalInput:
     def _timeout_s(self) -> float | None:
         if self._pasted is not None:
             return PASTE_TIMEOUT_S
-        if self._opening or len(self._held) in (1, 2):
+        if self._string_start or len(self._incomplete) in (1, 2):
             return self._escape_s
-        if self._held or self._left_out_until is not None:
+        if self._incomplete or self._skipped_until is not None:
             return SEQUENCE_TIMEOUT_S
         return None
 
     def _cut(self, rest: str) -> Iterator[InputPart]:
-        if self._given_up and END in rest:
+        if self._is_paste_abandoned and END in rest:
             # The paste timed out, and its end has arrived now. The text before the end mark belongs to the paste.
             late, _, rest = rest.partition(END)
-            self._given_up = False
+            self._is_paste_abandoned = False
             yield PastedText(without_controls(late), control_count(late))
         while rest:
             if self._pasted is not None:
                 rest, arrived = self._in_paste(rest, self._pasted)
-            elif self._left_out_until is not None:
-                rest, arrived = self._skip_until(rest, self._left_out_until), ()
+            elif self._skipped_until is not None:
+                rest, arrived = self._skip_until(rest, self._skipped_until), ()
             elif rest[0] == _ESC:
                 self._is_burst = False
                 rest, arrived = self._sequence(rest)
@@ -255,35 +255,35 @@ class TerminalInput:
             yield from arrived
 
     def _sequence(self, rest: str) -> tuple[str, Sequence[InputPart]]:
-        if (whole := _WHOLE.match(rest)) is not None:
+        if (whole := _COMPLETE_SEQUENCE.match(rest)) is not None:
             if whole[0] == START:
-                self._pasted, self._pasted_size, self._given_up = [], 0, False
+                self._pasted, self._pasted_size, self._is_paste_abandoned = [], 0, False
                 return rest[whole.end() :], ()
             return rest[whole.end() :], [Typed(sequence) for sequence in valid_sequences(whole[0])]
         second = rest[1:2]
         if second == _ESC or _NO_INPUT.match(second):
             return rest[1:], [Typed(_ESC)]
         if second in _OPENS_STRING:
-            self._left_out_until = _STRING_ENDS
-            self._opening = rest if len(rest) == 2 else ""
+            self._skipped_until = _STRING_ENDS
+            self._string_start = rest if len(rest) == 2 else ""
             return rest[2:], ()
-        begun = _BEGUN.match(rest)
+        begun = _INCOMPLETE_SEQUENCE.match(rest)
         if begun is None and second:
             return rest[2:], [Typed(rest[:2])]  # a key with Alt
         if begun is not None and begun.end() < len(rest):
             return rest[begun.end() :], ()  # an incomplete sequence
         if len(rest) > MAX_SEQUENCE_CHARS:
-            self._left_out_until = _CONTROLS_END
+            self._skipped_until = _CONTROLS_END
         else:
-            self._held = rest
+            self._incomplete = rest
         return "", ()
 
     def _skip_until(self, rest: str, until: re.Pattern[str]) -> str:
         end = until.search(rest)
         if end is None:
-            self._held = _ESC if rest.endswith(_ESC) else ""
+            self._incomplete = _ESC if rest.endswith(_ESC) else ""
             return ""
-        self._left_out_until = None
+        self._skipped_until = None
         return rest[end.end() :]
 
     def _typed(self, text: str) -> Sequence[InputPart]:
@@ -303,7 +303,7 @@ class TerminalInput:
             # If the text read so far ends in a part of the end mark, that part is held back until the next read.
             for size in range(len(END) - 1, 0, -1):
                 if piece.endswith(END[:size]):
-                    piece, self._held = piece[:-size], END[:size]
+                    piece, self._incomplete = piece[:-size], END[:size]
                     break
         if self._pasted_size < MAX_PASTE_CHARS:
             pasted.append(piece[: MAX_PASTE_CHARS - self._pasted_size])
@@ -339,18 +339,18 @@ class StagedDriver(Driver):
     """The base of the app's drivers. Writes frames through an output stage, and tolerates any input."""
 
     stage: OutputStage
-    _draws = False
+    _is_drawing = False
     """Whether a frame is being written."""
     _parser: XTermParser
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
         """Mark everything written within the context as a frame, as opposed to other output to the terminal."""
-        self._draws = True
+        self._is_drawing = True
         try:
             yield
         finally:
-            self._draws = False
+            self._is_drawing = False
 
     def restore_terminal(self) -> None:
         """Restore the terminal and write nothing more. Callable in any thread."""
@@ -407,7 +407,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
         self._is_away = self._key_thread is None or not self._key_thread.is_alive()
 
     def write(self, data: str) -> None:
-        if not self._draws:
+        if not self._is_drawing:
             self.stage.register_output(data)
         super().write(data)
 
@@ -482,10 +482,10 @@ class _Terminal:
 
     def __init__(self, file: IO[str]) -> None:
         self._terminal = file
-        self._gone = False
+        self._is_gone = False
 
     def write(self, text: str) -> int:
-        if not self._gone:
+        if not self._is_gone:
             try:
                 self._terminal.write(text)
             except OSError as error:
@@ -493,7 +493,7 @@ class _Terminal:
         return len(text)
 
     def flush(self) -> None:
-        if not self._gone:
+        if not self._is_gone:
             try:
                 self._terminal.flush()
             except OSError as error:
@@ -506,8 +506,8 @@ class _Terminal:
         return self._terminal.isatty()
 
     def discard_output(self) -> None:
-        self._gone = True
+        self._is_gone = True
 
     def _lost(self, error: OSError) -> None:
-        self._gone = True
+        self._is_gone = True
         _log.warning("the terminal is gone: %s", error)

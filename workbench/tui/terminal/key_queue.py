@@ -28,14 +28,14 @@ _CONTROLS = late_pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 class PasteCleaned(Message, verbose=True):
     """Posted when control characters were removed from a paste (`removed_controls`), or its end was cut off.
 
-    The driver posts the message without `behind`. The app posts it again with `behind`, once all earlier keys are
+    The driver posts the message without `is_queued`. The app posts it again with `is_queued`, once all earlier keys are
     handled."""
 
-    def __init__(self, removed_controls: int, *, is_truncated: bool = False, behind: bool = False) -> None:
+    def __init__(self, removed_controls: int, *, is_truncated: bool = False, is_queued: bool = False) -> None:
         super().__init__()
         self.removed_controls = removed_controls
         self.is_truncated = is_truncated
-        self.behind = behind
+        self.is_queued = is_queued
 
 
 class PasteRefused(Message):
@@ -99,9 +99,9 @@ class KeyQueueApp(App[int]):
     def __init__(self, driver_class: type[Driver] | None = None, *, ansi_color: bool | None = None) -> None:
         super().__init__(driver_class=driver_class, ansi_color=ansi_color)
         self._waiting: deque[events.Key | events.Paste] = deque()
-        self._carrier: Widget | None = None
+        self._marker_target: Widget | None = None
         """The widget with the marker, if any. It must handle the marker before the next key."""
-        self._followed: Screen[object] | None = None
+        self._last_screen: Screen[object] | None = None
         """The last known top screen: the screen that handled the last key, or a screen opened later."""
         self._number = 0
         self._is_text = False
@@ -110,7 +110,7 @@ class KeyQueueApp(App[int]):
         """The keys that are sequences of two characters, such as `gg`."""
         self._begun = ""
         """The typed first character of a sequence."""
-        self._looking: Timer | None = None
+        self._poll_timer: Timer | None = None
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
@@ -129,7 +129,7 @@ class KeyQueueApp(App[int]):
         if event.rounds > 1:
             self._follow(event.rounds - 1, of_screen=event.of_screen)
         else:
-            self._carrier = None
+            self._marker_target = None
         await self._pass_on()
 
     @property
@@ -143,11 +143,11 @@ class KeyQueueApp(App[int]):
         The next key waits until the marker has passed the message queues `rounds` times."""
         self._number += 1
         handled = KeyHandled(self._number, rounds, of_screen=of_screen)
-        self._carrier = None
+        self._marker_target = None
         # A closing widget takes no message. An opening screen handles no message before it is mounted.
         for carrier in (self.focused, self.screen):
             if carrier is not None and carrier.post_message(handled):
-                self._carrier = carrier
+                self._marker_target = carrier
                 return
 
     async def _pass_on(self) -> None:
@@ -171,12 +171,12 @@ class KeyQueueApp(App[int]):
             behind = self.focused or self.screen
             await super().on_event(event)
             self._number += 1
-            self._carrier = behind
+            self._marker_target = behind
             if not behind.post_message(KeyHandled(self._number)):
                 self._follow(of_screen=False)
             self.after_key()
-        if self._waiting and self._looking is None:
-            self._looking = self.set_timer(SCREEN_POLL_S, self._poll_screen)
+        if self._waiting and self._poll_timer is None:
+            self._poll_timer = self.set_timer(SCREEN_POLL_S, self._poll_screen)
 
     def after_key(self) -> None:
         """React to a key or paste once its effect has begun. Subclasses may override this."""
@@ -209,11 +209,13 @@ class KeyQueueApp(App[int]):
             return False
         # If the last key changed the screen, a marker is sent through the new screen. A new screen creates its field a
         # little later. After a screen was closed, the screen below may be about to open a field for its answer.
-        if self.screen is not self._followed or (self._carrier is not None and not self._carrier.is_attached):
-            self._followed = self.screen
+        if self.screen is not self._last_screen or (
+            self._marker_target is not None and not self._marker_target.is_attached
+        ):
+            self._last_screen = self.screen
             self._follow(of_screen=True)
         # A screen that failed to open handles no messages, so its marker would never return.
-        return self._carrier is None or (self._carrier.is_mounted and not self._carrier.is_running)
+        return self._marker_target is None or (self._marker_target.is_mounted and not self._marker_target.is_running)
 
     def _is_for_field(self, event: events.Key | events.Paste) -> bool:
         """Return whether an event is a character for the focused text field. The queue passes it on without waiting."""
@@ -223,7 +225,7 @@ class KeyQueueApp(App[int]):
         return field.check_consume_key(event.key, event.character)
 
     async def _poll_screen(self) -> None:
-        self._looking = None
+        self._poll_timer = None
         await self._pass_on()
 
 

@@ -62,7 +62,7 @@ class SecretsFilter(LineFilter):
 
 def _with_secret_names(segments: list[Segment], text: str, finder: Finder) -> list[Segment]:
     signs = list(text)
-    _, places = finder.decided_part(text, 0, over=True)
+    _, places = finder.decided_part(text, 0, is_last=True)
     for first, last, name in places:
         for at, sign in enumerate(name[: last - first].ljust(last - first, "*"), first):
             # The replacement must have the width of the character: two stars for a wide one, nothing for one of width

@@ -227,12 +227,12 @@ def erasing(term: str, descriptor: int) -> EraseCapabilities:
 class Row:
     """One row of the terminal, as last written: the character and the style of each cell."""
 
-    __slots__ = ("cells", "styles", "sure")
+    __slots__ = ("cells", "is_width_certain", "styles")
 
     def __init__(self, cells: list[str], styles: list[CellStyle], sure: bool) -> None:
         self.cells = cells
         self.styles = styles
-        self.sure = sure
+        self.is_width_certain = sure
         """Whether every character of the row is one cell wide in all terminals."""
 
 
@@ -258,17 +258,17 @@ class OutputStage:
         self._erasing = erasing
         self._rows: list[Row] = []
         self._size = (0, 0)
-        self._certain_column = False
+        self._is_column_certain = False
 
     def is_valid_for(self, width: int, height: int) -> bool:
         """Return whether the recorded content is valid for a terminal of this size.
 
         If not, the next frame must be complete."""
-        return self._certain_column and self._size == (width, height)
+        return self._is_column_certain and self._size == (width, height)
 
     def forget(self) -> None:
         """Discard the recorded content, after a resize or after other output to the terminal."""
-        self._certain_column = False
+        self._is_column_certain = False
 
     def register_output(self, sequence: str) -> None:
         """Register output outside of frames. Unless it is `HARMLESS`, discard the recorded content."""
@@ -281,7 +281,7 @@ class OutputStage:
         Attributes are reset before and after a frame."""
         known = self.is_valid_for(width, height)
         # The drawing may fail halfway, so the model is marked as unknown until the end.
-        self._certain_column = False
+        self._is_column_certain = False
         self._size = (width, height)
         if not known:
             self._rows = [_blank(PLAIN, width) for _ in range(height)]
@@ -295,7 +295,7 @@ class OutputStage:
         for y, row in changed.items():
             pen.draw(y, self._rows[y], row)
             self._rows[y] = row
-        self._certain_column = True
+        self._is_column_certain = True
         return pen.written(ground)
 
     def _changed(self, pieces: Iterable[Piece], colours: ColorSystem) -> dict[int, Row]:
@@ -307,7 +307,7 @@ class OutputStage:
                 if not 0 <= piece.y < len(self._rows):
                     continue
                 old = self._rows[piece.y]
-                row = changed[piece.y] = Row(old.cells.copy(), old.styles.copy(), old.sure)
+                row = changed[piece.y] = Row(old.cells.copy(), old.styles.copy(), old.is_width_certain)
             _put(row, piece, colours)
         return changed
 
@@ -346,15 +346,15 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
             sure = sure and of_text.sure
     x, end = piece.x, min(piece.x + len(cells), width)
     # A piece may overwrite half of a wide character. Terminals then show a blank instead of the other half.
-    if not row.sure:
+    if not row.is_width_certain:
         for at in (x, end):
             if at < width and not row.cells[at]:
                 row.cells[at] = " "
                 row.cells[max(at - 1, 0)] = " "
     row.cells[x:end] = cells[: end - x]
     row.styles[x:end] = styles[: end - x]
-    if not (sure and row.sure):
-        row.sure = all(map(is_width_certain, row.cells))
+    if not (sure and row.is_width_certain):
+        row.is_width_certain = all(map(is_width_certain, row.cells))
 
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
@@ -418,7 +418,7 @@ class FrameWriter:
         """Collect the cells that change the row `y` from `old` to `new`."""
         if old.cells == new.cells and old.styles == new.styles:
             return
-        if not (old.sure and new.sure):
+        if not (old.is_width_certain and new.is_width_certain):
             # This row has a character whose width differs between terminals. Each of its cells is a separate run, and
             # the column after such a character is unknown, so `_written` moves the cursor.
             for x, (cell, style) in enumerate(zip(new.cells, new.styles, strict=True)):

@@ -78,7 +78,7 @@ class ServedDriver(StagedDriver):
         self.stage = OutputStage(_EMULATOR)
         self._stopped = Event()
         self._lock = Lock()
-        self._gone = False
+        self._is_gone = False
         """Whether the server has closed its end of the pipe."""
         self._thread = Thread(target=self._read, name="textual-input", daemon=True)
 
@@ -87,7 +87,7 @@ class ServedDriver(StagedDriver):
         return True
 
     def write(self, data: str) -> None:
-        if not self._draws:
+        if not self._is_drawing:
             self.stage.register_output(data)
         self._send(b"D", data.encode("utf-8", errors="replace"))
 
@@ -96,12 +96,12 @@ class ServedDriver(StagedDriver):
         with self._lock:
             self._write_all(left)
 
-    def _write_all(self, left: memoryview) -> None:
-        while left and not self._gone:
+    def _write_all(self, data: memoryview) -> None:
+        while data and not self._is_gone:
             try:
-                left = left[os.write(self._pipes.writing, left) :]
+                data = data[os.write(self._pipes.writing, data) :]
             except OSError as error:
-                self._gone = True
+                self._is_gone = True
                 _log.warning("the web server is gone: %s", error)
 
     def flush(self) -> None:

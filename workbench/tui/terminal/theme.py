@@ -186,8 +186,8 @@ FolderState = tuple[tuple[str, int, int], ...]
 """The state of a theme folder: name, modification time (ns) and size (bytes) of each file."""
 
 
-def load_themes(bundled: Path, own: Path) -> Themes:
-    """Read the bundled themes and the themes in the user's folder `own`, if the folder exists.
+def load_themes(bundled: Path, user_folder: Path) -> Themes:
+    """Read the bundled themes and the themes in the user's folder `user_folder`, if the folder exists.
 
     A user's theme replaces a bundled theme of the same name. An invalid theme of the user is skipped and reported as a
     problem.
@@ -200,7 +200,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
         themes[theme.name] = theme
     problems: list[str] = []
     waiting: dict[Path, dict[str, Any]] = {}
-    for path in _theme_files(own):
+    for path in _theme_files(user_folder):
         try:
             waiting[path] = _read(path)
         except ThemeError as error:

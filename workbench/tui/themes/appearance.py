@@ -34,15 +34,15 @@ DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-lig
 class Appearance:
     """The themes of one app.
 
-    The initial theme is the theme `wanted` by the command line, or else the theme chosen last. A terminal with few
+    The initial theme is `theme_name`, from the command line, or else the theme chosen last. A terminal with few
     colours starts with a theme in its own colours."""
 
-    def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
-        self._own = folders.config / "themes"
+    def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, theme_name: str | None) -> None:
+        self._user_folder = folders.config / "themes"
         self._no_colour = terminal.no_colour
         self._colours = terminal.colours
         self._memory = memory
-        self._stamp: FolderState = ()
+        self._folder_state: FolderState = ()
         self._themes = Themes({})
         self._read()
         plain = terminal.colours == "standard" or terminal.no_colour
@@ -53,17 +53,17 @@ class Appearance:
         if plain:
             # With at most 16 colours, only themes in the terminal's own colours are sure to be readable.
             self.first = PLAIN_LIGHT_THEME if terminal.light else PLAIN_THEME
-        if wanted is not None and wanted in self._themes.by_name:
-            self.first = wanted
+        if theme_name is not None and theme_name in self._themes.by_name:
+            self.first = theme_name
         elif chosen is not None and (chosen.is_ansi or not plain):
             self.first = chosen.name
         self.unknown: str | None = None
         """The name of the theme on the command line if no such theme exists."""
-        if wanted is not None and wanted not in self._themes.by_name:
-            self.unknown = wanted
+        if theme_name is not None and theme_name not in self._themes.by_name:
+            self.unknown = theme_name
         self.problems_at_start = self._themes.problems
         """Problems at the start with the user's theme files and last choice."""
-        if remembered is not None and chosen is None and wanted is None:
+        if remembered is not None and chosen is None and theme_name is None:
             gone = f"The theme {remembered}, chosen last time, no longer exists: this is {self.first}"
             self.problems_at_start = (gone, *self.problems_at_start)
 
@@ -107,7 +107,7 @@ class Appearance:
         """Reload the user's themes if their files changed. Return whether the files changed.
 
         A current theme that has become invalid keeps its earlier colours."""
-        if folder_state(self._own) == self._stamp:
+        if folder_state(self._user_folder) == self._folder_state:
             return False
         before = self._themes
         self._read(keeping=app.theme)
@@ -121,8 +121,8 @@ class Appearance:
         return True
 
     def _read(self, keeping: str | None = None) -> None:
-        self._stamp = folder_state(self._own)
-        themes = load_themes(bundled("themes"), self._own)
+        self._folder_state = folder_state(self._user_folder)
+        themes = load_themes(bundled("themes"), self._user_folder)
         # While the file of the current theme has a mistake, for example during an edit, the theme keeps its earlier
         # colours.
         if keeping is not None and keeping not in themes.by_name:

@@ -36,7 +36,7 @@ from workbench.show.spans import (
     cut_line,
     indented,
     padded,
-    signed,
+    sign_paragraph,
     title_line,
     wrap,
 )
@@ -56,7 +56,7 @@ from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.stage import Announce
 from workbench.tui.kit.strips import Bar
-from workbench.tui.runs.dialogs import HandExecutionScreen
+from workbench.tui.runs.dialogs import ManualExecutionScreen
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
@@ -229,17 +229,17 @@ def _kind(form: CallForm, name: str) -> str:
     return kind
 
 
-def _value_room(form: CallForm, room: int) -> int:
-    """Return the total width for values and types: as much as the longest of them need, at most `room`."""
+def _value_room(form: CallForm, max_width: int) -> int:
+    """Return the total width for values and types: as much as the longest of them need, at most `max_width`."""
     # In a wide pane, types at the right edge would be far away from the values.
     value, kind = MIN_VALUE_CELLS, 0
     for field in form.fields:
         value = max(value, cells(_value(form, field.name, field.schema.get("default"))))
         kind = max(kind, cell_len(_kind(form, field.name)))
-    return max(min(value + 2 + kind, room), 10)
+    return max(min(value + 2 + kind, max_width), 10)
 
 
-def _field(form: CallForm, name: str, name_width: int, room: int, width: int) -> list[Line]:
+def _field(form: CallForm, name: str, name_width: int, max_width: int, width: int) -> list[Line]:
     parameter = next(field for field in form.fields if field.name == name)
     label = one_line(name)
     if parameter.required:
@@ -247,14 +247,14 @@ def _field(form: CallForm, name: str, name_width: int, room: int, width: int) ->
     label = padded(label, name_width)
     line = _value(form, name, parameter.schema.get("default"))
     kind = _kind(form, name)
-    kind = cut(kind, max(room // 2, room - cells(line) - 2))
-    shown = cut_line(line, max(room - cell_len(kind) - 2, 6))
-    gap = " " * max(room - cells(shown) - cell_len(kind), 1)
+    kind = cut(kind, max(max_width // 2, max_width - cells(line) - 2))
+    shown = cut_line(line, max(max_width - cell_len(kind) - 2, 6))
+    gap = " " * max(max_width - cells(shown) - cell_len(kind), 1)
     line = (Span(" " * INDENT), Span(f"{label} ", "key"), *shown, Span(gap), Span(kind, "muted"))
     lines = [cut_line(line, width)]
     inner = INDENT + name_width + 1
     if (problem := form.problems.get(name)) is not None and form.text(name):
-        lines += signed(GLYPHS.failed, problem, "failed", width, inner)
+        lines += sign_paragraph(GLYPHS.failed, problem, "failed", width, inner)
     elif parameter.description:
         text = cut(one_line(parameter.description.strip()[: 4 * width]), width - inner)
         lines.append((Span(" " * inner), Span(text, "comment")))
@@ -281,7 +281,7 @@ def _value(form: CallForm, name: str, default: JsonValue) -> Line:
 def _request(form: CallForm, width: int, secrets: Secrets) -> list[Line]:
     lines: list[Line] = [(Span(" Would be sent", "heading"),)]
     for problem in filter(None, (form.problems.get(""), form.unchecked)):
-        lines += signed(GLYPHS.warned, problem, "warned", width, INDENT)
+        lines += sign_paragraph(GLYPHS.warned, problem, "warned", width, INDENT)
     return [*lines, *JsonLines(secrets.redacted(form.arguments), width, INDENT)]
 
 
@@ -290,7 +290,7 @@ def _answer(outcome: CallOutcome, width: int) -> list[Line]:
         return [(Span(f" {GLYPHS.running} calling; x stops waiting", "running"),)]
     if outcome.error is not None:
         lines: list[Line] = [(Span(" No answer", "heading"),)]
-        lines += signed(GLYPHS.error, outcome.error, "error", width, INDENT)
+        lines += sign_paragraph(GLYPHS.error, outcome.error, "error", width, INDENT)
         if outcome.output is not None:
             lines += server_output_lines(outcome.output, width, INDENT)
         return lines
@@ -422,13 +422,13 @@ class CallView(LineView):
             self._form.set(self._typed, event.value)
             self.rebuild()
 
-    def _leave_field(self, how: FieldExit) -> None:
-        self.close_field(keep=how != "back")
-        if how in ("previous", "up"):
+    def _leave_field(self, exit_key: FieldExit) -> None:
+        self.close_field(keep=exit_key != "back")
+        if exit_key in ("previous", "up"):
             self._go(-1)
-        elif how != "back":
+        elif exit_key != "back":
             self._go(1)
-        if how in ("next", "previous"):
+        if exit_key in ("next", "previous"):
             self.open_field()
 
     def _line_break(self, text: str) -> None:
@@ -515,7 +515,7 @@ class CallScreen(SearchedScreen[None]):
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         form: CallForm,
         server: SuiteServer,
         *,
@@ -525,7 +525,7 @@ class CallScreen(SearchedScreen[None]):
         into_case: ChangeSelectedCase,
         show_log: Callable[[Announce], None],
     ) -> None:
-        super().__init__(stage)
+        super().__init__(app)
         self._form = form
         self._server = server
         self._runner = runner
@@ -619,8 +619,8 @@ class CallScreen(SearchedScreen[None]):
             self.announce("Not called: the suite is not trusted", "warned", GLYPHS.warned)
             return
         if not is_read_only(tool.annotations):
-            question = HandExecutionScreen(tool, arguments, self._secrets)
-            if await self.stage.ask(question) != "yes":
+            question = ManualExecutionScreen(tool, arguments, self._secrets)
+            if await self.workbench.ask(question) != "yes":
                 self.announce("Not called", "text", GLYPHS.stopped)
                 return
         serving = await self._runner.open_serving()
@@ -660,7 +660,7 @@ class CallScreen(SearchedScreen[None]):
             text, what = executed.answer.content, "the answer"
         else:
             text, what = json.dumps(self._form.arguments, ensure_ascii=False, indent=2), "the arguments"
-        self.stage.copy(text, what, self.announce)
+        self.workbench.copy(text, what, self.announce)
 
     @action("l", "Live log of the server", label="log", changes=True)
     def do_log(self) -> None:

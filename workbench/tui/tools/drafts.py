@@ -42,7 +42,7 @@ class ToolDrafter:
     """Drafts cases for one tool at a time. If the user agrees, adds the cases as one undo step."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._program = app.program
         self._approve = app.services.starter.approval_to_run
@@ -65,7 +65,7 @@ class ToolDrafter:
             finally:
                 self._worker = None
 
-        self._worker = self._stage.work(work(), "ask")
+        self._worker = self._app.work(work(), "ask")
 
     async def _draft(
         self, path: Path, tool: ToolDefinition, tools: Sequence[ToolDefinition], announce: Announce
@@ -100,7 +100,7 @@ class ToolDrafter:
             raise NotDraftedError(f"a suite cannot hold the definition of {tool.name}")
         asking = plan_of_asking(asking_suite([tool.name], by_name, path, system=system), options, self._program)
         expected = use_text(options, 1, expected_use(asking, by_name, options))
-        if await self._stage.ask(_BeforeScreen(tool.name, expected)) != "ask":
+        if await self._app.ask(_BeforeScreen(tool.name, expected)) != "ask":
             return
         announce(f"Asking {model_label(model)} for cases; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
         answered = await self._results(asking)
@@ -116,7 +116,7 @@ class ToolDrafter:
         # The suite may have changed while the model answered, so it is read again, here and after the question.
         suite = self._selection.open_suites.editable(path)
         change = self._change(suite, tool, held)
-        if await self._stage.ask(_AfterScreen(suite, change, (found, held))) != "add":
+        if await self._app.ask(_AfterScreen(suite, change, (found, held))) != "add":
             announce("Nothing was added")
             return
         suite = self._selection.open_suites.editable(path)
@@ -137,11 +137,11 @@ class ToolDrafter:
         return [finished.result for finished in report.runs]
 
     @staticmethod
-    def _change(suite: OpenSuite, tool: ToolDefinition, held: Drafts) -> CaseListChange | None:
-        if not held.kept:
+    def _change(suite: OpenSuite, tool: ToolDefinition, drafts: Drafts) -> CaseListChange | None:
+        if not drafts.kept:
             return None
-        summary = f"{counted(len(held.kept), 'case')} drafted for {one_line(tool.name)}"
-        return with_new_cases(suite.document, [draft.table() for draft in held.kept], summary)
+        summary = f"{counted(len(drafts.kept), 'case')} drafted for {one_line(tool.name)}"
+        return with_new_cases(suite.document, [draft.table() for draft in drafts.kept], summary)
 
 
 class _BeforeScreen(QuestionScreen[Literal["ask", "no"]]):
@@ -175,8 +175,8 @@ class _AfterScreen(QuestionScreen[Literal["add", "no"]]):
     TITLE_LINE = "Add the drafted cases?"
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"
 
-    def __init__(self, suite: OpenSuite, change: CaseListChange | None, came_of: Sequence[Drafts]) -> None:
-        dropped = list(chain.from_iterable(drafts.rejected for drafts in came_of))
+    def __init__(self, suite: OpenSuite, change: CaseListChange | None, drafted: Sequence[Drafts]) -> None:
+        dropped = list(chain.from_iterable(drafts.rejected for drafts in drafted))
         after = suite.document.text
         if change is not None:
             after = change.document.text

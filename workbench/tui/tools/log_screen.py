@@ -90,8 +90,8 @@ class LogScreen(SearchedScreen[None]):
     ACTION_OVERRIDES = (ActionOverride("back", keys="escape left"),)
     AUTO_FOCUS = "#log-lines"
 
-    def __init__(self, stage: Workbench, server: str, file: Path) -> None:
-        super().__init__(stage)
+    def __init__(self, app: Workbench, server: str, file: Path) -> None:
+        super().__init__(app)
         self._server = server
         self._file = file
         self._seen: tuple[int, int] | None = None
@@ -144,4 +144,4 @@ class LogScreen(SearchedScreen[None]):
 
     @action("y", "Copy the log", label="copy", needs=_copy)
     def do_copy(self) -> None:
-        self.stage.copy(self._text, "the log", self.announce)
+        self.workbench.copy(self._text, "the log", self.announce)

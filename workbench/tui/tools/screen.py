@@ -143,7 +143,7 @@ class ToolsSituation(Situation):
 
 
 _DEFINED_IN_SUITE = "these tools are defined in the suite: there is no server"
-_NEEDED = "runs are under way and may need this server: stop them first"
+_SERVER_IN_USE = "runs are under way and may need this server: stop them first"
 
 
 def _start(now: ToolsSituation) -> str | None:
@@ -158,7 +158,7 @@ def _stop(now: ToolsSituation) -> str | None:
     if now.server not in ("running", "starting"):
         return _log(now) or "this server is not running"
     if now.running:
-        return _NEEDED
+        return _SERVER_IN_USE
     return None
 
 
@@ -166,7 +166,7 @@ def _renew(now: ToolsSituation) -> str | None:
     if now.server == "starting":
         return "this server is starting"
     if now.server == "running" and now.running:
-        return _NEEDED
+        return _SERVER_IN_USE
     return _log(now)
 
 
@@ -210,19 +210,19 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         files: Sequence[SuiteFile],
         place: str,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> None:
-        super().__init__(stage, ToolList((), {}))
+        super().__init__(app, ToolList((), {}))
         self._files = tuple(files)
         self._place = place
-        self._forms = stage.part(CallForms).by_tool
+        self._forms = app.part(CallForms).by_tool
         self._now = now
         self._loading = True
         """Whether the tools are still being loaded."""
-        self._servers = ToolServers(stage.services.runner, stage.call_later, self._show_server)
+        self._servers = ToolServers(app.services.runner, app.call_later, self._show_server)
 
     def on_mount(self) -> None:
         self.run_worker(self._load(), group="tools")
@@ -233,7 +233,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
     # Content
 
     async def _load(self) -> None:
-        listings = self.stage.main.known_tools.listings
+        listings = self.workbench.main.known_tools.listings
 
         def remembered() -> ToolList:
             known = {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
@@ -271,7 +271,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         if self.is_mounted and ran and status.state == "down":
             self.announce(_failure(status), "error", GLYPHS.error)
         if self.is_mounted and self.state.update_server(key, status, self._now()):
-            self.stage.services.tools_changed()
+            self.workbench.services.tools_changed()
             self.run_worker(self._lint(), group="tools")
         self._show_state(moved=False)
 
@@ -334,7 +334,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             has_text=row is not None,
             on_tool=row is not None and row.tool is not None,
             server=server,
-            running=len(self.stage.selection.book.active_runs()),
+            running=len(self.workbench.selection.book.active_runs()),
         )
 
     @action("enter right", "Show what the cursor is on")
@@ -346,7 +346,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
     def do_break(self) -> None:
         row = self.state.selected
         if row is not None and row.tool is not None:
-            self.stage.services.breakpoints.switch(Breakpoint("tool", row.tool.name), self.announce)
+            self.workbench.services.breakpoints.switch(Breakpoint("tool", row.tool.name), self.announce)
 
     @action(
         "n",
@@ -360,22 +360,22 @@ class ToolsScreen(ListScreen[None, ToolList]):
         row = self.state.selected
         if row is not None and row.tool is not None:
             path = row.source.file.path
-            self.stage.part(ToolDrafter).draft_or_stop(
-                path, row.tool, (*self.state.tools_of(path), row.tool), self.stage.announce
+            self.workbench.part(ToolDrafter).draft_or_stop(
+                path, row.tool, (*self.state.tools_of(path), row.tool), self.workbench.announce
             )
 
     @action("V", "Make a variant: try another description of the tool", label="variant", needs=_tool, changes=True)
     def do_variant(self) -> None:
         row = self.state.selected
         if row is not None and row.tool is not None:
-            self.stage.part(VariantMaker).make_tool_variant(
+            self.workbench.part(VariantMaker).make_tool_variant(
                 row.source.file.path, row.tool, self.announce, partial(self._called, row.source)
             )
 
     @action("y", "Copy the definition of the tool", label="copy", needs=_copy)
     def do_copy(self) -> None:
         """Copy the definition of the selected tool as JSON, the reason why a server is down, or the suite's path."""
-        self.stage.copy(*self._text_to_copy(), self.announce)
+        self.workbench.copy(*self._text_to_copy(), self.announce)
 
     def _text_to_copy(self) -> tuple[str, str]:
         row = self.state.selected
@@ -395,7 +395,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
     def do_log(self) -> None:
         row = self.state.selected
         if row is not None and row.source.server is not None:
-            show_log(self.stage, row.source.file.path, row.source.server, self.announce)
+            show_log(self.workbench, row.source.file.path, row.source.server, self.announce)
 
     # Servers
 
@@ -434,7 +434,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     async def _grant(self, file: SuiteFile) -> Grant | None:
         """Ask for trust in the servers of a suite. Return the permission to start them, `None` if the user refuses."""
-        approval = await self.stage.services.starter.approval_of_servers(file)
+        approval = await self.workbench.services.starter.approval_of_servers(file)
         if isinstance(approval, str):
             self.announce(approval, "warned", GLYPHS.warned)
             return None
@@ -453,16 +453,16 @@ class ToolsScreen(ListScreen[None, ToolList]):
         if form is None or form.tool != row.tool:
             form = self._forms[key] = CallForm(row.tool)
         screen = CallScreen(
-            self.stage,
+            self.workbench,
             form,
             server,
-            runner=self.stage.services.runner,
-            secrets=self.stage.program.secrets,
+            runner=self.workbench.services.runner,
+            secrets=self.workbench.program.secrets,
             grant=partial(self._grant, row.source.file),
             into_case=self._change_case,
-            show_log=partial(show_log, self.stage, server.suite_file, server.server),
+            show_log=partial(show_log, self.workbench, server.suite_file, server.server),
         )
-        self.stage.show(screen, lambda _: self._called(row.source))
+        self.workbench.show(screen, lambda _: self._called(row.source))
 
     def _called(self, source: ServerTools) -> None:
         """Update a server and its suite after the user called a tool or added a variant."""
@@ -474,19 +474,19 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self.run_worker(self._servers.report_states([source]), group="tools")
 
     def _file_at(self, path: Path) -> SuiteFile | None:
-        suite = self.stage.open_suites.at(path)
+        suite = self.workbench.open_suites.at(path)
         if suite is None:
             return None
         return suite.file
 
     def _change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
-        suite, case = self.stage.selection.suite, self.stage.selection.outline
+        suite, case = self.workbench.selection.suite, self.workbench.selection.outline
         if suite is None or case is None or suite.path != suite_file:
             raise NotInCaseError
         if suite.why_not_editable is not None:
             raise ValueError(suite.why_not_editable)
         document = suite.document.with_case(case.index, change(suite.document.table(case.index)))
-        self.stage.open_suites.change(suite, document, done, case=case.key)
+        self.workbench.open_suites.change(suite, document, done, case=case.key)
         return case.name
 
 

@@ -31,7 +31,7 @@ class ServerOffers:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         open_suites: OpenSuites,
         runner: Runner,
         approve: Callable[[SuiteFile], Coroutine[Any, Any, Approval | str]],
@@ -40,7 +40,7 @@ class ServerOffers:
         """Create the offers.
 
         `approve` asks the user for trust in a suite's servers. It returns an approval, or why there is none."""
-        self._stage = stage
+        self._app = app
         self._open_suites = open_suites
         self._runner = runner
         self._approve = approve
@@ -63,11 +63,11 @@ class ServerOffers:
     def check_soon(self) -> None:
         """Look for new servers after the current key was handled."""
         if self._edited:
-            self._stage.call_later(self._check)
+            self._app.call_later(self._check)
 
     def _check(self) -> None:
         # Until the user stops typing and is on the main screen, the edited suites stay recorded.
-        if self._is_typing() or not self._stage.shows_main:
+        if self._is_typing() or not self._app.shows_main:
             return
         for path in tuple(self._edited):
             self._edited.discard(path)
@@ -76,7 +76,7 @@ class ServerOffers:
                 continue
             fresh = self._take_new_servers(suite)
             if fresh:
-                self._stage.work(self._offer(suite.settings_file, fresh), "start")
+                self._app.work(self._offer(suite.settings_file, fresh), "start")
 
     def _take_new_servers(self, suite: OpenSuite) -> list[Server]:
         """Return the servers of a suite with unseen definitions, and mark these definitions as seen."""
@@ -96,7 +96,7 @@ class ServerOffers:
 
         approval = await self._approve(file)
         if isinstance(approval, str):
-            self._stage.announce(approval, "warned", GLYPHS.warned)
+            self._app.announce(approval, "warned", GLYPHS.warned)
             return
         grant = approval.grant(file.path)
         if grant is None:
@@ -106,7 +106,7 @@ class ServerOffers:
             status = await asyncio.wrap_future(serving.start(SuiteServer(file.path, server), grant))
             if status.state == "running":
                 tools = counted(len(status.tools), "tool")
-                self._stage.announce(f"{one_line(server.name)} runs: {tools} known now", "passed", GLYPHS.passed)
+                self._app.announce(f"{one_line(server.name)} runs: {tools} known now", "passed", GLYPHS.passed)
             else:
                 text = failure_text(status.reason, status.output, key_for("server.log"))
-                self._stage.announce(text, "error", GLYPHS.error)
+                self._app.announce(text, "error", GLYPHS.error)

@@ -18,7 +18,19 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import count_text, counted, seconds_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, JsonLines
-from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, heading, paragraph, signed, spread, wrap
+from workbench.show.spans import (
+    EMPTY,
+    Line,
+    Message,
+    Role,
+    Span,
+    cut_line,
+    heading,
+    paragraph,
+    sign_paragraph,
+    spread,
+    wrap,
+)
 from workbench.show.views.server_output import last_said, server_output_lines
 from workbench.show.views.tools import (
     MAX_SHOWN_INSTRUCTIONS,
@@ -118,7 +130,7 @@ class ToolList(ListState[ToolRow]):
         for file in files:
             self._sources += _sources_of(file, remembered.get(file.path, {}))
         self._findings: dict[Path, tuple[LintFinding, ...]] = {}
-        self._about: dict[tuple[Path, ToolName | None], list[LintFinding]] = {}
+        self._findings_by_tool: dict[tuple[Path, ToolName | None], list[LintFinding]] = {}
         self._named = len(files) > 1
         self._rebuild()
         self.cursor = next((at for at, row in enumerate(self.rows) if row.kind != "suite"), 0)
@@ -178,19 +190,19 @@ class ToolList(ListState[ToolRow]):
 
     def set_findings(self, path: Path, findings: Sequence[LintFinding]) -> None:
         self._findings[path] = tuple(findings)
-        self._about = {}
+        self._findings_by_tool = {}
         for source, found in self._findings.items():
             for finding in found:
                 # A finding without a tool is about all tools of the suite.
                 for name in finding.tools or (None,):
-                    self._about.setdefault((source, name), []).append(finding)
+                    self._findings_by_tool.setdefault((source, name), []).append(finding)
 
     def findings_on(self, row: ToolRow) -> tuple[LintFinding, ...]:
         """Return the findings on a tool. For any other row, return the findings on all tools of the suite together."""
         name: ToolName | None = None
         if row.tool is not None:
             name = ToolName(row.tool.name, row.tool.server, row.source.case)
-        return tuple(self._about.get((row.source.file.path, name), ()))
+        return tuple(self._findings_by_tool.get((row.source.file.path, name), ()))
 
     @property
     def findings(self) -> list[LintFinding]:
@@ -207,7 +219,7 @@ class ToolList(ListState[ToolRow]):
     def _key(self, row: ToolRow) -> tuple[RowKind, ServerToolsKey, str]:
         return row.key
 
-    def _found(self) -> list[ToolRow]:
+    def _shown_rows(self) -> list[ToolRow]:
         found: list[ToolRow] = []
         last: Path | None = None
         for source in self._sources:
@@ -385,7 +397,7 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
         lines += paragraph(source.reason, width, "error")
     if source.output is not None:
         lines += server_output_lines(source.output, width, 1)
-    lines += paragraph(reached(server), width, "muted")
+    lines += paragraph(server_address(server), width, "muted")
     if server.cwd is not None:
         lines += paragraph(f"folder: {server.cwd}", width, "muted")
     if server.prefix:
@@ -414,7 +426,7 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
     return lines
 
 
-def reached(server: Server) -> str:
+def server_address(server: Server) -> str:
     """Return the command, URL or module of a server."""
     if server.command is not None:
         return f"command: {shlex.join(server.command)}"
@@ -493,7 +505,7 @@ def _finding_lines(findings: Sequence[LintFinding], width: int) -> list[Line]:
     lines: list[Line] = []
     for finding in findings:
         sign, role = finding_sign([finding])
-        lines += signed(sign, lint_text(finding), role, width, INDENT + 1)
+        lines += sign_paragraph(sign, lint_text(finding), role, width, INDENT + 1)
     return lines
 
 

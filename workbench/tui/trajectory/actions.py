@@ -216,5 +216,5 @@ class ShownRunActions(MainActions):
             self.app.services.run_saver.save_soon(run, self.app.announce)
 
 
-OF_STORED_RUN = Action("run.expand", "Open the last run, from the history", ("enter",), "run", "open")
+OPEN_STORED_RUN = Action("run.expand", "Open the last run, from the history", ("enter",), "run", "open")
 """The key of the key bar while the pane describes the last run in the history."""

@@ -29,11 +29,11 @@ def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
     if run.is_fork:
         name += f"  {GLYPHS.fork} fork"
     if run.started_at and any((other.repeat, other.is_fork) == (run.repeat, run.is_fork) for other in alike):
-        name += f"  {began(run)}"
+        name += f"  {start_time(run)}"
     return name
 
 
-def began(run: RunRecord) -> str:
+def start_time(run: RunRecord) -> str:
     """Return the local start time of a run, "" if it has not begun."""
     if not run.started_at:
         return ""
@@ -92,8 +92,8 @@ def headline(name: str, run: RunRecord, width: int) -> Line:
 
 def unfinished(run: RunRecord) -> Note:
     """Return the state of an active run as a sign and a text."""
-    if run.asks:
+    if run.is_asking:
         return Note(GLYPHS.asks, "asks whether a call may be executed", "warned")
-    if run.held:
+    if run.is_held:
         return Note(GLYPHS.held, "held", "warned")
     return Note(GLYPHS.running, run.displayed_stage, "running")

@@ -14,7 +14,7 @@ from workbench.numerals import score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Message, Span, cells, cut_line, cut_middle
 from workbench.show.visible import model_label, one_line
-from workbench.tui.holds.actions import OF_TYPED_TEXT
+from workbench.tui.holds.actions import TYPED_TEXT_ACTIONS
 from workbench.tui.kit.actions import key_for, unless_read_only
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.kit.strips import Bar, keymap_of
@@ -40,9 +40,9 @@ class RunPane(SearchedRun):
     class Kept(TextualMessage):
         """Posted when the user sends the edited text to the held run."""
 
-    def __init__(self, stage: Workbench, widget_id: str | None = None, *, classes: str | None = None) -> None:
+    def __init__(self, app: Workbench, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(widget_id, classes=classes)
-        self._stage = stage
+        self._app = app
         self._run: RunRecord | None = None
         self.editor: HeldEditor | None = None
         """The editor of a text for a held run, `None` while the user types no such text."""
@@ -64,17 +64,17 @@ class RunPane(SearchedRun):
         runs: Sequence[RunRecord],
         chosen: int,
         message: Message,
-        held: Sequence[RunRecord],
+        held_runs: Sequence[RunRecord],
         starting: Sequence[str] = (),
         in_use: Sequence[str] = (),
     ) -> None:
         """Show the run at the index `chosen`, or a message if there are no runs.
 
-        `held` are the held runs of all cases, `starting` the servers and models that are starting, and `in_use` the
-        models that the user selected."""
+        `held_runs` are the held runs of all cases, `starting` the servers and models that are starting, and `in_use`
+        the models that the user selected."""
         # Showing another run closes the editor, which belongs to the held run, and keeps its unsent text.
         if self.editor is not None:
-            if runs and runs[chosen] is self.editor.held.run:
+            if runs and runs[chosen] is self.editor.held_text.run:
                 self.editor.follow()
             else:
                 self.end_typing()
@@ -87,7 +87,7 @@ class RunPane(SearchedRun):
         if run is None:
             self.run_list.show(None, message)
         else:
-            self.run_list.show(run.view, waiting_message(run, held, starting))
+            self.run_list.show(run.view, waiting_message(run, held_runs, starting))
         self.show_found()
 
     @property
@@ -118,26 +118,26 @@ class RunPane(SearchedRun):
 
     def is_for_typed_text(self, action_id: str) -> bool:
         """Return whether an action applies to the editor of a held run, not to the suite."""
-        return self.typing is not None and action_id in OF_TYPED_TEXT
+        return self.typing is not None and action_id in TYPED_TEXT_ACTIONS
 
-    def type_in(self, held: HeldText) -> None:
+    def type_in(self, held_text: HeldText) -> None:
         """Open the editor for a text of a held run. The user's earlier unsent version is restored.
 
         If the run has continued since then, that version is shown but cannot be sent."""
         from workbench.tui.holds.held_editor import HeldEditor
 
         self.end_typing()
-        kept, text, is_error = self._drafts.get(held.key, (held, held.original, held.is_error))
+        kept, text, is_error = self._drafts.get(held_text.key, (held_text, held_text.original, held_text.is_error))
         if kept.why_not_sendable is not None:
-            held = kept
-        self.editor = HeldEditor(self._stage, held, text, is_error)
+            held_text = kept
+        self.editor = HeldEditor(self._app, held_text, text, is_error)
         self.mount(self.editor)
 
     def has_unsent(self, run: RunRecord) -> bool:
         """Return whether there is an unsent text for the current hold of a run."""
         drafts = [held for held, _, _ in self._drafts.values()]
         if self.editor is not None and self.editor.is_changed:
-            drafts.append(self.editor.held)
+            drafts.append(self.editor.held_text)
         return any(held.run is run and held.why_not_sendable is None for held in drafts)
 
     def end_typing(self, *, dropped: bool = False) -> None:
@@ -145,9 +145,9 @@ class RunPane(SearchedRun):
         editor, self.editor = self.editor, None
         if editor is None:
             return
-        self._drafts.pop(editor.held.key, None)
+        self._drafts.pop(editor.held_text.key, None)
         if editor.is_changed and not dropped:
-            self._drafts[editor.held.key] = (editor.held, editor.text, editor.is_error)
+            self._drafts[editor.held_text.key] = (editor.held_text, editor.text, editor.is_error)
         if editor.is_mounted and editor.editor.has_focus:
             self.run_list.focus()
         editor.remove()
@@ -159,7 +159,7 @@ class RunPane(SearchedRun):
             self.end_typing(dropped=True)
         else:
             # The pane shows another run by now. Closing the editor has stored the text as unsent, although it was sent.
-            self._drafts.pop(editor.held.key, None)
+            self._drafts.pop(editor.held_text.key, None)
 
     def follow_run(self) -> None:
         self.run_list.follow()
@@ -187,16 +187,16 @@ class RunPane(SearchedRun):
         # While the text is being sent, the editor must stay open until the run has received it.
         if editor is None or editor.is_sending:
             return
-        gone, is_changed = editor.held.why_not_sendable, editor.is_changed
+        gone, is_changed = editor.held_text.why_not_sendable, editor.is_changed
         self.end_typing(dropped=gone is not None)
         if is_changed and gone:
-            self._stage.announce(f"{gone[:1].upper()}{gone[1:]}, so it was not sent")
+            self._app.announce(f"{gone[:1].upper()}{gone[1:]}, so it was not sent")
         elif is_changed:
-            self._stage.announce("Not sent, but kept: the same key shows it again")
+            self._app.announce("Not sent, but kept: the same key shows it again")
 
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:
-        self._stage.copy(event.text, event.what, self._stage.announce)
+        self._app.copy(event.text, event.what, self._app.announce)
 
 
 _MIN_TAB_CELLS = 19
@@ -221,7 +221,7 @@ class RunChoice(Bar):
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self._tabs: list[Line] = []
-        self._lead: Line = ()
+        self._prefix: Line = ()
         self._chosen = 0
 
     def show(self, runs: Sequence[RunRecord], chosen: int) -> None:
@@ -232,34 +232,34 @@ class RunChoice(Bar):
         lead = " "
         if _of_one_model(runs):
             lead = f" {model_label(runs[0].model)} "
-        self._lead = (Span(lead, "muted"),)
+        self._prefix = (Span(lead, "muted"),)
         self._chosen = chosen
-        self.set_line(lambda width: tabs_line(self._lead, self._tabs, self._chosen, width)[0])
+        self.set_line(lambda width: tabs_line(self._prefix, self._tabs, self._chosen, width)[0])
 
     def on_click(self, event: events.Click) -> None:
-        ends = tabs_line(self._lead, self._tabs, self._chosen, self.size.width)[1]
+        ends = tabs_line(self._prefix, self._tabs, self._chosen, self.size.width)[1]
         for end, index in ends:
             if event.x < end:
                 self.post_message(self.Chosen(index))
                 return
 
 
-def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
-    """Return the line of tabs after `lead`, and the end column and run index of each visible tab.
+def tabs_line(prefix: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
+    """Return the line of tabs after `prefix`, and the end column and run index of each visible tab.
 
     If there is little room, names are cut. If there is less, only the tabs around the selected tab are visible. The
     number of hidden tabs on a side is then shown like a tab, with the run index of the nearest hidden tab."""
     widths = list(map(cells, tabs))
-    if cells(lead) + sum(widths) > width:
-        lead = (Span(" "),)
+    if cells(prefix) + sum(widths) > width:
+        prefix = (Span(" "),)
     first, last = 0, len(tabs) - 1
-    share = (width - cells(lead)) // len(tabs)
-    if sum(widths) > width - cells(lead) and share >= _MIN_TAB_CELLS:
+    share = (width - cells(prefix)) // len(tabs)
+    if sum(widths) > width - cells(prefix) and share >= _MIN_TAB_CELLS:
         # Names are cut before tabs are hidden, because a cut name says more than a hidden tab.
         tabs = [_cut_tab(tab, share) for tab in tabs]
         widths = list(map(cells, tabs))
-    if sum(widths) > width - cells(lead):
-        room = width - cells(lead) - 2 * _MORE_CELLS
+    if sum(widths) > width - cells(prefix):
+        room = width - cells(prefix) - 2 * _MORE_CELLS
         tabs = [_cut_tab(tab, room) for tab in tabs]
         widths = list(map(cells, tabs))
         # Tabs are added around the selected one, first to the right and then to the left, while there is room.
@@ -277,18 +277,18 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
         parts.insert(0, ((Span(f"< {first} more".ljust(_MORE_CELLS), "muted"),), first - 1))
     if last + 1 < len(tabs):
         parts.append(((Span(f"{len(tabs) - last - 1} more >".rjust(_MORE_CELLS), "muted"),), last + 1))
-    line, ends = lead, list[tuple[int, int]]()
+    line, ends = prefix, list[tuple[int, int]]()
     for part, index in parts:
         line = (*line, *part)
         ends.append((cells(line), index))
     return cut_line(line, width), ends
 
 
-def _cut_tab(tab: Line, room: int) -> Line:
-    if cells(tab) <= room:
+def _cut_tab(tab: Line, max_width: int) -> Line:
+    if cells(tab) <= max_width:
         return tab
     name, *verdict = tab
-    left = room - cells(tuple(verdict)) - 2
+    left = max_width - cells(tuple(verdict)) - 2
     return (Span(f" {cut_middle(name.text.strip(), max(left, 1))} ", name.role), *verdict)
 
 
@@ -351,6 +351,6 @@ def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
         elif one_model:
             parts.append("new")
     # If a newer run was stopped, the earlier run of the same model and repeat is listed too.
-    if run is not next(other for other in runs if other.kind == run.kind):
+    if run is not next(other for other in runs if other.identity == run.identity):
         parts.append("before")
     return " ".join(parts) or "run"

@@ -107,7 +107,7 @@ class RunLines(LazyLayout):
                 return self.start_of(index)
         return None
 
-    def heights_from(self, first: int) -> int:
+    def item_count_from(self, first: int) -> int:
         """Return the number of visible items from the item `first` to the end."""
         return self._heights.shown_from(first)
 
@@ -118,19 +118,19 @@ class RunLines(LazyLayout):
             return None
         return Place(self._items[item], index - self._heights.start_of(item), item)
 
-    def index_of(self, place: Place | None, otherwise: int) -> int:
-        """Return the current index of a place, or `otherwise` if its item is gone.
+    def index_of(self, place: Place | None, default: int) -> int:
+        """Return the current index of a place, or `default` if its item is gone.
 
         If the item became shorter, return its last line."""
         if place is None:
-            return otherwise
+            return default
         # The fast case comes first: nearly always, the item still has its index.
         if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
             return self._index_in(place.number, place.line)
         for item, other in enumerate(self._items):
             if other is place.item:
                 return self._index_in(item, place.line)
-        return min(otherwise, self.count)
+        return min(default, self.count)
 
     def sync(self) -> bool:
         """Apply the changes of the run. Return whether there were any."""

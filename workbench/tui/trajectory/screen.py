@@ -16,7 +16,7 @@ from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.show.views.copied_text import copied_text
 from workbench.show.views.grades import why_not_graded
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import MOVING, RunPaneContent, Situation, action, bindings_for, key_for
+from workbench.tui.kit.actions import MOVE_ACTIONS, RunPaneContent, Situation, action, bindings_for, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.strips import Bar
@@ -60,7 +60,7 @@ class ReadRunList(RunList, inherit_bindings=False):
     """The lines of a read-only run."""
 
     # This screen only reads, so the keys that act on a run are not bound.
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVE_ACTIONS)
 
 
 class ReadRun(SearchedRun):
@@ -78,11 +78,11 @@ class TrajectoryScreen(SideScreen[None]):
     TITLE_IN_TEXT = "the run"
     AUTO_FOCUS = "#trajectory-run"
 
-    def __init__(self, stage: Workbench, record: RunRecord, title: str) -> None:
-        super().__init__(stage)
+    def __init__(self, app: Workbench, record: RunRecord, title: str) -> None:
+        super().__init__(app)
         self.record = record
         self._from = title
-        self._missed = False
+        self._is_outdated = False
         """Whether the run changed while another screen covered this screen."""
 
     def compose(self) -> ComposeResult:
@@ -99,25 +99,27 @@ class TrajectoryScreen(SideScreen[None]):
         return self.query_one(ReadRun)
 
     def update_times(self) -> None:
-        self.run.run_list.update_answer_time(self.stage.selection.book.now())
+        self.run.run_list.update_answer_time(self.workbench.selection.book.now())
 
     def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         # A waiting run shows why it waits. The reason may be a run of another case, so it is always redrawn.
         if self.record.case_key in cases or self.record.stage == "waiting":
             if self.is_covered:
-                self._missed = True
+                self._is_outdated = True
             else:
                 self._show()
 
     def on_screen_resume(self) -> None:
-        if self._missed:
-            self._missed = False
+        if self._is_outdated:
+            self._is_outdated = False
             self._show()
 
     def _show(self) -> None:
         self.run.run_list.show(
             self.record.view,
-            waiting_message(self.record, self.stage.selection.book.held_runs, self.stage.selection.book.starting),
+            waiting_message(
+                self.record, self.workbench.selection.book.held_runs, self.workbench.selection.book.starting
+            ),
         )
         self.run.show_found()
         self._show_bars()
@@ -161,12 +163,12 @@ class TrajectoryScreen(SideScreen[None]):
 
         result = self.record.shown_result
         if result is not None:
-            self.stage.show(GradesScreen(self.stage, GradesState(self.record.shown_case, result)))
+            self.workbench.show(GradesScreen(self.workbench, GradesState(self.record.shown_case, result)))
 
     @action("y", "Copy what the cursor is on", label="copy", needs=_copy)
     def do_copy(self) -> None:
         if (item := self.run.run_list.item) is not None:
-            self.stage.copy(*copied_text(item), self.announce)
+            self.workbench.copy(*copied_text(item), self.announce)
 
     @action("enter", "Show all of a value, or fold it", label="expand")
     def do_expand(self) -> None:
@@ -182,7 +184,7 @@ class TrajectoryScreen(SideScreen[None]):
 
     @action("w", "Save the run as a recording", label="save", needs=_save, changes=True)
     def do_save(self) -> None:
-        self.stage.services.run_saver.save_soon(self.record, self.announce)
+        self.workbench.services.run_saver.save_soon(self.record, self.announce)
 
     @action("esc", "End the search, or leave the screen", label="back")
     def do_back(self) -> None:

@@ -49,7 +49,7 @@ class RunList(LineView):
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.lines: RunLines | None = None
-        self.following = True
+        self.is_following = True
         self.unseen = 0
         """The number of items added while the view did not follow the run."""
         self.looked_for = ""
@@ -58,9 +58,9 @@ class RunList(LineView):
         """The place where the user began to type the searched text. Cleared when the user moves to a match."""
         self._known = 0
         """The number of items seen by the user."""
-        self._held: Item | None = None
+        self._last_hold: Item | None = None
         """The item of the last hold that the view moved to."""
-        self._was_over = False
+        self._was_graded = False
         """Whether the run had ended when it was last displayed."""
         self._text: Text = ()
         self._annotate: Annotate | None = None
@@ -122,11 +122,11 @@ class RunList(LineView):
             self.lines.annotate(self._annotate)
         if self.lines is not None and self.looked_for:
             self.lines.search(self.looked_for)
-        self._was_over = view is not None and view.graded
-        self.following = not self._was_over and view is not None
+        self._was_graded = view is not None and view.graded
+        self.is_following = not self._was_graded and view is not None
         self._seen()
         self.cursor = self.top = 0
-        if self.following:
+        if self.is_following:
             self._follow()
         self.repaint()
 
@@ -154,23 +154,23 @@ class RunList(LineView):
             return
         if self.looked_for:
             self.post_message(self.Changed())
-        was_over, self._was_over = self._was_over, self.lines.view.graded
-        if self.following:
+        was_over, self._was_graded = self._was_graded, self.lines.view.graded
+        if self.is_following:
             self._seen()
-            if self.lines.held is None or self._held_item is not self._held:
+            if self.lines.held is None or self._held_item is not self._last_hold:
                 self._follow()
                 return
         # If lines were inserted above, the window and the cursor move with the visible lines.
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
-        if self.following:
+        if self.is_following:
             # The line of the hold may be out of sight if a longer result replaced the held result.
             if self._is_visible(self.lines.held):
                 self.repaint()
             else:
                 self._follow()
             return
-        fresh = self.lines.heights_from(self._known)
+        fresh = self.lines.item_count_from(self._known)
         # A finished run has no new steps. Items that appear after its end come from a regrade.
         if fresh != self.unseen and not was_over:
             self.unseen = fresh
@@ -204,7 +204,7 @@ class RunList(LineView):
 
     def follow(self) -> None:
         """Move to the line at which the run is held, or to the end of the run. Follow the run from there."""
-        self.following = True
+        self.is_following = True
         self._seen()
         self._follow()
         self.post_message(self.Changed())
@@ -310,8 +310,8 @@ class RunList(LineView):
             at_end = self._is_visible(held)
         else:
             at_end = self.cursor >= self.line_count() - 1 and self.top >= self.last_top
-        if at_end != self.following:
-            self.following = at_end
+        if at_end != self.is_following:
+            self.is_following = at_end
             self._seen()
             self.post_message(self.Changed())
 
@@ -329,7 +329,7 @@ class RunList(LineView):
         if self.lines is not None:
             offset = self.cursor - self.top
             self.lines.resize(self.text_width)
-            if self.following and self.lines.held is None:
+            if self.is_following and self.lines.held is None:
                 self.cursor = self.line_count() - 1
             else:
                 self.top = max(self.lines.settle(self.cursor, self._reach) - offset, 0)
@@ -341,7 +341,7 @@ class RunList(LineView):
 
     def _follow(self) -> None:
         """Move the cursor to the line at which the run is held, or to the last line."""
-        self._held = self._held_item
+        self._last_hold = self._held_item
         held: int | None = None
         if self.lines is not None:
             held = self.lines.held
@@ -363,7 +363,7 @@ class RunList(LineView):
 
     def _place_below_top(self, line: int, offset: int) -> None:
         assert self.lines is not None
-        self.following = False
+        self.is_following = False
         self._known = len(self.lines.view.items)
         self._show(line, offset)
 

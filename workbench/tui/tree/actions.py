@@ -38,7 +38,7 @@ def _case(now: MainSituation) -> str | None:
 def _moved(step: int, edge: str) -> Condition:
     def why_not(now: MainSituation) -> str | None:
         why = _case(now)
-        if why is None and step not in now.movable:
+        if why is None and step not in now.move_directions:
             return f"this is the {edge} case shown of its suite"
         return why
 
@@ -47,7 +47,7 @@ def _moved(step: int, edge: str) -> Condition:
 
 def _moved_over(now: MainSituation) -> str | None:
     why = _case(now)
-    if why is None and not now.elsewhere:
+    if why is None and not now.has_other_suite:
         return f"there is no other suite to move it to; {key_for('tree.new_suite')} makes one"
     return why
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditedCases:
+class AuditedCase:
     """A case to audit, in its current state."""
 
     key: CaseKey
@@ -41,9 +41,9 @@ class AuditMarks:
     def __init__(self) -> None:
         self._audited: dict[CaseKey, _Audited] = {}
 
-    def unaudited(self, rows: Iterable[Row]) -> list[AuditedCases]:
+    def unaudited(self, rows: Iterable[Row]) -> list[AuditedCase]:
         """Return the cases of some rows that were not audited in their current state, each case once."""
-        found: dict[CaseKey, AuditedCases] = {}
+        found: dict[CaseKey, AuditedCase] = {}
         for row in rows:
             if row.open is None or row.case is None:
                 continue
@@ -52,8 +52,8 @@ class AuditMarks:
                 found[asked.key] = asked
         return list(found.values())
 
-    def set_findings(self, asked: AuditedCases, findings: Iterable[AuditFinding]) -> None:
-        self._audited[asked.key] = _Audited(_identity(asked), tuple(findings))
+    def set_findings(self, case: AuditedCase, findings: Iterable[AuditFinding]) -> None:
+        self._audited[case.key] = _Audited(_identity(case), tuple(findings))
 
     def forget(self) -> None:
         """Clear all findings, because tools changed."""
@@ -68,28 +68,28 @@ class AuditMarks:
             return False
         return any(finding.weight == "warning" for finding in self._known(asked) or ())
 
-    def _known(self, asked: AuditedCases) -> tuple[AuditFinding, ...] | None:
-        audited = self._audited.get(asked.key)
+    def _known(self, case: AuditedCase) -> tuple[AuditFinding, ...] | None:
+        audited = self._audited.get(case.key)
         if audited is None:
             return None
         # Editing a suite keeps the objects of its unchanged parts, so comparing by identity finds the changed parts.
-        if any(before is not now for before, now in zip(audited.of, _identity(asked), strict=True)):
+        if any(before is not now for before, now in zip(audited.of, _identity(case), strict=True)):
             return None
         return audited.findings
 
 
-def _to_audit(suite: OpenSuite, case: CaseOutline) -> AuditedCases | None:
+def _to_audit(suite: OpenSuite, case: CaseOutline) -> AuditedCase | None:
     read = suite.file.suite
     if read is None or not 0 <= case.index < len(suite.cases):
         return None
     # Of a case with data rows, the first row is audited.
     number = suite.file.number_of(case.index, case.id)
-    return AuditedCases((suite.path, read.cases[number].id), read, number)
+    return AuditedCase((suite.path, read.cases[number].id), read, number)
 
 
-def _identity(asked: AuditedCases) -> tuple[object, ...]:
+def _identity(case: AuditedCase) -> tuple[object, ...]:
     """Return the objects on which the audit of a case depends.
 
     An edit of another case leaves these objects as they are."""
-    suite = asked.suite
-    return asked.case, suite.grading, suite.limits, suite.tools, suite.servers
+    suite = case.suite
+    return case.case, suite.grading, suite.limits, suite.tools, suite.servers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from workbench.tui.tree.audit_marks import AuditedCases
+from workbench.tui.tree.audit_marks import AuditedCase
 from workbench.tui.tree.view import SuiteTree
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ class Auditor:
     def __init__(self, tree: SuiteTree, listings: StoredListings) -> None:
         self._tree = tree
         self._listings = listings
-        self._resting: Timer | None = None
+        self._rest_timer: Timer | None = None
         self._working = False
 
     def audit_soon(self) -> None:
         """Schedule an audit of the visible rows, because the rows or their cases changed."""
-        if self._resting is not None:
-            self._resting.stop()
-        self._resting = self._tree.set_timer(REST_S, self._start)
+        if self._rest_timer is not None:
+            self._rest_timer.stop()
+        self._rest_timer = self._tree.set_timer(REST_S, self._start)
 
     def forget(self) -> None:
         """Clear findings, because the known tools changed."""
@@ -45,12 +45,12 @@ class Auditor:
         self.audit_soon()
 
     def _start(self) -> None:
-        self._resting = None
+        self._rest_timer = None
         # An audit in progress also includes rows that become visible before it ends.
         if not self._working and self._in_sight():
             self._tree.run_worker(self._audit(), group="audit")
 
-    def _in_sight(self) -> list[AuditedCases]:
+    def _in_sight(self) -> list[AuditedCase]:
         tree = self._tree
         rows = tree.state.rows[tree.top : tree.top + max(tree.size.height, 1)]
         return tree.state.audits.unaudited(rows)
@@ -68,7 +68,7 @@ class Auditor:
             self._working = False
 
 
-def audited(asked: Sequence[AuditedCases], listings: StoredListings) -> list[tuple[AuditFinding, ...]]:
+def audited(cases: Sequence[AuditedCase], listings: StoredListings) -> list[tuple[AuditFinding, ...]]:
     """Return the findings of each case.
 
     Takes about a millisecond per case."""
@@ -78,7 +78,7 @@ def audited(asked: Sequence[AuditedCases], listings: StoredListings) -> list[tup
 
     tables: dict[Path, ToolTable] = {}
     found = []
-    for each in asked:
+    for each in cases:
         path = each.key[0]
         if path not in tables:
             tables[path] = ToolTable.of(each.suite, listings.of(each.suite, path))

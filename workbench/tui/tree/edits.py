@@ -46,7 +46,7 @@ class SuiteChanger:
     """Duplicates, renames, moves and deletes cases and suites."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._open_suites = app.open_suites
 
@@ -79,11 +79,11 @@ class SuiteChanger:
             name = named if isinstance(named, str) else ""
             title, message = "Rename the suite", f"The name of the suite; its file stays {suite.path.name}."
 
-        def on_answer(wanted: str | None) -> None:
-            if wanted is not None and wanted != name:
-                self._apply(suite, lambda: with_name(suite, index_of(suite, key), wanted))
+        def on_answer(new_name: str | None) -> None:
+            if new_name is not None and new_name != name:
+                self._apply(suite, lambda: with_name(suite, index_of(suite, key), new_name))
 
-        self._stage.show(NameScreen(title, name, message, lambda text: None), on_answer)
+        self._app.show(NameScreen(title, name, message, lambda text: None), on_answer)
 
     def move(self, step: int) -> None:
         """Move the case down (1) or up (-1)."""
@@ -112,7 +112,7 @@ class SuiteChanger:
             if which is not None:
                 self._move_case(source, key, targets[which])
 
-        self._stage.show(WhichSuiteScreen(options), on_answer)
+        self._app.show(WhichSuiteScreen(options), on_answer)
 
     def _move_case(self, source: OpenSuite, key: str, target: OpenSuite) -> None:
         try:
@@ -125,7 +125,7 @@ class SuiteChanger:
             return
         used = tools_used(source.document.table(index))
         name = source.cases[index].name
-        self._open_suites.change(source, left.document, left.summary, case=left.about)
+        self._open_suites.change(source, left.document, left.summary, case=left.cursor_key)
         self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
         # One undo step must cover both suites. Undo in only one of them would lose or duplicate the case.
         link_move(source, target)
@@ -133,13 +133,13 @@ class SuiteChanger:
         text = f"Moved {name} to {target.path.name}; {key_for('edit.undo')} undoes it"
         lacking = self._missing_tools(target, used)
         if lacking:
-            self._stage.announce(f"{text}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
+            self._app.announce(f"{text}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
         else:
-            self._stage.announce(text)
+            self._app.announce(text)
 
     def _missing_tools(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
         header = target.document.table(HEAD)
-        known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
+        known = {tool.name for tool in self._app.main.known_tools.of(header, target.path)}
         # A server whose tools are not known yet may offer any tool.
         if "servers" in header and not known:
             return []
@@ -151,17 +151,17 @@ class SuiteChanger:
             return
         suite = row.open
         if row.case is None:
-            self._stage.work(self._delete_suite(suite), group="ask")
+            self._app.work(self._delete_suite(suite), group="ask")
         elif self._is_free(suite, row.case) and self._can_be_restructured(suite):
-            self._stage.work(self._delete_case(suite, row.case), group="ask")
+            self._app.work(self._delete_case(suite, row.case), group="ask")
 
     async def _delete_case(self, suite: OpenSuite, case: CaseOutline) -> None:
         # The case may have been moved, renamed or started while the question was open.
         question = DeleteScreen(f"Delete the case {one_line(case.name)}?", (), ("Ctrl+Z brings it back", ""))
-        if await self._stage.ask(question) != "delete" or not self._is_free(suite, case):
+        if await self._app.ask(question) != "delete" or not self._is_free(suite, case):
             return
         if self._apply(suite, lambda: without(suite, index_of(suite, case.key))):
-            self._stage.announce(f"Deleted {case.name}; {_BACK}")
+            self._app.announce(f"Deleted {case.name}; {_BACK}")
 
     # Suites
 
@@ -180,16 +180,16 @@ class SuiteChanger:
                 return
         folder = suite.path.parent
         # The samples are part of the installed program, so their copies go to the working directory.
-        if self._stage.services.is_bundled(suite.path):
+        if self._app.services.is_bundled(suite.path):
             folder = Path()
         path = free_path(folder / suite.path.name, (other.path for other in self._open_suites.suites))
         folded = RowKey("suite", suite.path) in self._selection.tree.folded
-        self._stage.part(NewSuites).add(suite.copied(path, document), folded=folded)
-        self._stage.announce(f"Duplicated as {path.name}; {key_for('save')} saves it")
+        self._app.part(NewSuites).add(suite.copied(path, document), folded=folded)
+        self._app.announce(f"Duplicated as {path.name}; {key_for('save')} saves it")
 
     async def _delete_suite(self, suite: OpenSuite) -> None:
         path = suite.path
-        if self._stage.services.is_bundled(path):
+        if self._app.services.is_bundled(path):
             self._announce_refusal(
                 f"{path.name} came with the program and cannot be deleted; "
                 f"{key_for('tree.duplicate')} makes your own copy"
@@ -202,19 +202,19 @@ class SuiteChanger:
         if suite.dirty:
             parts.append("Unsaved changes are kept with it.")
         title, how = f"Delete the suite {one_line(path.name)}?", "move the file to the program's own folder"
-        if await self._stage.ask(DeleteScreen(title, parts, (how, "move the file"))) != "delete":
+        if await self._app.ask(DeleteScreen(title, parts, (how, "move the file"))) != "delete":
             return
         text = None
         if suite.dirty:
             text = suite.document.text
         try:
-            moved_to = await asyncio.to_thread(_move_away, path, text, self._stage.program.folders.deleted)
+            moved_to = await asyncio.to_thread(_move_away, path, text, self._app.program.folders.deleted)
         except OSError as error:
             self._announce_refusal(f"{path.name} was not deleted: {error.strerror or error}")
             return
-        self._stage.services.drafting.forget(suite)
+        self._app.services.drafting.forget(suite)
         self._open_suites.close(suite)
-        self._stage.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, moved_to))}")
+        self._app.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, moved_to))}")
 
     # Helpers
 
@@ -225,7 +225,7 @@ class SuiteChanger:
         except SpliceError as error:
             self._refuse(error)
             return False
-        self._open_suites.change(suite, changed.document, changed.summary, case=changed.about)
+        self._open_suites.change(suite, changed.document, changed.summary, case=changed.cursor_key)
         self._selection.select(suite.path, changed.case)
         return True
 
@@ -252,7 +252,7 @@ class SuiteChanger:
         self._announce_refusal(f"Nothing was changed: {error}")
 
     def _announce_refusal(self, why: str) -> None:
-        self._stage.announce(why, "warned", GLYPHS.warned)
+        self._app.announce(why, "warned", GLYPHS.warned)
 
 
 def _move_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:

@@ -110,17 +110,17 @@ class Search:
         for suite in suites:
             yield from self._texts_of(suite)
 
-    def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
+    def _with_word(self, suites: Sequence[SuiteRows], candidates: list[_Texts], word: str) -> list[_Texts]:
         """Keep the texts that contain a word.
 
         If no text in the tree contains the word, keep texts with a similar word."""
-        exact = _keep_matching(left, lambda text: word in text)
+        exact = _keep_matching(candidates, lambda text: word in text)
         # A word that occurs anywhere in the tree is not a typing error, even if other words of the filter exclude its
         # cases.
         if any(exact) or any(word in text for text in self._all(suites)):
             return exact
         similar = self._similar(suites, word)
-        return _keep_matching(left, lambda text: any(known in text for known in similar))
+        return _keep_matching(candidates, lambda text: any(known in text for known in similar))
 
     def _similar(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
         if len(word) < MIN_GUESSED_CHARS or ":" in word:
@@ -147,16 +147,16 @@ def _unquoted(word: str) -> str:
     return word
 
 
-def _keep_matching(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
+def _keep_matching(candidates: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
     kept: list[_Texts] = []
-    for texts in left:
+    for texts in candidates:
         kept.append([found for found in texts if fits(found[1])])
     return kept
 
 
-def _with_tag(suites: Sequence[SuiteRows], left: list[_Texts], tag: str) -> list[_Texts]:
+def _with_tag(suites: Sequence[SuiteRows], candidates: list[_Texts], tag: str) -> list[_Texts]:
     kept: list[_Texts] = []
-    for suite, texts in zip(suites, left, strict=True):
+    for suite, texts in zip(suites, candidates, strict=True):
         kept.append([(at, text) for at, text in texts if _has_tag(suite, suite.cases[at], tag)])
     return kept
 
@@ -215,11 +215,11 @@ def _text(row: Row, table: Table, named: str) -> str:
     return f"{named} {case.name} {case.id} {' '.join(case.tags)} {' '.join(messages)}".casefold()
 
 
-def _has_tag(suite: SuiteRows, row: Row, wanted: str) -> bool:
+def _has_tag(suite: SuiteRows, row: Row, searched_tag: str) -> bool:
     tags = _list_of(suite.suite.document.table(HEAD), "tags")
     if row.case is not None:
         tags = [*row.case.tags, *tags]
-    return any(str(tag).casefold().startswith(wanted) for tag in tags)
+    return any(str(tag).casefold().startswith(searched_tag) for tag in tags)
 
 
 def _list_of(table: Table, key: str) -> list[object]:

@@ -69,14 +69,14 @@ class LastRuns:
 class CachedRuns:
     """The last runs below a row, and the state from which they were computed.
 
-    The objects in `same` are compared by identity, those in `equal` by value."""
+    `objects` are compared by identity, `values` by value."""
 
     same: tuple[object, ...]
     equal: tuple[object, ...]
     found: LastRuns
 
-    def is_current(self, same: Sequence[object], equal: tuple[object, ...]) -> bool:
+    def is_current(self, objects: Sequence[object], values: tuple[object, ...]) -> bool:
         """Return whether the last runs would be the same for this state."""
-        if len(same) != len(self.same) or any(a is not b for a, b in zip(same, self.same, strict=True)):
+        if len(objects) != len(self.same) or any(a is not b for a, b in zip(objects, self.same, strict=True)):
             return False
-        return equal == self.equal
+        return values == self.equal

@@ -227,8 +227,8 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
     shown = summary.graded or summary.status
     sign, role = shown.mark
     result = _result(shown, summary.score, role)
-    if summary.spoilt is not None:
-        good, graded, errors = summary.spoilt
+    if summary.user_errors is not None:
+        good, graded, errors = summary.user_errors
         passes = (Span(f"{good}/{graded} ", role),) if graded else EMPTY
         result = (*passes, Span(f"{errors} {GLYPHS.user_error}", "warned"))
     if summary.status == Status.ERROR and summary.graded is not None:
@@ -263,7 +263,7 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
 def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
     if summary.asks:
         return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
-    if summary.held:
+    if summary.is_held:
         return Span(GLYPHS.held, "warned"), (Span("held", "warned"),)
     return Span(GLYPHS.running, "running"), (Span("running", "running"),)
 

@@ -147,9 +147,9 @@ class WhichSuiteScreen(Dialog[int]):
 class DeleteScreen(QuestionScreen[Literal["delete", "no"]]):
     """Asks before deleting a case or a suite's file.
 
-    `how` describes what happens to the file, in a long and in a short form."""
+    `effect` describes what happens to the file, in a long and in a short form."""
 
-    def __init__(self, title: str, texts: Sequence[str], how: tuple[str, str]) -> None:
+    def __init__(self, title: str, texts: Sequence[str], effect: tuple[str, str]) -> None:
         self.TITLE_LINE = title  # type: ignore[misc]
 
         def lines(width: int) -> list[Line]:
@@ -161,7 +161,7 @@ class DeleteScreen(QuestionScreen[Literal["delete", "no"]]):
         super().__init__(
             lines,
             [
-                ("delete", Option("delete", *how)),
+                ("delete", Option("delete", *effect)),
                 ("no", Option("no", "leave it")),
             ],
             leaving="leave it",
@@ -350,7 +350,7 @@ class ListingScreen(Dialog[ListedTools]):
         self.TITLE_LINE = f"Asking {one_line(', '.join(names))} for its tools"  # type: ignore[misc]
         self._names = names
         self._ask = ask
-        self._asked: Future[ListedTools] | None = None
+        self._listing: Future[ListedTools] | None = None
         self._began_s = 0.0
         self._error: ServerError | UntrustedError | None = None
 
@@ -363,21 +363,21 @@ class ListingScreen(Dialog[ListedTools]):
         self.action_again()
 
     def on_unmount(self) -> None:
-        if self._asked is not None:
-            self._asked.cancel()
+        if self._listing is not None:
+            self._listing.cancel()
 
     def action_again(self) -> None:
         """Request the tools of the servers, unless a request is in progress."""
-        if self._asked is None or self._error is not None:
+        if self._listing is None or self._error is not None:
             self._error, self._began_s = None, time.monotonic()
             self.set_keys(keys_line(("Esc", "cancel")))
-            self._asked = self._ask()
+            self._listing = self._ask()
             self._show()
-            self.run_worker(self._wait(self._asked), group="ask")
+            self.run_worker(self._wait(self._listing), group="ask")
 
-    async def _wait(self, asked: Future[ListedTools]) -> None:
+    async def _wait(self, future: Future[ListedTools]) -> None:
         try:
-            listed = await asyncio.wrap_future(asked)
+            listed = await asyncio.wrap_future(future)
         except (ServerError, UntrustedError) as error:
             self._failed(error)
         else:
@@ -413,27 +413,27 @@ class ListingScreen(Dialog[ListedTools]):
 
 
 def first_suite_lines(
-    asked: ServersToList, made: SuiteFile, tools: Sequence[str], keymap: Keymap, width: int
+    request: ServersToList, suite_file: SuiteFile, tools: Sequence[str], keymap: Keymap, width: int
 ) -> list[Line]:
     """Describe the suite that would be created for a server."""
-    assert made.suite is not None
+    assert suite_file.suite is not None
     listed = f"{counted(len(tools), 'tool')}: {one_line(', '.join(tools))}."
     case = f"No case yet: {key_for('tree.new')} in the suite takes a request, and its calls become a case."
     lines = [EMPTY, *with_margin(listed, width), *with_margin(keymap.in_words(case), width)]
-    for note in asked.found.notes:
+    for note in request.found.notes:
         lines += with_margin(f"{GLYPHS.warned} {note}", width, "warned")
-    if asked.missing:
-        them = ", ".join(asked.missing)
+    if request.missing:
+        them = ", ".join(request.missing)
         lines += with_margin(f"Set before it runs, in the environment or in a .env beside it: {them}", width, "warned")
     lines.append(EMPTY)
-    return [*lines, *(cut_line(line, width) for line in toml_lines(made.text.rstrip("\n").split("\n"))), EMPTY]
+    return [*lines, *(cut_line(line, width) for line in toml_lines(suite_file.text.rstrip("\n").split("\n"))), EMPTY]
 
 
 class NewSuites:
     """Creates and opens suites. Their files are written when the user saves."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._open_suites = app.open_suites
         self._program = app.program
@@ -445,31 +445,31 @@ class NewSuites:
 
         def on_answer(answer: str | None) -> None:
             if answer == "samples":
-                self._stage.services.reader.add_samples()
+                self._app.services.reader.add_samples()
             elif answer == "server":
                 self._ask_server(self._typed)
             elif answer == "new":
                 self.ask()
 
-        self._stage.show(BeginScreen(one_line(str(resolved(self._folder())))), on_answer)
+        self._app.show(BeginScreen(one_line(str(resolved(self._folder())))), on_answer)
 
     def ask(self, *, proposed: str = "") -> None:
         """Ask for the file of a new suite or for a server, and create the suite."""
 
-        def on_answer(wanted: NewSuite | None) -> None:
-            if wanted is None:
+        def on_answer(new_suite: NewSuite | None) -> None:
+            if new_suite is None:
                 return
-            if wanted.from_server:
-                self._ask_server(self._typed._replace(file=wanted.file or self._typed.file))
+            if new_suite.from_server:
+                self._ask_server(self._typed._replace(file=new_suite.file or self._typed.file))
                 return
-            path = self.named(wanted.file)
+            path = self.named(new_suite.file)
             if isinstance(path, Path):
                 self.make(path)
 
-        self._stage.show(NewSuiteScreen(self.where, self.refusal, proposed=proposed), on_answer)
+        self._app.show(NewSuiteScreen(self.where, self.refusal, proposed=proposed), on_answer)
 
     def _ask_server(self, typed: TypedServer) -> None:
-        self._stage.work(self._from_server(typed), group="ask")
+        self._app.work(self._from_server(typed), group="ask")
 
     @property
     def where(self) -> str:
@@ -495,7 +495,7 @@ class NewSuites:
         folder = resolved(parent)
         while True:
             question = ServerScreen(folder, typed, lambda: tuple(servers_on_machine(parent, home)), self.refusal)
-            found = await self._stage.ask(question)
+            found = await self._app.ask(question)
             self._typed = question.typed
             if found is None:
                 self.ask(proposed=question.typed.file)
@@ -505,22 +505,22 @@ class NewSuites:
             try:
                 asked = await asyncio.to_thread(servers_to_list, found, suite_name(path), path, folder, self._program)
             except (ClientConfigError, ConfigError) as error:
-                self._stage.announce(f"Nothing was made: {error}", "warned", GLYPHS.warned)
+                self._app.announce(f"Nothing was made: {error}", "warned", GLYPHS.warned)
                 return
-            starter = self._stage.services.starter
+            starter = self._app.services.starter
             approval = await starter.approval_of_servers(asked.file, asked.program, typed=question.is_typed)
             if isinstance(approval, str):
-                self._stage.announce(approval, "warned", GLYPHS.warned)
+                self._app.announce(approval, "warned", GLYPHS.warned)
                 typed = question.typed
                 continue
             suite, grant, serving = (
                 asked.file.suite,
                 approval.grants[path],
-                await self._stage.services.runner.open_serving(),
+                await self._app.services.runner.open_serving(),
             )
             assert suite is not None
             servers = [SuiteServer(path, server) for server in suite.servers]
-            listed = await self._stage.ask(
+            listed = await self._app.ask(
                 ListingScreen(names, partial(serving.list_once, servers, grant, asked.program))
             )
             if listed is not None:
@@ -536,29 +536,29 @@ class NewSuites:
         name = re.sub(r"[^\w.-]+", "-", str(found.tables[0]["name"])).strip(".-") or "server"
         return free_path(self._folder() / f"{name}.toml", (suite.path for suite in self._open_suites.suites))
 
-    async def _offer_first(self, asked: ServersToList, listed: ListedTools) -> None:
-        path = asked.file.path
+    async def _offer_first(self, request: ServersToList, listed: ListedTools) -> None:
+        path = request.file.path
         # The first line of a suite may name a schema in the same folder, so editors can complete the suite.
         has_schema = (path.parent / SCHEMA_NAME).is_file()
         # The suite has no cases yet, because cases for all tools would hide the first case that the user adds.
-        made = await asyncio.to_thread(asked.suite, suite_name(path), listed, (), schema=has_schema)
+        made = await asyncio.to_thread(request.suite, suite_name(path), listed, (), schema=has_schema)
         if made.suite is None:
             why = "; ".join(map(str, made.errors))
-            self._stage.announce(f"Nothing was made: what the server listed cannot be a suite: {why}", "error")
+            self._app.announce(f"Nothing was made: what the server listed cannot be a suite: {why}", "error")
             return
         title = f"A first suite: {one_line(path.name)}"
         tools = [tool.name for tools_of_server in listed for tool in tools_of_server]
 
         def lines(width: int) -> list[Line]:
-            return first_suite_lines(asked, made, tools, self._stage.keymap, width)
+            return first_suite_lines(request, made, tools, self._app.keymap, width)
 
-        if not await self._stage.ask(PreviewScreen(title, lines, "open it, unsaved")):
+        if not await self._app.ask(PreviewScreen(title, lines, "open it, unsaved")):
             return
         # Another program may have written the file meanwhile.
         if (why_not := self._why_not_new(self._folder(), path)) is not None:
-            self._stage.announce(f"Nothing was made: {why_not}", "warned", GLYPHS.warned)
+            self._app.announce(f"Nothing was made: {why_not}", "warned", GLYPHS.warned)
             return
-        self._stage.services.tools_changed()
+        self._app.services.tools_changed()
         self._open(path, made.text)
 
     def make(self, path: Path) -> None:
@@ -569,7 +569,7 @@ class NewSuites:
         self.add(OpenSuite.new(path, text))
         path_text = one_line(str(resolved(path)))
         name = one_line(path.name)
-        self._stage.announce(
+        self._app.announce(
             f"New suite {name}: {key_for('tree.new')} makes its first case, {key_for('save')} saves it as {path_text}"
         )
 
@@ -584,7 +584,7 @@ class NewSuites:
             keys.add(RowKey("suite", suite.path))
         tree.fold_only(keys)
         self._selection.select(suite.path)
-        self._stage.main.go_to("suites")
+        self._app.main.go_to("suites")
 
     def _why_not_new(self, folder: Path, path: Path) -> str | None:
         if path.suffix != ".toml":
@@ -610,6 +610,6 @@ class NewSuites:
         else:
             folder = row.key.path.parent
         # The samples are part of the installed program, so the user's suites go to the working directory.
-        if self._stage.services.is_bundled(folder / "suite.toml"):
+        if self._app.services.is_bundled(folder / "suite.toml"):
             return Path()
         return folder

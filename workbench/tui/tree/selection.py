@@ -226,7 +226,7 @@ class Selection:
             follower(news)
 
 
-def go_to_run(selection: Selection, panes: MainScreen, stage: Workbench, run: RunRecord) -> None:
+def go_to_run(selection: Selection, panes: MainScreen, app: Workbench, run: RunRecord) -> None:
     """Select a run and go to the run pane. If the case of the run is gone, announce that."""
     if selection.find_run(run):
         panes.go_to("run")
@@ -234,4 +234,4 @@ def go_to_run(selection: Selection, panes: MainScreen, stage: Workbench, run: Ru
     text = f"{run.case_name} is no longer in its suite"
     if run.result is None:
         text += "; its run is under way, and X stops it with all others"
-    stage.announce(text, "warned", GLYPHS.warned)
+    app.announce(text, "warned", GLYPHS.warned)

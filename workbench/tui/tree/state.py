@@ -84,10 +84,10 @@ class TreeState:
         self._starts: dict[RowKey, int] = {}
         """The indices of folders and suites."""
         self._search = Search()
-        self._of_status: frozenset[CaseKey] | None = None
+        self._cases_with_status: frozenset[CaseKey] | None = None
         self._unfiltered: RowKey | None = None
         """The row that was selected before the filter was set."""
-        self._held: RowKey | None = None
+        self._kept_row: RowKey | None = None
         """The last edited case or suite. It stays visible with any filter."""
         self.suites: tuple[OpenSuite, ...] = ()
         self._begin(roots, suites)
@@ -205,10 +205,10 @@ class TreeState:
         if before is not None and not self.filter:
             self._unfiltered = before.key
         self.filter = text
-        self._of_status = None
+        self._cases_with_status = None
         if book is not None:
-            self._of_status = self._with_status(text, book)
-        self._held = None
+            self._cases_with_status = self._with_status(text, book)
+        self._kept_row = None
         self._shown = {}
         self._rebuild()
         row = self.selected
@@ -226,16 +226,16 @@ class TreeState:
 
     def follow_status(self, book: RunBook) -> bool:
         """Update a filter by status after runs changed. Return whether its matches changed."""
-        if self._of_status is None:
+        if self._cases_with_status is None:
             return False
         row = self.selected
         wanted = self._with_status(self.filter, book) or frozenset()
         # The selected case stays visible, so its row does not vanish when its run ends.
         if row is not None and row.case is not None and row.open is not None:
             wanted |= {(row.key.path, row.open.cases[row.case.index].key)}
-        if wanted == self._of_status:
+        if wanted == self._cases_with_status:
             return False
-        self._of_status = wanted
+        self._cases_with_status = wanted
         self._shown = {}
         self._rebuild()
         return True
@@ -320,23 +320,23 @@ class TreeState:
         if rows is None:
             return False
         if index is not None:
-            self._hold(suite, index)
+            self._keep_row(suite, index)
         selected = self.selected
         # An edit may change the key of the case, so the cursor looks for the new key.
         stays = selected is not None and selected.open is suite and selected.case and selected.case.index == index
         if not rows.follow():
             return False
         self._forget_shown(suite.path)
-        self._rebuild(self._held if stays else None)
+        self._rebuild(self._kept_row if stays else None)
         return True
 
-    def _hold(self, suite: OpenSuite, index: int) -> None:
+    def _keep_row(self, suite: OpenSuite, index: int) -> None:
         if not 0 <= index < len(suite.cases):
-            self._held = RowKey("suite", suite.path)
+            self._kept_row = RowKey("suite", suite.path)
             return
-        self._held = RowKey("case", suite.path, suite.cases[index].key)
-        if self._of_status is not None:
-            self._of_status |= {(suite.path, suite.cases[index].key)}
+        self._kept_row = RowKey("case", suite.path, suite.cases[index].key)
+        if self._cases_with_status is not None:
+            self._cases_with_status |= {(suite.path, suite.cases[index].key)}
 
     def _place(self, suites: Sequence[OpenSuite]) -> None:
         self.suites = tuple(suites)
@@ -411,7 +411,7 @@ class TreeState:
             if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
                 self.rows += node.problems
             self.rows += self._cases(node.suite.path).rows
-        if self.filter and len(self.rows) == at + 1 and head.key != self._held:
+        if self.filter and len(self.rows) == at + 1 and head.key != self._kept_row:
             self.rows.pop()
             del self._starts[head.key]
 
@@ -430,13 +430,13 @@ class TreeState:
 
     def _filter(self) -> None:
         found = self._search.found(list(self._of_suites.values()), self.filter)
-        wanted = self._of_status
+        wanted = self._cases_with_status
         for path, rows in found.items():
             if wanted is not None:
                 rows = [row for row in rows if (path, row.key.part) in wanted]
-            if self._held is not None and self._held.path == path:
+            if self._kept_row is not None and self._kept_row.path == path:
                 # The edited case stays visible at its place, even if it no longer matches the filter.
-                keys = {row.key for row in rows} | {self._held}
+                keys = {row.key for row in rows} | {self._kept_row}
                 rows = [row for row in self._of_suites[path].cases if row.key in keys]
             self._shown[path] = self._shown_of(path, rows)
 

@@ -42,7 +42,7 @@ class StoredResults:
 
     def __init__(self) -> None:
         self._results: LastResults = {}
-        self._any_to_run_again = False
+        self._has_reruns = False
         self._causes: dict[str, Cause] = {}
         """The main causes of failed runs, by their ids in the events."""
         self._tallies: dict[Path, tuple[tuple[str, ...], int, CaseTally]] = {}
@@ -58,7 +58,7 @@ class StoredResults:
 
     def set_results(self, results: LastResults) -> None:
         self._results = results
-        self._any_to_run_again = any(result.status in RERUN_STATUSES for result in results.values())
+        self._has_reruns = any(result.status in RERUN_STATUSES for result in results.values())
         self._tallies = {}
 
     def of(self, case: CaseKey) -> LastResult | None:
@@ -87,7 +87,7 @@ class StoredResults:
     @property
     def has_reruns(self) -> bool:
         """Whether the last result of any case is a failure, an error or a stopped run."""
-        return self._any_to_run_again
+        return self._has_reruns
 
     def explain(self, causes: Mapping[str, Cause]) -> None:
         """Store the main causes of failed runs, by the ids of the runs."""
@@ -127,20 +127,20 @@ class HistoryReader:
 
     def __init__(
         self,
-        stage: Workbench,
+        app: Workbench,
         results: StoredResults,
         file: Path | None,
         redacted: Callable[[str], str],
         suites: Callable[[], Iterable[OpenSuite]],
         shown: Callable[[], object],
     ) -> None:
-        self._stage = stage
+        self._app = app
         self._results = results
         self._file = file
         self._redacted = redacted
         self._suites = suites
         self._shown = shown
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
         """The ids of the failed runs to explain or already explained."""
         self._read: dict[Path, str] | None = None
         """The hashes of the suites at the last reading, `None` before the first screen."""
@@ -172,20 +172,20 @@ class HistoryReader:
         hashes = {file.path: file.hash for file in files}
         if self._file is not None and hashes != self._read:
             self._read = hashes
-            self._stage.work(partial(self._read_them, self._file, files), "remembered", exclusive=True)
+            self._app.work(partial(self._read_them, self._file, files), "remembered", exclusive=True)
 
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
         """Find the main causes of failed runs in a thread."""
-        wanted = list(islice((run for run in failed if _id_of(run) not in self._asked), MAX_RUNS_TO_EXPLAIN))
+        wanted = list(islice((run for run in failed if _id_of(run) not in self._requested), MAX_RUNS_TO_EXPLAIN))
         if wanted:
-            self._asked.update(map(_id_of, wanted))
-            self._stage.work(self._explain(wanted), "causes")
+            self._requested.update(map(_id_of, wanted))
+            self._app.work(self._explain(wanted), "causes")
 
-    async def _explain(self, wanted: list[RunRow | RunRecord]) -> None:
+    async def _explain(self, runs: list[RunRow | RunRecord]) -> None:
         try:
-            causes = await in_background(lambda: main_causes(self._file, wanted))
+            causes = await in_background(lambda: main_causes(self._file, runs))
         except HistoryError as error:
-            self._stage.announce(_sentence(str(error)), "error", GLYPHS.error)
+            self._app.announce(_sentence(str(error)), "error", GLYPHS.error)
             return
         if causes:
             self._results.explain(causes)
@@ -195,13 +195,13 @@ class HistoryReader:
         try:
             results, damaged = await in_background(lambda: _read_last(history, files, self._redacted))
         except HistoryError as error:
-            self._stage.announce(_sentence(str(error)), "error", GLYPHS.error)
+            self._app.announce(_sentence(str(error)), "error", GLYPHS.error)
             return
         if damaged:
             text = _sentence(damaged[0])
             if len(damaged) > 1:
                 text += f" (the first of {len(damaged)})"
-            self._stage.announce(text, "warned", GLYPHS.warned)
+            self._app.announce(text, "warned", GLYPHS.warned)
         if results or self._results.is_filled:
             self._results.set_results(results)
             self._shown()

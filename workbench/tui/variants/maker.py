@@ -44,7 +44,7 @@ class VariantMaker:
     """Creates variants of suites, and runs cases with and without a variant."""
 
     def __init__(self, app: Workbench) -> None:
-        self._stage = app
+        self._app = app
         self._selection = app.selection
         self._run_cases = app.services.starter.run_soon
 
@@ -52,15 +52,15 @@ class VariantMaker:
         """Run the selected cases without a variant and with each variant, and open the comparison."""
         cases = self._selection.runnable_below(self._selection.tree.suite_or_folder or self._selection.row)
         self._run_cases(cases, variants=Variants(all_of_them=True))
-        self._stage.perform("compare")
+        self._app.perform("compare")
 
     def run_in_hosts(self) -> None:
         """Run the selected cases without a variant and with each bundled variant for hosts. Open the comparison."""
         cases = self._selection.runnable_below(self._selection.tree.suite_or_folder or self._selection.row)
-        starter = self._stage.services.starter
-        starter.add_hosts()
+        starter = self._app.services.starter
+        starter.add_bundled_variants()
         starter.run_soon(cases, variants=Variants(HOST_NAMES))
-        self._stage.perform("compare")
+        self._app.perform("compare")
 
     def make_prompt_variant(self) -> None:
         """Create a variant with another system prompt. Offer to run it on the selected case or on all cases."""
@@ -75,7 +75,7 @@ class VariantMaker:
         if outline is not None:
             case = suite.file.case_of(outline.index, outline.id)
             present, name, keys = settings_of(read, case).system, outline.name, keys_of(suite, outline)
-        self._stage.work(
+        self._app.work(
             self._make(
                 suite.path,
                 keys,
@@ -83,7 +83,7 @@ class VariantMaker:
                 "Change the prompt. The suite keeps this one; the variant uses yours in all cases.",
                 present or "",
                 lambda text: {"system": text},
-                self._stage.announce,
+                self._app.announce,
             ),
             "ask",
         )
@@ -109,7 +109,7 @@ class VariantMaker:
             )
             changed()
 
-        self._stage.work(make(), "ask")
+        self._app.work(make(), "ask")
 
     async def _make(
         self,
@@ -140,18 +140,18 @@ class VariantMaker:
             # Three dialogs ask for the text, for the name, and for consent. From each, the user can go back to the
             # text.
             while True:
-                text = await self._stage.ask(VariantTextScreen(self._stage, title, explanation, present, typed))
+                text = await self._app.ask(VariantTextScreen(self._app, title, explanation, present, typed))
                 if text is None:
                     return
                 typed = text
-                named = await self._stage.ask(NameScreen("Name of the variant", name, asked, refusal))
+                named = await self._app.ask(NameScreen("Name of the variant", name, asked, refusal))
                 if named is None:
                     continue
                 name = named
                 suite = self._selection.open_suites.editable(path)
                 document = _with_variant(suite, {"name": name, **table(text)})
                 texts, documents = (present, text), (suite.document.text, document.text)
-                next_ = await self._stage.ask(VariantScreen(name, title, texts, documents, path.name))
+                next_ = await self._app.ask(VariantScreen(name, title, texts, documents, path.name))
                 if next_ in ("run", "write"):
                     break
             # The suite may have changed during the questions, so the change is computed again.
@@ -167,7 +167,7 @@ class VariantMaker:
             # The comparison shows the selected variants, so the new variant is selected too.
             self._selection.variants = replace(variants, names=variants.names | {name}, plain=True)
             self._run_cases([(suite, keys)], variants=Variants(frozenset({name})))
-            self._stage.perform("compare")
+            self._app.perform("compare")
 
 
 def _with_variant(suite: OpenSuite, variant: Table) -> Document:
@@ -200,9 +200,9 @@ class VariantTextScreen(Dialog[str]):
     VariantTextScreen TextEditor { background: $panel; }
     """
 
-    def __init__(self, stage: Workbench, title: str, explanation: str, present: str, text: str) -> None:
+    def __init__(self, app: Workbench, title: str, explanation: str, present: str, text: str) -> None:
         self.TITLE_LINE = title  # type: ignore[misc]
-        self._stage = stage
+        self._app = app
         self._explanation = explanation
         self._present, self._text = present, text
         super().__init__(keys_line(("Ctrl+S", "name it"), ("Esc", "leave")))
@@ -240,7 +240,7 @@ class VariantTextScreen(Dialog[str]):
 
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:
-        self._stage.copy(event.text, event.what, self._say)
+        self._app.copy(event.text, event.what, self._say)
 
     def _say(self, text: str, role: Role = "text", sign: str = "") -> None:
         self.show_notice(text, role, sign)

@@ -198,14 +198,14 @@ class FormFields(FormRows):
         """The reason why the form cannot be changed, `None` if it can."""
         self._place: Place | None = None
         """The place for the cursor after the current change."""
-        self._over: tuple[FormSource, FormRow, Cell] | None = None
+        self._edited: tuple[FormSource, FormRow, Cell] | None = None
         """The form, row and cell at the opening of the field. Typed text is applied to these."""
-        self._made: Table = {}
+        self._expected_table: Table = {}
         """The last table made from the text of the field."""
         self._text = ""
         self._text_before = ""
         """The text of the cell at the opening of the field."""
-        self.several = False
+        self.is_multiline = False
         """Whether the field has several lines."""
         self._text_field: TextField | None = None
         """The field of several lines, created on first use."""
@@ -230,7 +230,7 @@ class FormFields(FormRows):
         `key` identifies the form. `fixed` is the reason why the form is read-only. If the same form is shown again
         after a change made elsewhere, an open field stays open as long as its cell exists."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
-        changed = source is None or not toml_equal(source.table, self._made)
+        changed = source is None or not toml_equal(source.table, self._expected_table)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
             self._report_invalid_text()
             self._close()
@@ -255,7 +255,7 @@ class FormFields(FormRows):
 
     def _show_under_field(self, source: FormSource) -> None:
         """Show a form that was changed elsewhere, for example by undo. The field stays open over its cell."""
-        opened, over = self.page.opened, self._over
+        opened, over = self.page.opened, self._edited
         assert opened is not None and over is not None
         _, old_row, old_cell = over
         self.page.opened = None
@@ -287,7 +287,7 @@ class FormFields(FormRows):
         end = len(place)
         while end and not isinstance(place[end - 1], int):
             end -= 1
-        element = place_in(source.table, self._made, place[:end])
+        element = place_in(source.table, self._expected_table, place[:end])
         if element is None:
             return None
         return (*element, *place[end:])
@@ -319,7 +319,7 @@ class FormFields(FormRows):
     @property
     def field(self) -> LineField | TextField:
         """The open field, or the last field that was open."""
-        if not self.several:
+        if not self.is_multiline:
             return self.query_one(LineField)
         if self._text_field is None:
             from workbench.tui.kit.text_field import TextField
@@ -343,7 +343,7 @@ class FormFields(FormRows):
         self._text_before = cell.text
         self._put_field(source, row, cell, text, refused)
         # The text is selected, so that typing replaces it. An arrow key ends the selection and keeps the text.
-        if not refused and not self.several:
+        if not refused and not self.is_multiline:
             self.query_one(LineField).select_all()
         if cell.kind in _FROM_THE_BEGINNING:
             self._suggest("")
@@ -353,26 +353,26 @@ class FormFields(FormRows):
         self.post_message(self.Moved())
 
     def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refused: str) -> None:
-        self._over, self._made, self._text = (source, row, cell), source.table, text
+        self._edited, self._expected_table, self._text = (source, row, cell), source.table, text
         # A pane has no width yet when it has just been shown.
         room = self.screen.size.width - ROOM_BESIDE
         if self.size.width:
             room = self.text_width - ROOM_BESIDE
         is_long = "\n" in text or len(text) > room or cell.kind == "json"
         self.field.remove_class("open")
-        self.several = cell.kind in _SEVERAL_LINES and is_long
+        self.is_multiline = cell.kind in _SEVERAL_LINES and is_long
         self._fill_field(cell, text, refused)
 
     def _fill_field(self, cell: Cell, text: str, refused: str = "") -> None:
         field = self.field
         height = 1
-        if self.several:
+        if self.is_multiline:
             height = self._text_height(text)
         self.page.opened = OpenField(self.page.cell, height, refused)
         self.page.lay_out()
         field.placeholder = ""
-        if self._over is not None:
-            field.placeholder = self._placeholder(*self._over)
+        if self._edited is not None:
+            field.placeholder = self._placeholder(*self._edited)
         if isinstance(field, LineField):
             # Invalid text may have been pasted, so only the cell's valid text counts as typed by the user.
             field.fill(text, known=cell.text)
@@ -396,7 +396,7 @@ class FormFields(FormRows):
         If the cell may hold several lines, a field of several lines replaces the field. Otherwise, pasted lines are
         joined with blanks."""
         line = self.query_one(LineField)
-        if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
+        if self._edited is None or self._edited[2].kind not in _SEVERAL_LINES:
             line.insert_joined(pasted)
             return
         start = end = line.cursor_position
@@ -404,8 +404,8 @@ class FormFields(FormRows):
             start, end = sorted(line.selection)
         text = line.value[:start] + (pasted or "\n") + line.value[end:]
         line.remove_class("open")
-        self.several = True
-        self._fill_field(self._over[2], text)
+        self.is_multiline = True
+        self._fill_field(self._edited[2], text)
         self._typed(text)
 
     def _text_height(self, text: str) -> int:
@@ -430,12 +430,12 @@ class FormFields(FormRows):
             self._typed(field.text)
 
     def _typed(self, text: str) -> None:
-        if self._over is None or self.page.opened is None or text == self._text:
+        if self._edited is None or self.page.opened is None or text == self._text:
             return
         self._text = text
         refused = ""
         if self.page.adding is None:
-            source, row, cell = self._over
+            source, row, cell = self._edited
             try:
                 edit = edited(source, row, cell, text)
             except CellError as error:
@@ -444,7 +444,7 @@ class FormFields(FormRows):
                 refused = self._make(source, edit, by_keys=self._is_by_keys)
             self._remember_invalid_text(row, cell, text, refused)
         # The change may have closed the field.
-        if self._over is None:
+        if self._edited is None:
             return
         if self.page.opened is not None and self.page.opened.refused != refused:
             self.page.opened = replace(self.page.opened, refused=refused)
@@ -461,13 +461,14 @@ class FormFields(FormRows):
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)
-        if toml_equal(table, self._made):
+        if toml_equal(table, self._expected_table):
             return ""
-        # `on_change` calls `show`, which compares the new form with `_made`. Therefore `_made` is set first.
-        before, self._made, self._place = self._made, table, edit.place
+        # `on_change` calls `show`, which compares the new form with `_expected_table`. Therefore `_expected_table` is
+        # set first.
+        before, self._expected_table, self._place = self._expected_table, table, edit.place
         refused = self.on_change(table, edit.summary, ("form", self._changes), by_keys) or ""
         if refused:
-            self._made = before
+            self._expected_table = before
         return refused
 
     def _remember_invalid_text(self, row: FormRow, cell: Cell, text: str, refused: str) -> None:
@@ -489,8 +490,8 @@ class FormFields(FormRows):
 
         If the text itself is a completion, it is marked. Otherwise, a field with fixed values marks the first
         completion. A field for a name marks the first completion only if it begins with the text."""
-        assert self._over is not None
-        source, _, cell = self._over
+        assert self._edited is not None
+        source, _, cell = self._edited
         adding = self.page.adding
         if adding is not None:
             found, chooses, names = adding.suggest(typed), cell.kind in FIXED_CHOICE_CELLS or adding.must_choose, True
@@ -525,39 +526,39 @@ class FormFields(FormRows):
         self.query_one(CompletionList).close()
         field = self.field
         if isinstance(field, LineField):
-            assert self._over is not None
+            assert self._edited is not None
             # A choice of the program counts as typed. Other completions contain text from files or servers, and count
             # as pasted.
-            known = text if text in self._over[2].choices else field.value
+            known = text if text in self._edited[2].choices else field.value
             field.fill(text, known=known)
         self._typed(text)
         self.query_one(CompletionList).close()
 
-    def _leave_by_key(self, how: FieldExit) -> None:
+    def _leave_by_key(self, exit_key: FieldExit) -> None:
         self._read_field()
         completions = self.query_one(CompletionList)
-        if how == "down" and completions.is_open:
+        if exit_key == "down" and completions.is_open:
             completions.step(1)
             return
-        if how == "up" and completions.is_open:
+        if exit_key == "up" and completions.is_open:
             completions.step(-1)
             return
         chosen = completions.current
         would_take = chosen is not None and chosen.text != self._text
-        if how == "back" and would_take and self._text != self._text_before:
+        if exit_key == "back" and would_take and self._text != self._text_before:
             # Esc closes the completions first. Otherwise, Enter would always accept the marked completion instead of
             # the text.
             completions.close()
-        elif how == "back":
+        elif exit_key == "back":
             self._discard_text()
         else:
             if chosen is not None and would_take:
                 self._use_completion(chosen.text)
             if self._leave_field():
-                self._leave_and_move(how)
+                self._leave_and_move(exit_key)
 
     def _discard_text(self) -> None:
-        over, adds = self._over, self.page.adding is not None
+        over, adds = self._edited, self.page.adding is not None
         assert over is not None
         source, row, cell = over
         self.invalid_texts.pop((self.case, cell_id(cell)), None)
@@ -570,26 +571,26 @@ class FormFields(FormRows):
             self._make(source, edited(source, row, cell, self._text_before), by_keys=False)
         self._place = None
 
-    def _leave_and_move(self, how: FieldExit) -> None:
+    def _leave_and_move(self, exit_key: FieldExit) -> None:
         page, row = self.page, self.page.current
-        if how in ("done", "next") and page.go_to_expected():
+        if exit_key in ("done", "next") and page.go_to_expected():
             if page.source is not None and page.source.table.get("expect_nothing_yet") is True:
                 self.post_message(self.ExpectsNothing())
-        elif how in ("next", "previous"):
-            if page.go_cell(1 if how == "next" else -1):
+        elif exit_key in ("next", "previous"):
+            if page.go_cell(1 if exit_key == "next" else -1):
                 self._open()
-        elif how == "done" and page.go_to_value():
+        elif exit_key == "done" and page.go_to_value():
             self._open()
-        elif how == "done" and row is not None and row.place == (*(self._added_tool or ()), "description"):
+        elif exit_key == "done" and row is not None and row.place == (*(self._added_tool or ()), "description"):
             place, self._added_tool = (*row.place[:-1], "parameters"), None
             self._open_unset_key(place)
-        elif how == "done":
+        elif exit_key == "done":
             page.go_below()
             if page.current_cell is not None and page.current_cell.is_gap:
                 self._open()
-        elif how == "down":
+        elif exit_key == "down":
             page.go(page.row + 1)
-        elif how == "up":
+        elif exit_key == "up":
             page.go(page.row - 1)
         self._moved()
 
@@ -618,7 +619,7 @@ class FormFields(FormRows):
             self._close()
             self._continue_adding(made, by_keys=by_keys)
             return False
-        was_skipped = self._over is not None and "skip" in self._over[0].table
+        was_skipped = self._edited is not None and "skip" in self._edited[0].table
         self._close()
         if was_skipped and self.page.source is not None and "skip" not in self.page.source.table:
             self.page.show_above(self.page.row, "Written, so the case is no longer skipped.")
@@ -626,16 +627,16 @@ class FormFields(FormRows):
 
     @property
     def _is_nameless(self) -> bool:
-        return self._over is not None and self._over[2].place == ("name",) and not self._text.strip()
+        return self._edited is not None and self._edited[2].place == ("name",) and not self._text.strip()
 
-    def _continue_adding(self, made: Edit | PendingAddition | Place, *, by_keys: bool) -> None:
-        if isinstance(made, Edit):
-            self._added(made, by_keys=by_keys)
-        elif isinstance(made, PendingAddition):
-            self.page.ask(made)
+    def _continue_adding(self, addition: Edit | PendingAddition | Place, *, by_keys: bool) -> None:
+        if isinstance(addition, Edit):
+            self._added(addition, by_keys=by_keys)
+        elif isinstance(addition, PendingAddition):
+            self.page.ask(addition)
             self._open()
         else:
-            self._open_unset_key(made)
+            self._open_unset_key(addition)
 
     def _open_unset_key(self, place: Place) -> None:
         source = self.page.source
@@ -684,7 +685,7 @@ class FormFields(FormRows):
         self.page.opened = None
         self.page.stop_asking()
         self.page.catch_up()
-        self._over = None
+        self._edited = None
         self._hide_unset_key()
         self.page.lay_out()
         if field.has_focus:

@@ -36,7 +36,7 @@ from workbench.show.spans import (
     cut_middle,
     padded,
     plain,
-    signed,
+    sign_paragraph,
     wrap,
     wrap_line,
 )
@@ -279,15 +279,15 @@ class _RowLayout:
         self.used += cells(line)
 
     def _paragraph(self, sign: str, text: str, role: Role, indent: int) -> None:
-        self.lines += map(list, signed(sign, text, role, max(self.width, indent + 10), indent))
+        self.lines += map(list, sign_paragraph(sign, text, role, max(self.width, indent + 10), indent))
 
 
-def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
+def _rows(cell: Cell, line: Line, max_width: int) -> list[Line]:
     """Split the content of a cell into at most `MAX_LINES` lines. The last line tells how many lines are left out."""
     if cell.kind in _VALUES:
-        rows = wrap_line(line, room)
+        rows = wrap_line(line, max_width)
         if len(rows) > MAX_LINES:
-            rows[MAX_LINES - 1 :] = [_hidden_lines_note(0, room)]
+            rows[MAX_LINES - 1 :] = [_hidden_lines_note(0, max_width)]
         return rows
     text = plain(line)
     role: Role = "text"
@@ -297,19 +297,19 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
     rows = []
     for at, paragraph in enumerate(paragraphs):
         # Only visible text is processed, so a megabyte takes no longer than a screen.
-        shown = wrap(visible(paragraph[: room * (MAX_LINES + 1)].replace("\t", TAB)), room)
+        shown = wrap(visible(paragraph[: max_width * (MAX_LINES + 1)].replace("\t", TAB)), max_width)
         rows += ((Span(row, role),) for row in shown)
         if len(rows) > MAX_LINES:
-            return [*rows[: MAX_LINES - 1], _hidden_lines_note(len(paragraphs) - at - 1, room)]
+            return [*rows[: MAX_LINES - 1], _hidden_lines_note(len(paragraphs) - at - 1, max_width)]
     return rows
 
 
-def _hidden_lines_note(left: int, room: int) -> Line:
-    """Return the line that stands for `left` lines that are left out. `left` is 0 if their number is unknown."""
+def _hidden_lines_note(hidden_count: int, max_width: int) -> Line:
+    """Return the line that stands for `hidden_count` lines that are left out. The count is 0 if it is unknown."""
     more = ""
-    if left:
-        more = f"{counted(left, 'more line')}, "
-    return (Span(cut(f"{GLYPHS.running} {more}Enter shows all", room), "muted"),)
+    if hidden_count:
+        more = f"{counted(hidden_count, 'more line')}, "
+    return (Span(cut(f"{GLYPHS.running} {more}Enter shows all", max_width), "muted"),)
 
 
 def path_within(path: str, width: int) -> str:
@@ -454,9 +454,9 @@ class FormPage:
         self._row_notice: tuple[Table, int, str] | None = None
         """A line above a row: the form's table, the row, and the text."""
         self._width = 40
-        self._laid: list[RowLines] = []
+        self._row_lines: list[RowLines] = []
         self._known: dict[FormRow, RowLines] = {}
-        self._starts: list[int] = [0]
+        self._row_starts: list[int] = [0]
 
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
         """Show a form with the cursor at a place.
@@ -504,33 +504,33 @@ class FormPage:
     def lay_out(self) -> None:
         """Lay out the rows that changed."""
         before, self._known = self._known, {}
-        self._laid = []
+        self._row_lines = []
         for at, row in enumerate(self.rows):
             if at == self.row and self.opened is not None:
                 # The user is about to type the missing value, so no problem about the missing value is shown.
                 if row.cells[self.opened.cell].is_gap:
                     row = replace(row, problems=())
-                self._laid.append(lay_out(row, self._width, None, self.opened))
+                self._row_lines.append(lay_out(row, self._width, None, self.opened))
                 continue
             # An unchanged row keeps its lines, because every typed key lays out the whole form again.
             laid = before.get(row) or lay_out(row, self._width)
             self._known[row] = laid
-            self._laid.append(laid)
-        self._starts = list(accumulate((len(laid.lines) for laid in self._laid), initial=0))
+            self._row_lines.append(laid)
+        self._row_starts = list(accumulate((len(laid.lines) for laid in self._row_lines), initial=0))
 
     @property
     def line_count(self) -> int:
-        return self._starts[-1]
+        return self._row_starts[-1]
 
     def line(self, index: int, *, marked: bool) -> Line:
         """Return a line of the form, with the selected cell highlighted if `marked`."""
         at = self.row_of(index)
         if at >= len(self.rows):
             return EMPTY
-        laid = self._laid[at]
+        laid = self._row_lines[at]
         if marked:
             laid = self._laid_out(at)
-        within = index - self._starts[at]
+        within = index - self._row_starts[at]
         # The highlight may change the wrapping of a row, so the row may have fewer lines.
         if within < len(laid.lines):
             return laid.lines[within]
@@ -539,19 +539,19 @@ class FormPage:
     def _laid_out(self, row: int) -> RowLines:
         if row == self.row and self.opened is None:
             return lay_out(self.rows[row], self._width, self.cell)
-        return self._laid[row]
+        return self._row_lines[row]
 
     def row_of(self, line: int) -> int:
-        return bisect_right(self._starts, line) - 1
+        return bisect_right(self._row_starts, line) - 1
 
     def lines_of(self, row: int) -> tuple[int, int]:
         """Return the index of a row's first line, and the index after its last line."""
-        return self._starts[row], self._starts[row + 1]
+        return self._row_starts[row], self._row_starts[row + 1]
 
     def spot(self, row: int, cell: int) -> CellPosition:
         """Return the position of a cell. The line counts from the first line of the form."""
         spot = self._laid_out(row).spots[cell]
-        return CellPosition(self._starts[row] + spot.line, spot.start, spot.width)
+        return CellPosition(self._row_starts[row] + spot.line, spot.start, spot.width)
 
     def cell_at(self, line: int, column: int) -> int:
         """Return the index of the cell at a position. Between two cells, return the index of the left cell."""

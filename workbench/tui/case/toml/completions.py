@@ -43,7 +43,7 @@ _ARGUMENTS = ("args", "when")
 _VALUES = (*_ARGUMENTS, "result", "response")
 """The keys of tables and values that contain checks."""
 _TOOL_LISTS = ("extra_calls", "offer", "readers")
-_OF_ELEMENTS = ("same_elements", "has_elements", "each_element")
+_ELEMENT_CHECKS = ("same_elements", "has_elements", "each_element")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
             below = False
         elif key == "has_fields":
             below = True
-        elif key in _OF_ELEMENTS:
+        elif key in _ELEMENT_CHECKS:
             schema = items_of(schema)
     return schema
 
@@ -270,7 +270,7 @@ class TomlCompleting:
     def take_key(self, key: str) -> bool:
         """Handle a key while completions are displayed. Return whether the key was handled."""
         if key in _ASK_KEYS:
-            self._show(asked=True)
+            self._show(is_requested=True)
             return True
         if not self._list.is_open:
             return False
@@ -289,7 +289,7 @@ class TomlCompleting:
         """Update the completions after the text changed."""
         line, column = self._editor.typed.cursor
         if TYPED_TOOL.search(self._editor.typed.lines[line][:column]) is not None:
-            self._show(asked=False)
+            self._show(is_requested=False)
         else:
             self.close()
 
@@ -307,15 +307,15 @@ class TomlCompleting:
         if self._list.is_open:
             self._list.close()
 
-    def _show(self, *, asked: bool) -> None:
+    def _show(self, *, is_requested: bool) -> None:
         typed = self._editor.typed
         offer = offer_at(typed.lines, typed.cursor, self._tools())
-        if offer is None or (not asked and self._is_fully_typed(offer)):
+        if offer is None or (not is_requested and self._is_fully_typed(offer)):
             self.close()
             return
         self._offer = offer
         # Unrequested completions have no marked entry, so Enter still breaks the line.
-        if asked:
+        if is_requested:
             self._list.offer(offer.found, 0)
         else:
             self._list.offer(offer.found, None)
