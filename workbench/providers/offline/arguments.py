@@ -203,8 +203,8 @@ def _prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> st
     """Return the part of a clause that may be the content of a message or a title, unchanged.
 
     This is the text after "that", "saying", "called" or a colon. If there is none, it is the action ("remind me to …")
-    or the topic ("about …"). If there is neither, it is the clause without its verb and without the words that name the
-    tool."""
+    or the topic ("about …"). If there is neither, it is the clause from the first word that is no stop word, no verb of
+    a request, and no name of the tool. The text is empty if there is no such word."""
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]
