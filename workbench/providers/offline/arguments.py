@@ -606,7 +606,8 @@ class _ArgumentFiller:
     def _without_evidence(self) -> None:
         """Fill the required parameters for which the text has no value.
 
-        A choice gets its first value, and a flag gets false."""
+        A choice gets its first value, and a flag gets false. Parameters with a default and all other parameters stay
+        empty."""
         # Schemas usually list the most common value first. Each value that is filled in here counts as a guess.
         for parameter in self._open(required=True):
             if "default" in parameter.schema:

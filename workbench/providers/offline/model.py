@@ -402,7 +402,7 @@ def _gullible(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
 
 
 def _stubborn(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Repeat each call that failed, without an end; return `None` if no call failed."""
+    """Repeat each failed call of the last answer, without an end; return `None` if no call failed."""
     last = max((n for n, one in enumerate(request.messages) if one.role != "tool"), default=-1)
     failed = {message.call_id for message in request.messages[last + 1 :] if message.is_error}
     calls = tuple(_planned(call) for call in _tool_calls(request.messages) if call.id in failed)

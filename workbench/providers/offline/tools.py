@@ -161,7 +161,7 @@ class Parameter:
         return "prose" if described[:2] == ("free", "text") else "other"
 
     def fits(self, value: JsonValue) -> bool:
-        """Return whether a value has the type of the schema and is within its lengths and bounds."""
+        """Return whether a value has the right type, is among the listed values, and is within the bounds."""
         kind = type_of(value)
         # Compare the types too, because True equals 1 in Python, but not in JSON.
         if self.choices and not any(value == one and kind == type_of(one) for one in self.choices):
