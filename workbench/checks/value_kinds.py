@@ -376,7 +376,7 @@ class Near(CheckBase):
     typed = "a number, with the option `tolerance` or `value_range` (`0..100`)"
     options: ClassVar = {
         "tolerance": 'how far off it may be, also as a share of the expected number: `"5%"`',
-        "value_range": "low..high: a distance of this whole range scores 0",
+        "value_range": "low..high, where a distance of the whole range scores 0",
         "match_threshold": "the lowest score that passes, 0 to 1",
     }
     exclusive = ("tolerance", "value_range")
