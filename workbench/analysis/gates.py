@@ -92,9 +92,9 @@ class AggregateResult:
 
     @property
     def is_published(self) -> bool:
-        """Whether the aggregate is a metric of a published system.
+        """Whether the aggregate's measure is another one than `score`, as in the metrics of published systems.
 
-        Such a metric ignores every reason for failure except the score."""
+        A metric of a published system ignores every reason for failure except the score."""
         return self.of != SCORE.name
 
 

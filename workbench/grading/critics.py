@@ -249,9 +249,10 @@ def bound_to(check: Check, value: JsonValue) -> Check:
 def by_casting(check: Equals, value: JsonValue) -> bool:
     """Return whether a value equals the expected value under `critics` without `arcade_compatible`.
 
-    A boolean equals the texts true and false in any case. An integer equals its JSON text and 5.0, but not 5.9. A
-    number equals its JSON text. A text equals the text that Python writes for a number or a boolean. Everything else is
-    compared as JSON: null equals only null, a boolean is not a number, and containers are not cast."""
+    An expected boolean equals its text in any letter case. An expected integer such as 5 equals the text `5` and the
+    number 5.0. An expected fraction equals its text. An expected text equals a number or a boolean that Python writes
+    as this text. Everything else is compared as JSON: null equals only null, a boolean is not a number, and containers
+    are not cast. With `cast = false`, every value is compared as JSON."""
     # Arcade's own casts treat any non-empty text as true, and cut 5.9 down to 5: see `by_arcade_casting`.
     expected = check.equals
     if check.cast and isinstance(value, str) and isinstance(expected, bool):
@@ -648,7 +649,8 @@ def grade_critics(
     The score is `numbers["earned"] / numbers["possible"]`: the sum of the scores of tools and arguments, divided by the
     sum of their weights. If a rule decides before scoring, `numbers` is empty, but `pairings` are filled.
 
-    Raises CheckError if a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses."""
+    Raises CheckError if a check cannot be evaluated. Raises GradingError for critics that `arcade_compatible` refuses,
+    and for weights that are too large to add up."""
     if not case.expects_calls_or_none:
         return Grade("critics", None, "not applicable", case.why_no_expected_calls)
     expected = case.expected_calls()

@@ -502,7 +502,7 @@ class Case(Frozen):
                     yield (*at, "result"), alternative.result
 
     def written_checks(self) -> Iterator[Check]:
-        """Yield every check of the case: the checks of arguments, results and the answer.
+        """Yield every check of the case: of arguments, results, answers, the conversation and the final state.
 
         Checks that are nested in these checks are included."""
         for _, call in self.written_calls():

@@ -194,9 +194,10 @@ def surplus_rule(grading: Grading, grader: str | None = None) -> str:
 
 
 def surplus_calls_cost(grading: Grading) -> bool:
-    """Return whether extra calls lower the score.
+    """Return whether extra calls lower the score, although the suite may not intend it.
 
-    Extra calls cost something if the suite has no rule for them and the grader's own rule gives them a cost."""
+    This is so if the suite has no rule for extra calls and the grader's own rule gives them a cost. A suite that
+    reproduces a published system intends the cost."""
     return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 

@@ -314,7 +314,7 @@ def with_contradictions(file: SuiteFile, listings: StoredListings) -> SuiteFile:
 def contradiction_findings(suite: Suite, table: ToolTable) -> Iterator[Finding]:
     """Yield the expectations of a suite that its tools' schemas rule out, and tables that were meant as checks.
 
-    Also yields warnings about shared state and about the conditions of mocks.
+    Also yields warnings about cases that expect nothing, about shared state, and about the conditions of mocks.
 
     `with_contradictions` adds these findings to a file."""
     yield from _shared_by_changes(suite, table)
