@@ -194,7 +194,7 @@ class RelativeTime:
 def relative_time(text: str) -> RelativeTime | None:
     r"""Parse a relative time. Return `None` for any other text.
 
-    `today` may be followed by days, weeks and a time of day. `now` may also be followed by hours and minutes.
+    `today` may be followed by days, weeks and a time of day. `now` may be followed by days, weeks, hours and minutes.
 
     >>> str(relative_time("today + 1d 15:00"))
     'today+1d 15:00'

@@ -711,8 +711,8 @@ class History(StoredBatches):
     def facts(self, runs: Sequence[RunRow], *, checks_runs: bool = False) -> Iterator[tuple[str, RunFacts | None]]:
         """Yield for each run its id in the events, and the facts that were stored when the run was first graded.
 
-        The facts are `None` if they must be computed from the run. With `checks_runs`, they are also `None` if the run
-        cannot be decompressed."""
+        The facts are `None` if they must be computed from the run. With `checks_runs`, a run that cannot be
+        decompressed has an empty id and no facts."""
         sound: dict[int | None, bool] = {None: False}
         blocks: dict[int, list[RunFacts | None]] = {}
         for first in range(0, len(runs), RUNS_IN_BLOCK):

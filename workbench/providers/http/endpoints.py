@@ -423,8 +423,8 @@ class EndpointModel:
     def _failed(self, error: Exception, request: ModelRequest, *, began: bool) -> ModelError:
         """Convert an error of the client to a ModelError.
 
-        `began` means that a part of the answer had arrived. If the endpoint asked for a pause, all further requests to
-        the model are paused."""
+        `began` means that the response had begun, at least with its headers. If the endpoint asked for a pause, all
+        further requests to the model are paused."""
         tool_at = partial(self._wire.tool_at, request)
         has_media = any(message.media for message in request.messages)
         failed = self._errors.of_exception(

@@ -269,7 +269,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 def connection_failure(error: BaseException, spec: ModelSpec, *, began: bool) -> ConnectionFailure | None:
     """Return the connection failure that caused an exception; `None` for any other exception.
 
-    `began` means that a part of the answer had arrived."""
+    `began` means that the response had begun, at least with its headers."""
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
@@ -419,8 +419,9 @@ class EndpointErrors:
     ) -> ModelError:
         """Convert an exception of the HTTP library to a ModelError.
 
-        `path` is the path of the request. `began` means that a part of the answer had arrived. `tool_at` returns the
-        tool that the text of an error is about. `has_media` means that the request has images or sounds."""
+        `path` is the path of the request. `began` means that the response had begun, at least with its headers.
+        `tool_at` returns the tool that the text of an error is about. `has_media` means that the request has images or
+        sounds."""
         for cause in causes_of(error):
             if isinstance(cause, HttpStatusError):
                 return self._of_refusal(cause, path, tool_at, has_media)
