@@ -44,8 +44,9 @@ async def answer_nothing(question: ServerQuestion) -> ServerReply:
 class CallTimer:
     """The time limit of one call, as a context manager around the call. Raises TimeoutError when the limit is exceeded.
 
-    `call_s` is the limit in seconds. It starts again at each report of progress, but the call ends at the latest
-    `most_s` seconds after its beginning. Neither limit counts the time in which the server waits for a reply."""
+    `call_s` is the limit in seconds. It starts again at each report of progress and after each reply, but the call ends
+    at the latest `most_s` seconds after its beginning. Neither limit counts the time in which the server waits for a
+    reply."""
 
     def __init__(self, call_s: float, most_s: float) -> None:
         self._call_s = call_s

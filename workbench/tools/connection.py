@@ -239,7 +239,7 @@ if sys.platform == "win32":
 def inherited_variables(environment: Mapping[str, str], passed: Iterable[str], secrets: Secrets) -> dict[str, str]:
     """Return the environment variables that a started program gets: the usual variables, and the variables in `passed`.
 
-    Their values are registered as secrets."""
+    The secret parts of the variables in `passed` are registered, so that they are redacted."""
     add_passed(passed, environment, secrets)
     inherited = {}
     for name in (*INHERITED, *passed):
