@@ -146,8 +146,13 @@ def read_list(file: Path) -> None:
     read_batches(file, FIRST_BATCHES)
 
 
+def read_first(file: Path) -> None:
+    """What the app reads of a batch before its screen opens."""
+    CompareState(batch_source(file, read_cases(file, 1, first=True)))
+
+
 def read_opened(file: Path, words: str = "") -> None:
-    """What the app does when a batch is opened, but for the screen."""
+    """What the app reads of a batch once its screen is open."""
     CompareState(batch_source(file, read_cases(file, 1, None, words)))
 
 
@@ -183,7 +188,7 @@ def remove(file: Path) -> None:
 
 
 WORKS: tuple[Callable[[Path], None], ...] = (
-    *(read_list, read_opened, read_searched, read_one, read_each, weigh, remove),
+    *(read_list, read_first, read_opened, read_searched, read_one, read_each, weigh, remove),
 )
 COMMANDS = (("list",), ("show", "1"), ("show", "1", "--run", "7"))
 

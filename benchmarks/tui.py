@@ -167,6 +167,8 @@ def _many_cases(state: Path, suites: int) -> None:
                 ("a case copied", "d", 3),
                 ("undone", "\x1a", 8),
                 ("folding", "\x1b[D\x1b[D", 1),
+                ("a key on a folded suite", DOWN + "\x1b[A", 5),
+                ("the suite copied", "d", 1),
             )
             for said, keys, times in steps:
                 before, written = terminal.cpu_s, len(terminal.output)

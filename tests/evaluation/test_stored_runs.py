@@ -25,7 +25,15 @@ from workbench.analysis.batch_diff import batch_diff
 from workbench.cli.main import main
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
-from workbench.evaluation.stored_runs import Columns, StoredResult, StoredRows, stored_report
+from workbench.evaluation.stored_runs import (
+    Columns,
+    StoredResult,
+    StoredRows,
+    as_graded_by,
+    figures_by,
+    result_of_row,
+    stored_report,
+)
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import case_result, case_results, runs_by_case
 from workbench.grading.run_summary import RunSummary
@@ -37,6 +45,7 @@ from workbench.history.run_table import RunTable
 from workbench.show import forms
 from workbench.show.csv import csv_rows
 from workbench.show.forms import forms_of
+from workbench.suite.grading_model import GRADERS, GraderName
 from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
 
@@ -283,3 +292,16 @@ def test_a_report_without_room_is_refused_before_the_first_run(
     assert not made.exists()
     assert main(["history", "show", "1", "--history", str(kept), "--format", "records"]) == 0
     assert capsys.readouterr().out.count("\n") == 2 * REPEATS
+
+
+@pytest.mark.parametrize("by", GRADERS)
+def test_figures_by_another_grader_come_from_the_outcome_alone(kept: Path, by: GraderName) -> None:
+    with History(kept) as history:
+        for run in history.runs(1):
+            if run.figures is None:
+                continue
+            decided = as_graded_by(result_of_row(run, history.recording(run)), by)
+            figures = figures_by(run, history.outcome(run), by)
+            assert (figures.status, figures.score, figures.reason) == (decided.status, decided.score, decided.reason)
+            assert (figures.is_broken, figures.grading) == (decided.is_broken, decided.grading)
+            assert figures.latency_ms == run.figures.latency_ms

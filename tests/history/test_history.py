@@ -20,7 +20,7 @@ from workbench.history import columns, database
 from workbench.history.database import MIGRATIONS, open_for_writing
 from workbench.history.edits import add_grading, name_batch, remove_batches
 from workbench.history.history import History
-from workbench.history.records import HistoryError
+from workbench.history.records import DamagedError, HistoryError
 
 
 def nothing_said(said: str) -> None:
@@ -128,6 +128,25 @@ def test_new_grades_stand_beside_the_old_ones(tmp_path: Path, file: Path) -> Non
         assert again[0] == before[0]
         assert again[1].figures is not None and again[1].figures.status == "passed"
         assert history.recording(again[1], grading).result != history.recording(failed).result
+
+
+def test_the_outcome_of_a_run_is_read_without_its_events(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, _ = run_kept(tmp_path, file)
+    with History(file) as history:
+        runs = history.runs(1)
+        passed = results[0]
+        add_grading(file, 1, "2030-01-01", "9", [(runs[1].id, summary_of(passed), passed)], nothing_said)
+        (grading,) = history.gradings(1)
+        wanted = [history.recording_and_outcome(run, each)[1] for each in (None, grading) for run in runs]
+        monkeypatch.setattr("workbench.history.history.events_in", None)
+        assert [history.outcome(run, each) for each in (None, grading) for run in runs] == wanted
+        assert wanted[1] != wanted[3] == wanted[0]
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM details WHERE run = ?", (runs[0].id,))
+    with History(file) as history, pytest.raises(DamagedError, match="its events are missing"):
+        history.outcome(runs[0])
 
 
 def test_removing_a_batch_leaves_nothing_of_it_and_everything_else(tmp_path: Path, file: Path) -> None:

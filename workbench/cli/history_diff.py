@@ -16,7 +16,7 @@ from workbench.evaluation.baseline import notes_on_tools, offered_tools
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.instruction_changes import instructions_between
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, same_suites
+from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow, same_suites
 from workbench.history.run_table import RunTable
 from workbench.show.forms import pieces_of, why_too_many
 from workbench.show.markdown import document
@@ -142,18 +142,18 @@ def _side(
 def _graded_by(
     grader: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]
 ) -> RunRow:
-    """Replace the grade of a run by the grade of the grader `grader`.
+    """Replace the grade of a run by the grade of `grader`.
 
     If the run cannot be read, its figures become `None`, and `damaged` gets the reason."""
-    from workbench.evaluation.stored_runs import as_graded_by, result_of_row
+    from workbench.evaluation.stored_runs import figures_by
 
     if run.figures is None:
         return run
-    for _, recording in history.recordings((run,), grading, damaged.append):
-        result = as_graded_by(result_of_row(run, recording), grader)
-        figures = replace(run.figures, status=result.status, score=result.score, reason=result.reason)
-        return replace(run, figures=replace(figures, is_broken=result.is_broken, grading=result.grading))
-    return replace(run, figures=None)
+    try:
+        return replace(run, figures=figures_by(run, history.outcome(run, grading), grader))
+    except DamagedError as error:
+        damaged.append(str(error))
+        return replace(run, figures=None)
 
 
 def _by(report: Report, grader: GraderName | None) -> Report:

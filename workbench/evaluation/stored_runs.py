@@ -41,6 +41,7 @@ from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, cases_by_id, lines_of, lines_of_blocks, parse_suite, suites_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import Recording
+from workbench.trajectory.trajectory import Trajectory
 
 _NOTHING = float("nan")
 """Represents `None`, because a column of numbers cannot hold it."""
@@ -520,6 +521,30 @@ def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
     if named is not None:
         why = named.reason
     return replace(result, status=Status.NOT_GRADED, grades=(), steps=(), error=why, grading=grading)
+
+
+def figures_by(run: RunRow, outcome: Outcome, by: GraderName) -> RunSummary:
+    """Return the figures of a finished run as if the grader `by` had decided its status. Only its outcome is needed."""
+    assert run.figures is not None
+    decided = as_graded_by(
+        RunResult(
+            run_id="",
+            suite=run.suite.key,
+            case_id=run.case_id,
+            case_name=run.case_name,
+            model=run.model,
+            repeat=run.repeat,
+            status=outcome.status,
+            trajectory=Trajectory(""),
+            grades=outcome.grades,
+            error=outcome.error,
+            steps=outcome.steps,
+            grading=run.figures.grading,
+        ),
+        by,
+    )
+    figures = replace(run.figures, status=decided.status, score=decided.score, reason=decided.reason)
+    return replace(figures, is_broken=decided.is_broken, grading=decided.grading)
 
 
 def combined_report(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from workbench.config.folders import folder_of_stored, path_in, stored_folder
 from workbench.dataclasses import compact_json
 from workbench.grading.grade import UserOutcome
+from workbench.grading.result_json import Outcome, outcome_from_json
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.history import columns
@@ -25,6 +26,7 @@ from workbench.history.packing import (
     PackedRun,
     SharedText,
     grading_from,
+    outcome_in,
     packed,
     packed_blocks,
     texts_in_block,
@@ -33,7 +35,7 @@ from workbench.history.packing import (
     unpacked_blocks,
     unpacked_bytes,
 )
-from workbench.history.records import CaseTexts, DamagedError, NewBatch, RunRow, SuiteRef
+from workbench.history.records import CaseTexts, DamagedError, NewBatch, Regrade, RunRow, SuiteRef
 from workbench.suite.excerpts import Blocks, SplitSuiteText, case_blocks
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.fold import TrajectoryError
@@ -462,6 +464,25 @@ class RowReader:
         if block not in self._blocks:
             _keep(self._blocks, block, texts_in_block(self._packed_text(block), sample), _MAX_CACHED_BLOCKS)
         return texts_of_run(self._blocks[block][columns.count(nth)])
+
+    def outcome(self, run: RunRow, grading: Regrade | None = None) -> Outcome:
+        """Return the outcome of a finished run, without reading its events.
+
+        With `grading`, it is the outcome of that regrade if the run was regraded. Raises DamagedError."""
+        which = f"run {run.place + 1} of batch {run.batch}"
+        again: list[tuple[Any, ...]] = []
+        with self._at_one_moment():
+            with self._reading(which):
+                if grading is not None:
+                    regraded = "SELECT outcome FROM regrades WHERE grading = ? AND run = ?"
+                    again = self._stored(regraded, (grading.id, run.id))
+                texts = f"SELECT {TEXTS} FROM runs JOIN details ON details.run = runs.id WHERE runs.id = ?"
+                rows = self._stored(texts, (run.id,))
+            if not rows:
+                raise self._damaged(which, "its events are missing")
+            with self._damage_of(which):
+                text = unpacked(again[0][0]) if again else self._texts_of(rows[0])[1]
+                return outcome_from_json(outcome_in(text))
 
     def _packed_text(self, id_: int) -> bytes:
         found = self._stored("SELECT text FROM shared WHERE id = ?", (id_,))
