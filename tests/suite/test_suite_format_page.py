@@ -39,7 +39,7 @@ PAGE = (DOCS / "suite-format.md").read_text(encoding="utf-8")
 LATENCY = re.compile(r"<?\d+(\.\d+)? ms")
 EXAMPLES = [
     text
-    for page in ("suite-format.md", "checks.md", "tools-and-mocks.md")
+    for page in ("suite-format.md", "checks.md", "tools-and-mocks.md", "comparing.md")
     for text in re.findall(r"^```toml\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     if not text.startswith("response")  # a line of a case
 ]
