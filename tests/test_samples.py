@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests.cli.forking import write_forked_python
 from tests.programs import begin, program_of
 from tests.tables import each_row
 from workbench.config.folders import bundled
@@ -62,14 +63,17 @@ Results = dict[tuple[str, str], RunResult]
 def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """Every sample case, run once on the offline model, tools really executed where the suite says so."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    session = Runtime(said.put, program_of(tmp_path_factory.mktemp("home")))
+    home = tmp_path_factory.mktemp("home")
+    session = Runtime(said.put, program_of(home))
     runs = plan_runs([load_suite(file) for file in FILES])
-    begin(session, runs, execution=ExecutionRules(exempt=lambda _file: True))
     done: list[RunResult] = []
-    while not isinstance(event := said.get(timeout=60), BatchDone):
-        if isinstance(event, RunDone):
-            done.append(event.result)
-    session.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", str(write_forked_python(home / "python")))
+        begin(session, runs, execution=ExecutionRules(exempt=lambda _file: True))
+        while not isinstance(event := said.get(timeout=60), BatchDone):
+            if isinstance(event, RunDone):
+                done.append(event.result)
+        session.close()
     yield {(Path(result.suite).stem, result.case_id): result for result in done}
 
 

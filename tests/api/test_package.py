@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import workbench
+from tests.cli.forking import write_forked_python
 
 ROOT = Path(__file__).parents[2]
 MODULES = [f"workbench.api.{file.stem}" for file in sorted((ROOT / "workbench" / "api").glob("[!_]*.py"))]
@@ -52,8 +53,8 @@ def test_every_public_name_is_typed_and_there() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_docstrings_show_what_happens(module: str, folder: Path) -> None:
-    del folder
+def test_docstrings_show_what_happens(module: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(write_forked_python(folder.parent / "python")))
     failed, _ = doctest.testmod(import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert failed == 0
 

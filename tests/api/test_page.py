@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.forking import write_forked_python
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, said
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8").partition("\n## pytest\n")[0]
@@ -36,6 +37,7 @@ def test_the_examples_of_the_page_run_and_print_what_it_says(folder: Path, monke
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
     for name, text in FILE.findall(PAGE):
         (folder / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(sys, "executable", str(write_forked_python(folder.parent / "python")))
     names: dict[str, Any] = {}
     with Server(_clever) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-page")

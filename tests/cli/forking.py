@@ -20,7 +20,9 @@ import json
 import logging
 import os
 import pkgutil
+import runpy
 import selectors
+import shlex
 import signal
 import socket
 import subprocess
@@ -44,6 +46,8 @@ ROOT = Path(__file__).parents[2]
 WORKBENCH = "workbench.cli.main:main"
 WORKER = "tests.cli.forking:run_code"
 """What a worker of pytest-xdist runs."""
+PYTHON = "tests.cli.forking:run_python"
+"""What a program runs that would be started with `python`."""
 IMPORTED_WHEN_NEEDED = (
     "anyio._backends._asyncio",
     "hypothesis.strategies",
@@ -144,6 +148,22 @@ def forked_command(run: str = WORKBENCH) -> list[str]:
     process that is forked, and dies of no signal that it is sent."""
     _forker()
     return [sys.executable, "-I", "-S", str(Path(__file__).with_name("forked.py")), _address(), run]
+
+
+def forked_python(*words: str) -> list[str]:
+    """Returns a command that does what `python WORDS` does for a file or `-m`, but in a process that is forked: the
+    SDK of MCP, which a server takes a second to import, is there already."""
+    return [*forked_command(PYTHON), *words]
+
+
+def write_forked_python(file: Path) -> Path:
+    """Write a program that stands in for `python` where a command cannot be chosen: it forks for a file and for `-m`.
+    Returns its path."""
+    forks = shlex.join(forked_python())
+    text = f'#!/bin/sh\ncase "$1" in -m|*.py) exec {forks} "$@";; esac\nexec {shlex.quote(sys.executable)} "$@"\n'
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o755)
+    return file
 
 
 def _address() -> str:
@@ -293,6 +313,19 @@ def code_of(run: Callable[[], int]) -> int:
 def run_code() -> int:
     """Do what `python -c CODE` does, the last of the words."""
     exec(sys.argv[-1], {"__name__": "__main__"})
+    return 0
+
+
+def run_python() -> int:
+    """Do what `python FILE WORD...` or `python -m MODULE WORD...` does."""
+    del sys.argv[0]
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(Path(sys.argv[0]).resolve().parent))
+        runpy.run_path(sys.argv[0], run_name="__main__")
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.forking import forked_python
 from tests.cli.program import INFRASTRUCTURE, OK, USAGE, Program
 from tests.engine.agents.test_agents import AGENT, OSLO, SUITE
 from tests.history.foreign import foreign_history
@@ -241,7 +242,7 @@ def test_a_talk_with_an_agent_becomes_a_case_that_passes(program: Program) -> No
 def test_results_of_servers_become_mocks_and_secrets_are_not_written(program: Program) -> None:
     program = Program(program.folder, {**program.variables, "SHOP_KEY": "key-4711-of-shop"})
     program.write("server.py", SERVER)
-    server = {"name": "shop", "command": [sys.executable, "server.py"], "env": {"SHOP_KEY": "$SHOP_KEY"}}
+    server = {"name": "shop", "command": forked_python("server.py"), "env": {"SHOP_KEY": "$SHOP_KEY"}}
     small = {"name": "Small talk", "user": "Hi", "expect_no_calls": True}
     program.write("weather.toml", suite_text({"format": 1, "name": "Shop", "servers": [server], "cases": [small]}))
     refused = program.run("record", "--agent", "gemini", "-o", "weather.toml")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.cli.forking import forked_python
 from tests.cli.program import Program
 from tests.sampled_rows import first_of
 from tests.samples import SAMPLES
@@ -143,7 +144,8 @@ def test_a_module_is_named_from_the_folder_of_the_suite(program: Program) -> Non
 
 
 def test_a_configuration_gives_servers_without_its_secrets(program: Program) -> None:
-    command, env = {"command": sys.executable, "args": [str(SERVERS / "sdk_workshop.py")]}, {"SHOP_TOKEN": SECRET}
+    program_of_shop, *words = forked_python(str(SERVERS / "sdk_workshop.py"))
+    command, env = {"command": program_of_shop, "args": words}, {"SHOP_TOKEN": SECRET}
     with hosted("sdk_workshop") as web:
         servers = {
             "shop": {**command, "env": env},

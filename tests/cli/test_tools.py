@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.forking import write_forked_python
 from tests.cli.program import Program, wait_until
 from tests.cli.suites import WEATHER
 from tests.samples import SAMPLES
@@ -137,7 +138,8 @@ def test_the_question_speaks_of_servers_and_of_no_model(shop: Program) -> None:
 
 
 def test_tools_are_listed_with_parameters_hints_and_sizes(program: Program) -> None:
-    done = program.run("tools", OFFICE)
+    python = write_forked_python(program.folder / "python")
+    done = program.run("tools", OFFICE, first=f"import sys; sys.executable = {str(python)!r}")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     at = lines.index("    send_email(to: string, subject: string, body: string, cc?: string[]|null)")

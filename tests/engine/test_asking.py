@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import queue
 import shutil
+import sys
 from pathlib import Path
 
+import pytest
+
+from tests.cli.forking import write_forked_python
 from tests.programs import begin, folders_in, program_of
 from workbench.config.folders import bundled
 from workbench.engine.events import BatchDone, BatchEvent, PermissionRequested, RunDone
@@ -26,7 +30,8 @@ def sending_runs(folder: Path) -> tuple[PlannedRun, ...]:
     return runs
 
 
-def test_a_yes_a_no_and_a_stop_each_end_their_own_run(tmp_path: Path) -> None:
+def test_a_yes_a_no_and_a_stop_each_end_their_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(write_forked_python(tmp_path / "python")))
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     session = Runtime(said.put, program_of(tmp_path), asks=True)
     runs = sending_runs(tmp_path)

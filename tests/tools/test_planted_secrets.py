@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.forking import forked_python
 from tests.programs import started
 from tests.tools.conftest import PLANTED
 from workbench.config.program import Program
@@ -63,7 +64,7 @@ async def test_what_a_server_says_comes_in_as_it_is_and_goes_out_without_secrets
     server = await started(
         pool,
         source.with_name("suite.toml"),
-        Server(name="parrot", command=("python", "parrot.py"), env={"TOKEN": "$SHOP_TOKEN"}),
+        Server(name="parrot", command=tuple(forked_python("parrot.py")), env={"TOKEN": "$SHOP_TOKEN"}),
     )
     told.append(server.tools)
     for tool in server.tools:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.forking import forked_python
 from tests.tools.conftest import SERVERS, OpenServer
 from workbench.tools.answer import ServerError, ToolAnswer
 
 
 async def test_tools_of_the_sdk_are_listed_and_called_under_their_prefixed_names(open_server: OpenServer) -> None:
-    server = open_server("python", "sdk_workshop.py", prefix="shop_")
+    server = open_server(*forked_python("sdk_workshop.py"), prefix="shop_")
     await server.start()
     tools = {tool.name: tool for tool in server.tools}
     add = tools["shop_add"]
@@ -32,7 +33,7 @@ async def test_tools_of_the_sdk_are_listed_and_called_under_their_prefixed_names
 
 @pytest.mark.slow
 async def test_a_listing_is_read_to_its_last_page_and_structured_content_is_checked(open_server: OpenServer) -> None:
-    server = open_server("python", "catalogue.py")
+    server = open_server(*forked_python("catalogue.py"))
     await server.start()
     assert [tool.name for tool in server.tools] == [f"tool_{number}" for number in range(60)]
     assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
