@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
         [*here.rglob("*.py"), *(here.parent / "workbench").rglob("*.py")], key=lambda file: file.stat().st_size
     )
     shares = [files[first :: os.cpu_count()] for first in range(os.cpu_count() or 1)]
-    # The table of characters is kept on the disk: each process would make it otherwise, which takes a second.
+    # Tables of characters are kept on the disk: each process would make them otherwise, which takes two seconds.
     works: list[Callable[[], object]] = [_make_characters, *(partial(_compile, share, config) for share in shares)]
     for process in [_forked(work) for work in works]:
         os.waitpid(process, 0)  # what cannot be compiled, the workers say
@@ -109,6 +109,7 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
 def _make_characters() -> None:
     with warnings.catch_warnings(action="ignore"):  # that it is slow while plugins are configured
         charmap.charmap()
+        charmap.intervals_from_codec("utf-8")
 
 
 @pytest.fixture
