@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import NamedTuple
 
+from _pytest.config import default_plugins
+
 from tests.cli.forking import ForkedProgram
 from tests.cli.program import _nothing
+
+
+@functools.cache
+def _modules_of_pytest() -> list[str]:
+    """Returns pytest, its plugins and those that are installed, without the one that is tested."""
+    installed = [each.module for each in entry_points(group="pytest11") if each.name != "workbench"]
+    return ["pytest", "hypothesis", *(f"_pytest.{name}" for name in default_plugins), *installed]
 
 
 class Session(NamedTuple):
@@ -44,7 +55,7 @@ def session(
                 command, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT, timeout=120
             ).returncode
         else:
-            run, needs = "pytest:console_main", ["pytest", "xdist.plugin", "pytest_asyncio.plugin", "hypothesis"]
-            code = ForkedProgram(words, streams, folder, variables, run=run, needs=needs).wait(120)
+            run = "pytest:console_main"
+            code = ForkedProgram(words, streams, folder, variables, run=run, needs=_modules_of_pytest()).wait(120)
         output.seek(0)
         return Session(code, output.read())
