@@ -5,14 +5,16 @@ a hundred examples for six, and also the constants of the sources."""
 from __future__ import annotations
 
 import gc
+import io
 import itertools
+import logging
 import os
 import re
 import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from compileall import compile_file
 from contextlib import suppress
 from functools import partial
@@ -119,6 +121,18 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     path = tmp_path_factory.getbasetemp() / f"{name}_{next(_numbers)}"
     path.mkdir(0o700)
     return path
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What is logged: warnings and worse, or what the level of the root logger is set to. pytest's own plugin, whose
+    `caplog` does the same, would begin and end a capture three times for each of thousands of tests."""
+    root, text = logging.getLogger(), io.StringIO()
+    level, handler = root.level, logging.StreamHandler(text)
+    root.addHandler(handler)
+    yield text
+    root.removeHandler(handler)
+    root.setLevel(level)
 
 
 def _forked(work: Callable[[], object]) -> int:
