@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.sampled_rows import first_of
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Opened, conversation, opened, suites_in
 from workbench.config.folders import bundled
 from workbench.trajectory.recording import read_recording
@@ -21,8 +20,10 @@ model = "llama3.1"
 
 
 async def saved(app: Opened) -> Path:
-    """Run the first case, save the run, and return the file."""
+    """Run the first case, save the run, and return the file. It cannot be saved before it is over."""
     (run,) = await app.run("r")
+    await app.press("w")
+    assert "This run is not finished yet" in app.screen
     app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
     app.session.end_batch()
     await app.settle()
@@ -32,7 +33,7 @@ async def saved(app: Opened) -> Path:
     return file
 
 
-async def test_a_finished_run_is_saved_beside_its_suite(tmp_path: Path) -> None:
+async def test_a_finished_run_is_saved_beside_its_suite_once(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 36)) as app:
         await app.press("w")
         assert "This case has not been run; r runs it" in app.screen
@@ -43,13 +44,9 @@ async def test_a_finished_run_is_saved_beside_its_suite(tmp_path: Path) -> None:
         assert file.name == "smart_home.movie-night.offline.1.run.jsonl"
         assert recording.trajectory == shown.result.trajectory
         assert recording.header.started_at == shown.started_at
-
-
-async def test_a_run_that_is_not_over_cannot_be_saved(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.run("r")
-        await app.press("w")
-        assert "This run is not finished yet" in app.screen
+        await app.press("up", "down", "w")
+        await app.until(lambda: "Already saved in" in app.screen)
+        assert list(file.parent.iterdir()) == [file]
 
 
 async def test_what_cannot_be_saved_says_why(tmp_path: Path) -> None:
@@ -93,6 +90,10 @@ async def test_a_recording_opens_with_its_case_its_run_and_its_grade(tmp_path: P
         assert "This run is a recording already" in app.screen
         await app.press("f5")
         assert "✗ Movie night" in app.screen
+    for size in ((80, 24), (60, 20)):
+        async with opened(tmp_path, paths=[elsewhere], size=size) as app:  # narrow: on its run at once
+            assert "Start movie night." in app.screen
+            assert "recorded" in app.screen
 
 
 @pytest.mark.slow
@@ -117,14 +118,6 @@ async def test_the_case_of_a_recording_can_be_run_anew_and_the_new_run_be_saved_
     assert len(list(file.parent.iterdir())) == 2
 
 
-async def test_a_run_that_was_saved_already_is_not_saved_twice(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        file = await saved(app)
-        await app.press("up", "down", "w")
-        await app.until(lambda: "Already saved in" in app.screen)
-        assert list(file.parent.iterdir()) == [file]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy.jsonl", "x.run.jsonl.part", "noname"])
 async def test_a_recording_is_known_by_its_first_line_whatever_its_name(tmp_path: Path, name: str) -> None:
@@ -143,15 +136,6 @@ async def test_a_folder_of_recordings_without_suites_opens_on_them(tmp_path: Pat
     async with opened(file.parent) as app:
         assert app.screen.count("✗ Movie night") == 2
         assert "▾ second" in app.screen
-
-
-@pytest.mark.parametrize("size", first_of([(80, 24), (60, 20)], 1))
-async def test_on_a_narrow_screen_a_recording_opens_on_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        file = await saved(app)
-    async with opened(tmp_path, paths=[file], size=size) as app:
-        assert "Start movie night." in app.screen
-        assert "recorded" in app.screen
 
 
 @pytest.mark.slow
