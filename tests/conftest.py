@@ -13,12 +13,14 @@ import os
 import re
 import shlex
 import signal
+import struct
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from compileall import compile_file
 from contextlib import suppress
 from functools import partial
+from importlib.util import cache_from_source, source_hash
 from pathlib import Path
 
 import pytest
@@ -64,13 +66,14 @@ gc.disable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In a tree whose tests never ran, compile each file once, before several workers all compile all."""
+    """Compile each file that is new or was changed, before several workers all compile it."""
     here = Path(__file__).parent
-    if not config.getoption("numprocesses", None) or hasattr(config, "workerinput") or any(here.rglob("test_*.pyc")):
+    if not config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
         return
-    files = sorted(
-        [*here.rglob("*.py"), *(here.parent / "workbench").rglob("*.py")], key=lambda file: file.stat().st_size
-    )
+    sources = [*here.rglob("*.py"), *(here.parent / "workbench").rglob("*.py")]
+    files = sorted(filter(_is_to_be_compiled, sources), key=lambda file: file.stat().st_size)
+    if not files:
+        return
     shares = [files[first :: os.cpu_count()] for first in range(os.cpu_count() or 1)]
     # Tables of characters are kept on the disk: each process would make them otherwise, which takes two seconds.
     works: list[Callable[[], object]] = [_make_characters, *(partial(_compile, share, config) for share in shares)]
@@ -84,6 +87,24 @@ def pytest_xdist_setupnodes(specs: list[XSpec]) -> None:
         spec.python = shlex.join(forked_command(WORKER))
 
 
+def _is_to_be_compiled(file: Path) -> bool:
+    is_test = file.name.startswith("test_")
+    compiled = _bytecode_of_test(file) if is_test else Path(cache_from_source(str(file)))
+    try:
+        with compiled.open("rb") as opened:
+            header = opened.read(16)
+    except OSError:
+        return True
+    if is_test:
+        return header[8:] != source_hash(file.read_bytes())[:8]
+    now = file.stat()
+    return header[8:] != struct.pack("<LL", int(now.st_mtime) & 0xFFFFFFFF, now.st_size & 0xFFFFFFFF)
+
+
+def _bytecode_of_test(file: Path) -> Path:
+    return rewrite.get_cache_dir(file) / f"{file.stem}{rewrite.PYC_TAIL}"
+
+
 def _compile(files: Iterable[Path], config: pytest.Config) -> None:
     """Write the bytecode of each file, with the asserts of tests rewritten as pytest does when it imports one."""
     state = config.stash[rewrite.assertstate_key]
@@ -93,10 +114,10 @@ def _compile(files: Iterable[Path], config: pytest.Config) -> None:
             if not file.name.startswith("test_") or state.hook is None:
                 compile_file(file, quiet=2)
                 continue
-            folder = rewrite.get_cache_dir(file)
-            folder.mkdir(exist_ok=True)
+            compiled = _bytecode_of_test(file)
+            compiled.parent.mkdir(exist_ok=True)
             digest, code = rewrite._rewrite_test(file, config)
-            rewrite._write_pyc(state, code, digest, folder / f"{file.stem}{rewrite.PYC_TAIL}")
+            rewrite._write_pyc(state, code, digest, compiled)
 
 
 def _without_location(node: ast.AST) -> Iterator[ast.AST]:
