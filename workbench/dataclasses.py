@@ -329,14 +329,14 @@ _MAX_NUMBER: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
 """The largest numbers that a reader accepts. SQLite and other programs store integers of 64 bits."""
 
 
-def _of_type(wanted: tuple[tuple[type, ...], str], most: float | None = None) -> Reader:
+def _of_type(wanted: tuple[tuple[type, ...], str], maximum: float | None = None) -> Reader:
     types, expected = wanted
 
     def read(value: Any) -> Any:
         if type(value) not in types:
             raise ValueError(f"must be {expected}")
-        if most is not None and abs(value) > most:
-            raise ValueError(f"must be {expected} of at most {most:.0e}")
+        if maximum is not None and abs(value) > maximum:
+            raise ValueError(f"must be {expected} of at most {maximum:.0e}")
         return value
 
     return read

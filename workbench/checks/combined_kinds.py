@@ -54,12 +54,12 @@ class _Combined(CheckBase):
     def canonical(self) -> CheckBase:
         return self.model_copy(update={self.kind: tuple(part.canonical() for part in self.parts)})
 
-    def _words(self, joined: str, say: ValueWriter) -> str:
+    def _words(self, conjunction: str, say: ValueWriter) -> str:
         texts = []
         for part in self.parts:
             text = part.describe(say)
             texts.append(f"({text})" if len(part.parts) > 1 else text)
-        return joined.join(texts)
+        return conjunction.join(texts)
 
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         return self.evaluate(value, context)

@@ -163,8 +163,8 @@ class UnavailableUser:
 
     can_retry = False
 
-    def __init__(self, why: str) -> None:
-        self._why = why
+    def __init__(self, reason: str) -> None:
+        self._why = reason
 
     async def reply(self, _trajectory: Trajectory, _turn: int) -> UserSaid | UserEnded:
         raise UserError(self._why)

@@ -102,8 +102,8 @@ def _schemas(trajectory: Trajectory) -> list[object]:
     return []
 
 
-def _kept(why: str) -> str:
-    return f"cannot be regraded and keeps its verdict: {why}"
+def _kept(reason: str) -> str:
+    return f"cannot be regraded and keeps its verdict: {reason}"
 
 
 def _in_call(index: int, before: CallRecord, after: CallRecord) -> Iterator[RedactedPlace]:

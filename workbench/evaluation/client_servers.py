@@ -618,17 +618,17 @@ class ConfiguredServer:
     found: FoundServers
 
 
-def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> FoundServers:
+def servers_of_client(file: Path, folder: Path, names: Sequence[str] = ()) -> FoundServers:
     """Return the servers in a client's configuration, for a suite in `folder`.
 
-    With `wanted`, only the servers with these names are returned. Raises ClientConfigError."""
-    place, servers, root = _servers_in(_document(file), file, folder.absolute(), wanted)
-    if unknown := [name for name in wanted if name not in servers]:
+    With `names`, only the servers with these names are returned. Raises ClientConfigError."""
+    place, servers, root = _servers_in(_document(file), file, folder.absolute(), names)
+    if unknown := [name for name in names if name not in servers]:
         hint = did_you_mean(unknown[0], servers) or f"there are {', '.join(servers)}"
         raise ClientConfigError(f"{file}: there is no server {unknown[0]!r}: {hint}")
     chosen = servers
-    if wanted:
-        chosen = {name: entry for name, entry in servers.items() if name in wanted}
+    if names:
+        chosen = {name: entry for name, entry in servers.items() if name in names}
     found = read_servers(chosen, Reading(f"{file}: {place}", root, folder))
     if not found.tables:
         raise ClientConfigError(f"{file}: every server in {place} is disabled")
@@ -690,14 +690,14 @@ def _document(file: Path) -> object:
 
 
 def _servers_in(
-    document: object, file: Path, folder: Path, wanted: Sequence[str]
+    document: object, file: Path, folder: Path, names: Sequence[str]
 ) -> tuple[str, dict[str, object], Path]:
     absolute = file.absolute()
     root = absolute.parent
     # A file in a folder such as `.cursor` or `.vscode` belongs to the workspace that contains this folder.
     if root.name in (".vscode", ".cursor", ".codex"):
         root = root.parent
-    project, of_project = _of_project(document, file, folder, wanted)
+    project, of_project = _of_project(document, file, folder, names)
     for place in _PLACES:
         inner: object = document
         for key in place:

@@ -138,11 +138,11 @@ def confirmation_of(
         # The cheapest evidence comes first: a model that always gives the same answer, then existing repeats, then
         # reruns.
         if (sure := _certainty(baseline, change, of_case)) is not None:
-            settled.append(_confirmed(change, "confirmed", why=sure))
+            settled.append(_confirmed(change, "confirmed", reason=sure))
         elif repeats_confirm(failed, graded, against.diff.compared):
-            settled.append(_confirmed(change, "confirmed", why=f"failed {of_text(failed, graded)} repeats"))
+            settled.append(_confirmed(change, "confirmed", reason=f"failed {of_text(failed, graded)} repeats"))
         elif (why_not := _why_not(baseline, change, of_case, plan, planned, interrupted=interrupted)) is not None:
-            settled.append(_confirmed(change, "perhaps by chance", why=f"not rerun: {why_not}"))
+            settled.append(_confirmed(change, "perhaps by chance", reason=f"not rerun: {why_not}"))
         elif planned is not None:
             again.append((change, planned))
     if not again or plan is None:
@@ -182,9 +182,9 @@ def _key(change: CaseChange) -> CellKey:
 
 
 def _confirmed(
-    change: CaseChange, outcome: Confirmation, failed: int = 0, good: int = 0, why: str | None = None
+    change: CaseChange, outcome: Confirmation, failed: int = 0, good: int = 0, reason: str | None = None
 ) -> ConfirmedCase:
-    return ConfirmedCase(change.suite, change.case_id, change.case_name, change.model, outcome, failed, good, why)
+    return ConfirmedCase(change.suite, change.case_id, change.case_name, change.model, outcome, failed, good, reason)
 
 
 def _runs_of(

@@ -231,8 +231,8 @@ def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[
         yield "no suite has variants: write [[variants]] into one, or give --variant FILE or --system FILE"
 
 
-def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]:
-    for word in wanted:
+def _unknown(kind: str, requested: Sequence[str], known: set[str]) -> Iterator[str]:
+    for word in requested:
         if word not in known:
             yield f"no case selected: there is no {kind} {word!r}; there are {_some(known)}"
 

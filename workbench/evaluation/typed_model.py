@@ -506,8 +506,8 @@ def _item(value: Any) -> Any:
     return inline
 
 
-def _holds(text: str, wanted: object) -> bool:
+def _holds(text: str, value: object) -> bool:
     try:
-        return tomllib.loads(text.removeprefix(_BOM)) == wanted
+        return tomllib.loads(text.removeprefix(_BOM)) == value
     except tomllib.TOMLDecodeError:
         return False

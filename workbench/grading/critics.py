@@ -590,7 +590,7 @@ class CriticPairing:
     def _missing(self, row: int) -> CallPairing:
         return self._earning_nothing(row, "the call is missing")._replace(outcome="missing")
 
-    def _earning_nothing(self, row: int, why: str) -> CallPairing:
+    def _earning_nothing(self, row: int, reason: str) -> CallPairing:
         shown = []
         for critic in self._critics[row].judging({}).critics:
             holds = False if critic.judged else None
@@ -603,12 +603,12 @@ class CriticPairing:
                     describe(critic.check),
                     None,
                     False,
-                    why,
+                    reason,
                     not self._compatible,
                     required=critic.required,
                 )
             )
-        return CallPairing(row, None, False, 0.0, self._tool_weight, tuple(shown), 0.0, why)
+        return CallPairing(row, None, False, 0.0, self._tool_weight, tuple(shown), 0.0, reason)
 
 
 def _extra(column: int) -> CallPairing:
@@ -725,10 +725,10 @@ def _selection_difference(
     return None
 
 
-def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
-    left = list(made)
+def _beyond_wildcards(expected: Sequence[str], actual: Sequence[str]) -> str | None:
+    left = list(actual)
     missing: list[str] = []
-    for name in wanted:
+    for name in expected:
         if name != ANY_TOOL:
             for other in left:
                 if same_tool(name, other):
@@ -736,7 +736,7 @@ def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
                     break
             else:
                 missing.append(name)
-    if not missing or len(left) <= wanted.count(ANY_TOOL):
+    if not missing or len(left) <= expected.count(ANY_TOOL):
         return None
     return f"{left[0]!r} called where {missing[0]!r} was expected"
 

@@ -399,11 +399,11 @@ def _shown(judged: _Compared, arguments: Mapping[str, JsonValue]) -> tuple[Argum
 
 
 def _issues(
-    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing], wanted: set[str]
+    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing], tools: set[str]
 ) -> Iterator[Issue]:
     for line in pairings:
         if line.expected_call is None:
-            if line.call is not None and calls[line.call].tool not in wanted:
+            if line.call is not None and calls[line.call].tool not in tools:
                 yield extra_call(calls, line.call, "this tool is not expected")
         elif line.call is None:
             yield missing_call(expected[line.expected_call], line.expected_call)

@@ -125,8 +125,8 @@ class KnownJudgements:
         return judgement.by(check)
 
 
-def unjudged_error(check: Judged, why: str) -> CheckError:
-    return CheckError(f"the check {describe(check)!r} cannot be judged: {why}")
+def unjudged_error(check: Judged, reason: str) -> CheckError:
+    return CheckError(f"the check {describe(check)!r} cannot be judged: {reason}")
 
 
 class JudgementNeededError(Exception):

@@ -59,9 +59,9 @@ def _findings(
             yield _other_tool(wanted, record, pairing, misplaced=misplaced)
 
 
-def _other_tool(wanted: ExpectedCall, record: CallRecord, pairing: CallPairing, *, misplaced: bool) -> Issue:
+def _other_tool(expected_call: ExpectedCall, record: CallRecord, pairing: CallPairing, *, misplaced: bool) -> Issue:
     kind: IssueKind = "wrong tool"
-    why = f"{wanted.tool_text} was expected"
+    why = f"{expected_call.tool_text} was expected"
     if misplaced:
         kind = "wrong order"
         why += f" here, and {record.tool} elsewhere"
@@ -71,20 +71,20 @@ def _other_tool(wanted: ExpectedCall, record: CallRecord, pairing: CallPairing, 
         tool=record.tool,
         call=pairing.call,
         expected_call=pairing.expected_call,
-        expected=describe_expected(wanted),
+        expected=describe_expected(expected_call),
         got=describe_call(record),
     )
 
 
-def _argument_findings(wanted: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool) -> Iterator[Issue]:
+def _argument_findings(expected_call: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool) -> Iterator[Issue]:
     for verdict in pairing.arguments:
         if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
             continue
         # `requirements` reports a forbidden argument because it is an issue under every grader.
-        if not verdict.given or not wanted.disallowed_arguments([verdict.argument]):
-            yield argument_issue(wanted, record, pairing, verdict)
-    if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
-        yield from _without_verdict(wanted, record, pairing)
+        if not verdict.given or not expected_call.disallowed_arguments([verdict.argument]):
+            yield argument_issue(expected_call, record, pairing, verdict)
+    if closed and expected_call.args is not None and not record.arguments.keys() <= expected_call.args.keys():
+        yield from _without_verdict(expected_call, record, pairing)
 
 
 def _out_of_place(
@@ -201,10 +201,10 @@ ALLOWED_EXTRA_CALL = "extra, allowed"
 """The outcome of a surplus call that costs nothing."""
 
 
-def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bool = False) -> Issue:
-    """Return the issue of a call that meets no expectation. `why` names the rule that the call breaks."""
+def extra_call(calls: Sequence[CallRecord], index: int, rule: str, *, is_deciding: bool = False) -> Issue:
+    """Return the issue of a call that meets no expectation. `rule` names the rule that the call breaks."""
     record = calls[index]
-    return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
+    return Issue("extra call", rule, tool=record.tool, call=index, got=describe_call(record), decides=is_deciding)
 
 
 def expected_result(result: Check | None, is_error: bool | None) -> str:

@@ -213,7 +213,7 @@ class _Surplus:
         near, fits = self._nearness(wanted, record)
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
 
-    def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
+    def _nearness(self, expected_call: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
         """Return how near a call is to an expected call, from 1 to `_NEAREST`, and whether the call fits.
 
         The number grows with the mean score of the checks, and a failed check counts half. If scores are equal, the
@@ -222,16 +222,16 @@ class _Surplus:
             return 1, False
         arguments = self._registry.filled(record.tool, record.arguments)
         scores = []
-        fits = not wanted.disallowed_arguments(record.arguments)
-        for name, check in (wanted.args or {}).items():
+        fits = not expected_call.disallowed_arguments(record.arguments)
+        for name, check in (expected_call.args or {}).items():
             verdict = evaluate(check, arguments.get(name), name in arguments, equal=self._equal, context=self._context)
             score = min(max(verdict.score, 0.0), 1.0)
             if not verdict.holds:
                 score /= 2
             scores.append(score)
             fits = fits and verdict.holds
-        unlisted = len(record.arguments.keys() - (wanted.args or {}).keys())
-        if wanted.args == {} and unlisted:
+        unlisted = len(record.arguments.keys() - (expected_call.args or {}).keys())
+        if expected_call.args == {} and unlisted:
             fits = False
         share = sum(scores) / len(scores) if scores else 1.0
         return 1 + int(share * (_NEAREST - _MAX_UNLISTED - 1)) + _MAX_UNLISTED - min(unlisted, _MAX_UNLISTED), fits
@@ -465,7 +465,7 @@ def requirement_issues(
         issues += _extra_calls(why, wanted, trajectory.calls, pairings, forbidden, rule)
     if case.steps:
         for index in calls_of_steps_without_call(case, trajectory):
-            issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, decides=True))
+            issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, is_deciding=True))
     if case.duplicate_calls == "forbid":
         issues += _other_duplicates(duplicate_issues(trajectory.calls, pairings), issues)
     if case.response_contains:
@@ -587,7 +587,7 @@ def _forbidden_arguments(
 
 
 def _extra_calls(
-    why: str,
+    rule_name: str,
     expected: Sequence[ExpectedCall],
     calls: Sequence[CallRecord],
     pairings: Sequence[CallPairing],
@@ -617,7 +617,7 @@ def _extra_calls(
         if elsewhere[named]:
             elsewhere[named] -= 1
         else:
-            yield extra_call(calls, index, why, decides=True)
+            yield extra_call(calls, index, rule_name, is_deciding=True)
 
 
 def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Iterator[Issue]:
@@ -688,12 +688,12 @@ def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) 
         raise CheckError(f"{key}: {error}") from error
 
 
-def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: bool = True) -> Issue:
+def _answer_issue(expected: str, trajectory: Trajectory, reason: str, *, decides: bool = True) -> Issue:
     answer, finish = trajectory.final_answer, trajectory.finish
     got = describe_value(answer) if answer else unfinished_answer(trajectory) or "no final answer"
     if not answer and finish is not None and finish.reason == "step failed":
-        why = "none was requested: the chain stopped at a failed step"
-    return Issue("response", why, expected=expected, got=got, decides=decides)
+        reason = "none was requested: the chain stopped at a failed step"
+    return Issue("response", reason, expected=expected, got=got, decides=decides)
 
 
 def latency_issue(limits: Limits, latency_ms: float) -> Issue:

@@ -60,16 +60,16 @@ class ResolvedCase:
     is_optimal: bool = True
     """Whether the choice of calls is known to be the best."""
 
-    def as_written(self, grade: Grade, wanted: Sequence[ExpectedCall]) -> Grade:
+    def as_written(self, grade: Grade, expected: Sequence[ExpectedCall]) -> Grade:
         """Convert the grade of the resolved case to a grade of the original case, and add the violated requirements.
 
-        `wanted` are the expected calls of the original case."""
+        `expected` are the expected calls of the original case."""
         published = grade.published
         if published is not None:
             published = published._replace(
-                pairings=self._pairings(published.pairings), issues=self._issues(published.issues, wanted)
+                pairings=self._pairings(published.pairings), issues=self._issues(published.issues, expected)
             )
-        issues = self._issues(grade.issues, wanted)
+        issues = self._issues(grade.issues, expected)
         status = grade.status
         if self.issues:
             status = Status.FAILED
@@ -96,14 +96,14 @@ class ResolvedCase:
             lines.append(line)
         return tuple(lines)
 
-    def _issues(self, issues: Iterable[Issue], wanted: Sequence[ExpectedCall]) -> tuple[Issue, ...]:
+    def _issues(self, issues: Iterable[Issue], expected: Sequence[ExpectedCall]) -> tuple[Issue, ...]:
         found = []
         for issue in issues:
             if issue.expected_call is not None:
                 index = self.written[issue.expected_call]
                 issue = issue._replace(expected_call=index)
                 if issue.kind == "missing call":
-                    issue = self._missing(issue, index, wanted[index])
+                    issue = self._missing(issue, index, expected[index])
             found.append(issue)
         # A call that is expected several times is reported as missing only once.
         return tuple(dict.fromkeys(found))

@@ -477,13 +477,13 @@ def fault_of_call(
     return _of_step(suite, case, trajectory, call, context)
 
 
-def _said(wrong: ArgumentVerdict, wanted: ExpectedCall) -> str:
+def _said(wrong: ArgumentVerdict, expected_call: ExpectedCall) -> str:
     if not wrong.listed:
         return f"{wrong.argument} is not expected"
     if not wrong.given:
         return f"{wrong.argument} is not given"
     fails = "fails"
-    for alternative in wanted.alternatives:
+    for alternative in expected_call.alternatives:
         check = (alternative.args or {}).get(wrong.argument)
         if check is not None and describe(check) == wrong.expected:
             fails = check.failure_verb

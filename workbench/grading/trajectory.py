@@ -338,7 +338,7 @@ class _Reading:
                     got=f"{describe_call(record)} too early",
                 )
         for call in self._unexpected:
-            yield extra_call(self._calls, call, self._why_unexpected or "", decides=True)
+            yield extra_call(self._calls, call, self._why_unexpected or "", is_deciding=True)
 
 
 _Arguments = Mapping[str, JsonValue]

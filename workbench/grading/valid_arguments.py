@@ -218,10 +218,10 @@ def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> It
             yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
 
 
-def _broken(record: CallRecord, index: int, why: str | None, *, decides: bool) -> Issue:
+def _broken(record: CallRecord, index: int, reason: str | None, *, decides: bool) -> Issue:
     return Issue(
         "broken arguments",
-        why or record.call.problem or "the arguments never became complete",
+        reason or record.call.problem or "the arguments never became complete",
         tool=record.tool,
         call=index,
         expected="a JSON object",

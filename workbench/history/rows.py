@@ -492,12 +492,12 @@ class RowReader:
         return packed_text
 
     def _rows(
-        self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: Sequence[Any]
+        self, name: str, readers: Mapping[str, columns.Reader], statement: str, values: Sequence[Any]
     ) -> list[list[Any]]:
-        """Return the validated rows that a statement selects. Messages of errors call the rows `what`."""
+        """Return the validated rows that a statement selects. Messages of errors call the rows `name`."""
         found = self._stored(statement, values)
-        with self._damage_of(what):
-            return [columns.read(wanted, row) for row in found]
+        with self._damage_of(name):
+            return [columns.read(readers, row) for row in found]
 
     def _stored(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with as_history_errors(self.file):
@@ -541,22 +541,22 @@ class RowReader:
             self._blocks.clear()
 
     @contextmanager
-    def _damage_of(self, what: str) -> Iterator[None]:
-        """Convert errors in reading a damaged value to DamagedError. `what` names the row in the message."""
+    def _damage_of(self, name: str) -> Iterator[None]:
+        """Convert errors in reading a damaged value to DamagedError. `name` names the row in the message."""
         try:
             yield
         except DAMAGE as error:
-            raise self._damaged(what, error) from error
+            raise self._damaged(name, error) from error
 
     @contextmanager
-    def _reading(self, what: str) -> Iterator[None]:
+    def _reading(self, name: str) -> Iterator[None]:
         try:
             yield
         except DamagedError as error:
-            raise DamagedError(f"{what} cannot be read: {error}") from error
+            raise DamagedError(f"{name} cannot be read: {error}") from error
 
-    def _damaged(self, what: str, why: Exception | str) -> DamagedError:
-        return DamagedError(f"{what} in {self.file} is damaged: {why}")
+    def _damaged(self, name: str, reason: Exception | str) -> DamagedError:
+        return DamagedError(f"{name} in {self.file} is damaged: {reason}")
 
 
 def _keep(texts: dict[int, _Text], id_: int, text: _Text, most: int = _MAX_CACHED_TEXTS) -> None:

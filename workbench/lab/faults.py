@@ -420,8 +420,8 @@ def _request(trajectory: Trajectory, call: CallRecord) -> str:
     return ""
 
 
-def _untried(run: PlannedRun, tool: str, fault: FaultName, lasts: FaultDuration, why: str) -> FaultTrial:
-    return _cell(run, tool, fault, lasts, "not tried", why)
+def _untried(run: PlannedRun, tool: str, fault: FaultName, lasts: FaultDuration, reason: str) -> FaultTrial:
+    return _cell(run, tool, fault, lasts, "not tried", reason)
 
 
 def _cell(
@@ -430,7 +430,7 @@ def _cell(
     fault: FaultName,
     lasts: FaultDuration,
     verdict: Verdict,
-    why: str,
+    reason: str,
     result: RunResult | None = None,
 ) -> FaultTrial:
     answer, run_id = "", None
@@ -445,7 +445,7 @@ def _cell(
         fault=fault,
         lasts=lasts,
         verdict=verdict,
-        why=why,
+        why=reason,
         answer=answer,
         run_id=run_id,
     )

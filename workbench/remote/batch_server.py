@@ -287,9 +287,9 @@ class ViewerServer:
             viewer.wants_report = True
             self.requests.put((viewer, report))
 
-    def _refuse(self, viewer: Viewer, why: str) -> None:
+    def _refuse(self, viewer: Viewer, reason: str) -> None:
         with self.lock:
-            self._give_first(viewer, encode_message(refused=why))
+            self._give_first(viewer, encode_message(refused=reason))
             viewer.is_leaving = True
 
     def _check_viewers(self) -> None:
@@ -493,13 +493,13 @@ class BatchBroadcast:
 _END_POLL_INTERVAL_S = 0.2
 
 
-def _report_lines(pieces: Pieces | None, wanted: Mapping[str, Any]) -> Iterator[bytes]:
+def _report_lines(pieces: Pieces | None, options: Mapping[str, Any]) -> Iterator[bytes]:
     try:
         if pieces is None:
             raise ValueError("there is no report, because the batch was given up")
         held: list[str] = []
         size = 0
-        for piece in pieces(wanted):
+        for piece in pieces(options):
             held.append(piece)
             size += len(piece)
             if size >= _REPORT_PIECE:

@@ -266,8 +266,8 @@ def own_folder(folder: Path) -> Path:
     return folder
 
 
-def _unsafe(why: str, folder: Path) -> PermissionError:
-    return PermissionError(errno.EPERM, why, str(folder))
+def _unsafe(reason: str, folder: Path) -> PermissionError:
+    return PermissionError(errno.EPERM, reason, str(folder))
 
 
 def _files(folders: Folders) -> Iterator[Path]:

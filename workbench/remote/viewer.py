@@ -215,11 +215,11 @@ class BatchView:
             if isinstance(seen, BatchEnded):
                 return
 
-    def report(self, **wanted: object) -> Iterator[str]:
-        """Yield the report on the ended batch in pieces. `wanted` are options of the report.
+    def report(self, **options: object) -> Iterator[str]:
+        """Yield the report on the ended batch in pieces. `options` are options of the report.
 
         Raises AttachError if there is no report."""
-        self._connection.send(report=wanted)
+        self._connection.send(report=options)
         while "reported" not in (message := self._connection.receive()):
             yield str(message.get("report", ""))
         if not message["reported"]:

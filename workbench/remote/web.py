@@ -240,12 +240,12 @@ class Visitor(AppService):
         self._stdin = self._process.stdin
         return self._process
 
-    async def stop(self, why: str = "") -> None:
+    async def stop(self, reason: str = "") -> None:
         """End the process, as if its terminal had been closed.
 
-        Its runs are stopped. Finished runs stay in the history. `why` is shown on the visitor's page."""
+        Its runs are stopped. Finished runs stay in the history. `reason` is shown on the visitor's page."""
         process, task = self._process, self._task
-        self.why = self.why or why
+        self.why = self.why or reason
         if process is None or task is None:
             return
         if process.returncode is None:
@@ -519,8 +519,8 @@ class AppServer(Server):
             socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S)
             await socket.prepare(request)
 
-            async def close(why: bytes) -> None:
-                await socket.close(message=why)
+            async def close(reason: bytes) -> None:
+                await socket.close(message=reason)
 
             visitor = Visitor(self._app, write=socket.send_bytes, write_text=socket.send_str, close=close)
             self._visitors.add(visitor)

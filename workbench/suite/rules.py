@@ -317,10 +317,10 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
         return
 
 
-def _schema_hint(validator: str, wanted: object) -> str:
+def _schema_hint(validator: str, expected: object) -> str:
     if validator == "type":
         # The keyword `type` takes one or several names.
-        names = wanted if isinstance(wanted, list) else [wanted]
+        names = expected if isinstance(expected, list) else [expected]
         return f"JSON Schema allows: {' or '.join(str(name) for name in names)}"
     return ""
 

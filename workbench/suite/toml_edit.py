@@ -356,10 +356,10 @@ def _dropped(unit: _Unit) -> list[_Piece]:
     return [_Piece(section, dropped=True) for section in unit.sections()]
 
 
-def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) -> int:
+def _place_for(position: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) -> int:
     place = 0
     for number, (key, _) in enumerate(groups, 1):
-        if field_rank((*keys, key)) <= wanted:
+        if field_rank((*keys, key)) <= position:
             place = number
     return place
 

@@ -692,15 +692,15 @@ class TrustStore:
     def _alone(self) -> AbstractContextManager[None]:
         return locked(self._file.with_name(f"{self._file.name}.lock"), LOCK_TIMEOUT_S)
 
-    def _update(self, known_as: str, needs: SuiteNeeds, wanted: Callable[[_Entry | None], bool]) -> None:
-        """Write an entry for a suite if `wanted` returns true for the stored entry.
+    def _update(self, known_as: str, needs: SuiteNeeds, condition: Callable[[_Entry | None], bool]) -> None:
+        """Write an entry for a suite if `condition` returns true for the stored entry.
 
         The entry is read under the lock."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():
                 entries = self._load_or_set_aside()
-                if wanted(entries.get(known_as)):
+                if condition(entries.get(known_as)):
                     entries[known_as] = _Entry(needs.fingerprint, needs.files, needs.passed)
                     write_atomically(self._file, _document(entries).encode("utf-8"))
         except LockedError:

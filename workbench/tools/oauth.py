@@ -131,11 +131,11 @@ class ServerLogin:
         except LoginFileError as error:
             raise LoginError(f"cannot keep its login: {error}") from error
 
-    def wants_login(self, why: str = "") -> LoginError:
+    def wants_login(self, reason: str = "") -> LoginError:
         """Return the error for a server that has no valid login.
 
-        `why` is added to the message. It is "" or begins with a space."""
-        return LoginError(f"wants a login{why}: run '{self._command}'")
+        `reason` is added to the message. It is "" or begins with a space."""
+        return LoginError(f"wants a login{reason}: run '{self._command}'")
 
     def _usable(self, refused: str | None) -> str | None:
         login = self._login

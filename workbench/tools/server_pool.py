@@ -412,7 +412,7 @@ class ServerPool:
             notices.append(issues_notice(server.name, started.issues))
         return _Listed(started.tools, started.instructions, RunServer(started), tuple(notices), tuple(outputs))
 
-    def _recalled(self, suite_file: Path, server: Server, why: str, error: ServerError | UntrustedError) -> _Listed:
+    def _recalled(self, suite_file: Path, server: Server, reason: str, error: ServerError | UntrustedError) -> _Listed:
         try:
             listing = self._listings.recall(suite_file, server)
         except DamagedListingError as damage:
@@ -422,7 +422,7 @@ class ServerPool:
         if listing is None:
             raise error
         moment = f"{listing.listed_at:%Y-%m-%d %H:%M}"
-        notice = f"tools of server {server.name!r} as listed on {moment}: {why}"
+        notice = f"tools of server {server.name!r} as listed on {moment}: {reason}"
         outputs: tuple[ServerOutput, ...] = ()
         if isinstance(error, ServerError) and error.output is not None:
             outputs = (error.output,)

@@ -279,10 +279,10 @@ class UrlConnection:
         if self._server.transport == "sse":
             self._lose()
 
-    def _refuse_login(self, response: httpx2.Response, why: str) -> None:
+    def _refuse_login(self, response: httpx2.Response, reason: str) -> None:
         if response.request.method == "POST":
             self._refuse(response)
-            self._remedy = f": it {why}"
+            self._remedy = f": it {reason}"
 
     def _lose(self) -> None:
         if not self.disconnected.done():

@@ -291,8 +291,8 @@ def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Ite
     yield AuditFinding("unknown argument", "warning", where, message, hint, case.id)
 
 
-def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
-    return AuditFinding("never holds", "warning", where, f"{describe(check)} never holds: {why}", "", case.id)
+def _never(case: Case, place: Place, check: Check, reason: str) -> AuditFinding:
+    return AuditFinding("never holds", "warning", place, f"{describe(check)} never holds: {reason}", "", case.id)
 
 
 CONTRADICTION_KINDS: frozenset[AuditKind] = frozenset({"never holds", "refused value", "unknown argument"})

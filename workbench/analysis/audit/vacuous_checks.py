@@ -366,8 +366,8 @@ _PEAKS_OF_SHARES: Mapping[str, float] = {"variance": 0.5, "spread": math.sqrt(0.
 by n - 1."""
 
 
-def _unmissable_gate(place: Place, why: str) -> AuditFinding:
-    return AuditFinding("cannot fail", "warning", place, why, "write the lowest value that is good enough")
+def _unmissable_gate(place: Place, reason: str) -> AuditFinding:
+    return AuditFinding("cannot fail", "warning", place, reason, "write the lowest value that is good enough")
 
 
 def _vacuous_prohibition(case: Case, name: str, where: Place, table: ToolTable) -> Iterator[AuditFinding]:

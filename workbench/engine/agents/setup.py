@@ -96,13 +96,13 @@ class Setup:
 
 
 def set_up(
-    wanted: SetupRequest, home: Path, environment: Mapping[str, str], passed: Sequence[str], secrets: Secrets
+    request: SetupRequest, home: Path, environment: Mapping[str, str], passed: Sequence[str], secrets: Secrets
 ) -> Setup:
     """Write the configuration files of an agent into its home, and return its setup.
 
     `passed` names the variables that the agent inherits from `environment`. Raises OSError, and AgentError if the agent
     does not support a feature that the run needs."""
-    subject = wanted.subject
+    subject = request.subject
     who = f"the agent {subject.called}"
     variables = inherited_variables(environment, passed, secrets)
     for name in _LOCALE:
@@ -121,11 +121,11 @@ def set_up(
     variables |= _places(home)
     command = subject.started_command
     assert command is not None
-    setup = Setup(_with_files(command, wanted.folder), variables)
+    setup = Setup(_with_files(command, request.folder), variables)
     if subject.agent is None:
-        _set_up_unknown(wanted, setup)
+        _set_up_unknown(request, setup)
     else:
-        _PRESETS[subject.agent](wanted, home, setup)
+        _PRESETS[subject.agent](request, home, setup)
     return setup
 
 
@@ -182,25 +182,25 @@ def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _set_up_unknown(wanted: SetupRequest, setup: Setup) -> None:
-    if wanted.system is not None:
+def _set_up_unknown(request: SetupRequest, setup: Setup) -> None:
+    if request.system is not None:
         raise AgentError(
-            f"the agent {wanted.subject.called} cannot be given a system prompt: ACP has none; remove `system` and "
+            f"the agent {request.subject.called} cannot be given a system prompt: ACP has none; remove `system` and "
             "`clock`, or name its preset with `agent`"
         )
-    if wanted.builtin == "off":
+    if request.builtin == "off":
         setup.notes.append("the agent's own tools cannot be switched off without a preset; permissions are refused")
 
 
-def _set_up_claude(wanted: SetupRequest, home: Path, setup: Setup) -> None:
+def _set_up_claude(request: SetupRequest, home: Path, setup: Setup) -> None:
     options: dict[str, Any] = {"settingSources": [], "strictMcpConfig": True}
-    if wanted.builtin == "off":
+    if request.builtin == "off":
         options["tools"] = []
     if model := setup.environment.get("ANTHROPIC_MODEL"):
         options["model"] = model
     setup.meta["claudeCode"] = {"options": options}
-    if wanted.system is not None:
-        setup.meta["systemPrompt"] = wanted.system
+    if request.system is not None:
+        setup.meta["systemPrompt"] = request.system
     # Tool search is turned off, because the agent's model would get a search tool in place of the servers' tools.
     setup.environment |= {
         "CLAUDE_CONFIG_DIR": str(home / ".claude"),
@@ -213,7 +213,7 @@ def _set_up_claude(wanted: SetupRequest, home: Path, setup: Setup) -> None:
 _OPENAI_URL = "https://api.openai.com/v1"
 
 
-def _set_up_codex(wanted: SetupRequest, home: Path, setup: Setup) -> None:
+def _set_up_codex(request: SetupRequest, home: Path, setup: Setup) -> None:
     config: dict[str, Any] = {"web_search": "disabled", "sandbox_mode": "read-only"}
     if model := setup.environment.get("OPENAI_MODEL"):
         config["model"] = model
@@ -223,9 +223,9 @@ def _set_up_codex(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     if keys:
         provider = {"name": "endpoint", "base_url": url, "wire_api": "responses", "env_key": keys[0]}
         config |= {"model_provider": "endpoint", "model_providers": {"endpoint": provider}}
-    if wanted.system is not None:
-        config["model_instructions_file"] = _written(home / "system.md", wanted.system)
-    if wanted.builtin == "off":
+    if request.system is not None:
+        config["model_instructions_file"] = _written(home / "system.md", request.system)
+    if request.builtin == "off":
         off = ("shell_tool", "unified_exec", "multi_agent", "goals", "collaboration_modes", "apps", "plugins")
         config |= {"features": dict.fromkeys(off, False), "tools": {"view_image": False}}
         setup.notes.append("Codex keeps its tools for resources and images, which cannot be switched off")
@@ -240,7 +240,7 @@ _GEMINI_TOOLS = (
 )
 
 
-def _set_up_gemini(wanted: SetupRequest, home: Path, setup: Setup) -> None:
+def _set_up_gemini(request: SetupRequest, home: Path, setup: Setup) -> None:
     settings: dict[str, Any] = {
         # In an untrusted folder, the agent would silently ignore the servers, so the check of folders is turned off.
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
@@ -248,10 +248,10 @@ def _set_up_gemini(wanted: SetupRequest, home: Path, setup: Setup) -> None:
         "telemetry": {"enabled": False},
         "general": {"enableAutoUpdate": False},
     }
-    if wanted.builtin == "off":
+    if request.builtin == "off":
         settings["tools"] = {"exclude": list(_GEMINI_TOOLS)}
-    if wanted.system is not None:
-        setup.environment["GEMINI_SYSTEM_MD"] = _written(home / "system.md", wanted.system)
+    if request.system is not None:
+        setup.environment["GEMINI_SYSTEM_MD"] = _written(home / "system.md", request.system)
     setup.environment |= {
         "GEMINI_CLI_HOME": str(home),
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
@@ -260,7 +260,7 @@ def _set_up_gemini(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     _written(home / ".gemini/settings.json", json_text(settings))
 
 
-def _set_up_opencode(wanted: SetupRequest, home: Path, setup: Setup) -> None:
+def _set_up_opencode(request: SetupRequest, home: Path, setup: Setup) -> None:
     written = setup.environment.get("OPENCODE_CONFIG_CONTENT") or "{}"
     try:
         config = parsed_json(written)
@@ -269,19 +269,19 @@ def _set_up_opencode(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     if not isinstance(config, dict):
         raise AgentError("OPENCODE_CONFIG_CONTENT is not a JSON object")
     agents = {"title": {"disable": True}}
-    if wanted.system is not None:
-        agents["workbench"] = {"mode": "primary", "prompt": wanted.system}  # type: ignore[dict-item]
+    if request.system is not None:
+        agents["workbench"] = {"mode": "primary", "prompt": request.system}  # type: ignore[dict-item]
         config["default_agent"] = "workbench"
     # OpenCode does not offer tools with "deny" to its model, and requests permission for tools with "ask". Without
     # these settings, its shell runs commands without asking.
-    asked = {f"{server}_*": "ask" for server in wanted.servers}
-    if wanted.builtin == "off":
+    asked = {f"{server}_*": "ask" for server in request.servers}
+    if request.builtin == "off":
         config["permission"] = {"*": "deny", **asked}
-    elif wanted.builtin == "forbid":
+    elif request.builtin == "forbid":
         config["permission"] = {"*": "ask"}
     if not any(map(names_a_secret, setup.environment)) and not config.get("provider") and not config.get("model"):
         raise AgentError(
-            f"the agent {wanted.subject.called} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, or "
+            f"the agent {request.subject.called} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, or "
             "name a provider and a model in OPENCODE_CONFIG_CONTENT"
         )
     # Without this setting, OpenCode sends prompts to its own free models, which the user has not chosen.
@@ -296,7 +296,7 @@ def _set_up_opencode(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     }
     # By default, OpenCode also reads instruction files in all folders above its working folder, up to the root of a
     # repository.
-    if wanted.subject.folder is None:
+    if request.subject.folder is None:
         setup.environment["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
     else:
         _mark_as_repository(home.parent / "work")
@@ -321,12 +321,12 @@ _QWEN_TOOLS = (
 )
 
 
-def _set_up_qwen(wanted: SetupRequest, home: Path, setup: Setup) -> None:
+def _set_up_qwen(request: SetupRequest, home: Path, setup: Setup) -> None:
     tools: dict[str, Any] = {"toolSearch": {"enabled": False}}
-    if wanted.builtin == "off":
+    if request.builtin == "off":
         tools["exclude"] = list(_QWEN_TOOLS)
-    if wanted.system is not None:
-        setup.environment["QWEN_SYSTEM_MD"] = _written(home / "system.md", wanted.system)
+    if request.system is not None:
+        setup.environment["QWEN_SYSTEM_MD"] = _written(home / "system.md", request.system)
     settings = {
         "security": {"auth": {"selectedType": "openai"}},
         "privacy": {"usageStatisticsEnabled": False},
@@ -339,19 +339,19 @@ def _set_up_qwen(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     _written(home / ".qwen/settings.json", json_text(settings))
 
 
-def _set_up_fast_agent(wanted: SetupRequest, home: Path, setup: Setup) -> None:
+def _set_up_fast_agent(request: SetupRequest, home: Path, setup: Setup) -> None:
     words = [*setup.command]
     if model := setup.environment.get("FAST_AGENT_MODEL"):
         words += ["--model", model]
-    if wanted.system is not None:
-        words += ["-i", _written(home / "system.md", wanted.system)]
+    if request.system is not None:
+        words += ["-i", _written(home / "system.md", request.system)]
     setup.command = tuple(words)
 
 
-def _set_up_vibe(wanted: SetupRequest, home: Path, setup: Setup) -> None:
-    if wanted.system is not None:
+def _set_up_vibe(request: SetupRequest, home: Path, setup: Setup) -> None:
+    if request.system is not None:
         raise AgentError("the agent vibe cannot be given a system prompt: remove `system` and `clock`")
-    if wanted.builtin == "off":
+    if request.builtin == "off":
         setup.notes.append("Vibe's own tools cannot be switched off; permissions are refused")
     config: dict[str, Any] = {"enable_telemetry": False, "enable_update_checks": False}
     url, model = (setup.environment.get(f"MISTRAL_{what}") for what in ("BASE_URL", "MODEL"))

@@ -483,12 +483,12 @@ class ClusterBatch(Batch):
                 self._asked.add(address)
                 self._begin(self._prepare_worker(address))
 
-    def _end_all(self, why: str) -> None:
-        self._context.listener(ClusterNotice(f"{why}: the missing runs were not made", ends_batch=True))
+    def _end_all(self, reason: str) -> None:
+        self._context.listener(ClusterNotice(f"{reason}: the missing runs were not made", ends_batch=True))
         self._stopping = True
         self.stop()
         for worker in tuple(self._workers.values()):
-            self._lost(worker, why)
+            self._lost(worker, reason)
 
     async def _prepare_worker(self, address: str) -> None:
         try:
@@ -506,7 +506,7 @@ class ClusterBatch(Batch):
             self._listen_to(worker)
             self._news.set()
 
-    def _lost(self, worker: _Worker, why: str) -> None:
+    def _lost(self, worker: _Worker, reason: str) -> None:
         # Several tasks may detect the loss, and a new worker may already have the address.
         if self._workers.get(worker.address) is not worker:
             return
@@ -515,11 +515,11 @@ class ClusterBatch(Batch):
             worker.listening.cancel()
         missing = sum(len(out.runs) for out in worker.assigned.values())
         if missing and not self._stopping:
-            _logger.warning("worker %s is lost: %s", worker.address, why)
+            _logger.warning("worker %s is lost: %s", worker.address, reason)
             again = f"its {missing} unfinished runs go to other workers"
             if missing == 1:
                 again = "its 1 unfinished run goes to another worker"
-            self._context.listener(ClusterNotice(f"worker {worker.address} is lost ({why}): {again}"))
+            self._context.listener(ClusterNotice(f"worker {worker.address} is lost ({reason}): {again}"))
         for out in worker.assigned.values():
             if out.following is not None and out.following is not asyncio.current_task():
                 out.following.cancel()

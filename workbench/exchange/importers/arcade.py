@@ -313,8 +313,8 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
         # A weight is a number or one of Arcade's names, which suites also accept.
         weight = critic.need("weight").value
 
-    def refused(why: str) -> Table | None:
-        notes.append(Note(value.place, f"the {kind} of {name} is not mapped: {why}"))
+    def refused(reason: str) -> Table | None:
+        notes.append(Note(value.place, f"the {kind} of {name} is not mapped: {reason}"))
         return None
 
     if critic is None or kind in ("NoneCritic", "BinaryCritic", "custom"):

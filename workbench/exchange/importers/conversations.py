@@ -78,9 +78,9 @@ def tool_names(tools: Iterable[Table]) -> list[str]:
     return [str(tool["name"]) for tool in tools]
 
 
-def not_imported(place: str, why: str) -> Note:
+def not_imported(place: str, reason: str) -> Note:
     """Return a note that a part of the file did not become a case, with the reason."""
-    return Note(place, f"not imported: {why}", "not imported")
+    return Note(place, f"not imported: {reason}", "not imported")
 
 
 class MappedPart(NamedTuple):

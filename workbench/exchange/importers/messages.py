@@ -99,8 +99,8 @@ class _Reading:
         self.deviations: dict[int, tuple[Deviation, ...]] = {}
         self.notes: list[Note] = []
 
-    def note(self, node: Node, why: str) -> None:
-        self.notes.append(Note(node.place, why))
+    def note(self, node: Node, reason: str) -> None:
+        self.notes.append(Note(node.place, reason))
 
     def add(self, node: Node) -> None:
         role = node.need("role").text()

@@ -183,8 +183,8 @@ class Expectations:
             return "response"
         return None
 
-    def _weaker(self, node: Node, why: str) -> None:
-        self.notes.append(Note(node.place, f"{node.text_of('type')}: {why}"))
+    def _weaker(self, node: Node, reason: str) -> None:
+        self.notes.append(Note(node.place, f"{node.text_of('type')}: {reason}"))
 
     def _filled(self, node: Node) -> str:
         # promptfoo uses templates of Nunjucks, of which only plain variables are supported here.

@@ -35,12 +35,12 @@ class RefusedError(Exception):
     `place` is the position of the part, or empty if the whole file is refused. If `file` is given, the message begins
     with it. `reason` is the message without `file` and `place`."""
 
-    def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
-        self.reason = why
+    def __init__(self, reason: str, place: str = "", file: Path | None = None) -> None:
+        self.reason = reason
         self.place = place
-        self.why = why
+        self.why = reason
         if file is not None:
-            self.why = f"{file} {why}"
+            self.why = f"{file} {reason}"
         super().__init__(f"{place}: {self.why}" if place else self.why)
 
 
@@ -233,8 +233,8 @@ class Node:
         except ValueError as error:
             raise self.refused(f"is not JSON: {error}") from error
 
-    def refused(self, why: str) -> RefusedError:
-        return RefusedError(why, self.place)
+    def refused(self, reason: str) -> RefusedError:
+        return RefusedError(reason, self.place)
 
 
 def bare_values(nodes: Iterable[Node]) -> list[JsonValue]:

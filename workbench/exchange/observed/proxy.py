@@ -82,12 +82,12 @@ class RecordingProxy:
     `say` is called with a line for each problem with a connection or an address. Start and close the proxy on one event
     loop."""
 
-    def __init__(self, upstream: str, observer: Observer, secrets: Secrets, say: Callable[[str], object]) -> None:
+    def __init__(self, upstream: str, observer: Observer, secrets: Secrets, on_message: Callable[[str], object]) -> None:
         self._upstream = upstream
         self._parts = urlsplit(upstream)
         self._observer = observer
         self._secrets = secrets
-        self._say = say
+        self._say = on_message
         self._hosts: set[str] = set()
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -249,9 +249,9 @@ class RecordingProxy:
                 # off.
                 request.transport.close()
 
-    def _fail(self, step: Step | None, why: str) -> None:
+    def _fail(self, step: Step | None, reason: str) -> None:
         if step is not None:
-            step.reading.fail(why)
+            step.reading.fail(reason)
             self._observer.answered(step)
 
     def _url(self, path: str) -> str:
@@ -312,8 +312,8 @@ def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     return kept
 
 
-def _plain(status: int, why: str) -> web.Response:
+def _plain(status: int, reason: str) -> web.Response:
     from aiohttp import web
 
-    error = {"type": "error", "error": {"type": "workbench_record", "message": f"workbench record: {why}"}}
+    error = {"type": "error", "error": {"type": "workbench_record", "message": f"workbench record: {reason}"}}
     return web.json_response(error, status=status)
