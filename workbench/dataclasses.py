@@ -259,9 +259,9 @@ def escape_lone_surrogates(text: str) -> str:
 Reader = Callable[[Any], Any]
 
 
-def stored_name(of: Field[Any]) -> str:
+def stored_name(field: Field[Any]) -> str:
     """Return the JSON key of a field: `stored` in the field's metadata, or else its name."""
-    name: str = of.metadata.get("stored", of.name)
+    name: str = field.metadata.get("stored", field.name)
     return name
 
 
@@ -329,8 +329,8 @@ _MAX_NUMBER: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
 """The largest numbers that a reader accepts. SQLite and other programs store integers of 64 bits."""
 
 
-def _of_type(wanted: tuple[tuple[type, ...], str], maximum: float | None = None) -> Reader:
-    types, expected = wanted
+def _of_type(kind: tuple[tuple[type, ...], str], maximum: float | None = None) -> Reader:
+    types, expected = kind
 
     def read(value: Any) -> Any:
         if type(value) not in types:
@@ -342,9 +342,9 @@ def _of_type(wanted: tuple[tuple[type, ...], str], maximum: float | None = None)
     return read
 
 
-def _one_of(words: Iterable[str]) -> Reader:
+def _one_of(texts: Iterable[str]) -> Reader:
     # `str(status)` would be its word in reports, so `str.__str__` is used to get the plain value.
-    known = {str.__str__(word): word for word in words}
+    known = {str.__str__(word): word for word in texts}
 
     def read(value: Any) -> Any:
         if not isinstance(value, str) or value not in known:

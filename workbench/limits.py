@@ -16,30 +16,30 @@ class Limit(int):
     happened: str
     way_out: str
 
-    def __new__(cls, number: int, happened: str, way_out: str = "") -> Limit:
+    def __new__(cls, number: int, problem: str, advice: str = "") -> Limit:
         limit = super().__new__(cls, number)
-        limit.happened, limit.way_out = happened, way_out
+        limit.happened, limit.way_out = problem, advice
         return limit
 
     def __reduce__(self) -> tuple[type[Limit], tuple[int, str, str]]:
         return Limit, (int(self), self.happened, self.way_out)
 
-    def reached(self, **about: object) -> str:
-        """Return the message for a value above the limit. `about` has the values for other names in the message."""
+    def reached(self, **values: object) -> str:
+        """Return the message for a value above the limit. `values` has the values for other names in the message."""
         words = self.happened
         if self.way_out:
             words += f": {self.way_out}"
-        return self._filled(words, about)
+        return self._filled(words, values)
 
-    def exceeded(self, **about: object) -> str:
+    def exceeded(self, **values: object) -> str:
         """Return the message without the advice, for a caller that shows the advice elsewhere."""
-        return self._filled(self.happened, about)
+        return self._filled(self.happened, values)
 
-    def _filled(self, words: str, about: Mapping[str, object]) -> str:
+    def _filled(self, template: str, values: Mapping[str, object]) -> str:
         # This import is lazy, because every command imports the limits, and few reach one.
         from workbench.numerals import count_text, setting_text
 
-        return words.format(limit=count_text(self), mib=f"{setting_text(self / 2**20)} MiB", **about)
+        return template.format(limit=count_text(self), mib=f"{setting_text(self / 2**20)} MiB", **values)
 
 
 # Batches and clusters.

@@ -34,7 +34,7 @@ def regression(random: Random, before: Shares, now: Shares, repeats: int) -> tup
     while made < most and (going := [place for place, each in enumerate(evidence) if each.decided is None]):
         of_group = [place for place in going if place // at_once == going[0] // at_once]
         for place in of_group[: most - made]:
-            evidence[place].add(good=random.random() < broke[place])
+            evidence[place].add(is_good=random.random() < broke[place])
             made += 1
     return any(each.decided == "confirmed" for each in evidence), made
 

@@ -24,7 +24,7 @@ def after(reruns: str, among: int, typical: float = 0.8) -> Confirmation | None:
     evidence = RerunEvidence(among, typical)
     for rerun in reruns:
         assert evidence.decided is None
-        evidence.add(good=rerun == "g")
+        evidence.add(is_good=rerun == "g")
     return evidence.decided
 
 
@@ -69,9 +69,9 @@ def test_no_rerun_is_made_that_a_decision_would_make_needless(reruns: list[bool]
         for all_good in (True, False):
             further = RerunEvidence(among, typical, evidence.good, evidence.failed)
             for _ in range(ahead - 1):
-                further.add(good=all_good)
+                further.add(is_good=all_good)
                 assert further.decided is None
-        evidence.add(good=good)
+        evidence.add(is_good=good)
 
 
 @each_row(

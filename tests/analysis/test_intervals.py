@@ -140,7 +140,7 @@ def test_the_interval_of_a_mean_difference_has_known_values() -> None:
 
 
 def test_the_test_decides_about_0_and_the_interval_follows() -> None:
-    low, high = adjusted_to_test(paired_shares_interval(7, 2, 52), is_real=True, apart=0.1)
+    low, high = adjusted_to_test(paired_shares_interval(7, 2, 52), is_real=True, distance=0.1)
     assert low == 0.0 < high
-    assert adjusted_to_test(paired_shares_interval(12, 1, 52), is_real=False, apart=0.2)[0] == 0.0
-    assert adjusted_to_test(paired_shares_interval(2, 7, 52), is_real=True, apart=-0.1)[1] == 0.0
+    assert adjusted_to_test(paired_shares_interval(12, 1, 52), is_real=False, distance=0.2)[0] == 0.0
+    assert adjusted_to_test(paired_shares_interval(2, 7, 52), is_real=True, distance=-0.1)[1] == 0.0

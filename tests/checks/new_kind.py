@@ -47,8 +47,8 @@ class MultipleOf(CheckBase):
     multiple_of: Number
     least: Number = 0
 
-    def describe(self, say: Callable[[JsonValue], str]) -> str:
-        return f"a multiple of {say(self.multiple_of)}"
+    def describe(self, write_value: Callable[[JsonValue], str]) -> str:
+        return f"a multiple of {write_value(self.multiple_of)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not is_number(value):

@@ -60,12 +60,12 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
     return replace(changed, sentence=sentence)
 
 
-def same_call(one: CallRecord, other: CallRecord) -> bool:
+def same_call(call: CallRecord, other_call: CallRecord) -> bool:
     """Return whether two calls have the same tool and the same arguments, both as written and as sent."""
-    if one.tool != other.tool or _in_call(one.call, other.call) is not None:
+    if call.tool != other_call.tool or _in_call(call.call, other_call.call) is not None:
         return False
-    is_edited = one.edited is not None or other.edited is not None
-    return not is_edited or _in_call(one.sent, other.sent) is None
+    is_edited = call.edited is not None or other_call.edited is not None
+    return not is_edited or _in_call(call.sent, other_call.sent) is None
 
 
 def call_key(call: CallRecord) -> Hashable:
@@ -102,9 +102,9 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
     return tuple(row)
 
 
-def same_result(one: CallRecord, other: CallRecord) -> bool:
+def same_result(call: CallRecord, other_call: CallRecord) -> bool:
     """Return whether two calls have the same result. Its source (a server, a mock, a person) does not matter."""
-    return result_key(one) == result_key(other)
+    return result_key(call) == result_key(other_call)
 
 
 def result_key(call: CallRecord) -> Hashable:
@@ -112,10 +112,10 @@ def result_key(call: CallRecord) -> Hashable:
     return _answer(call.result)
 
 
-def _after(changed: Difference | None, found: Difference) -> Difference:
+def _after(changed: Difference | None, difference: Difference) -> Difference:
     if changed is None:
-        return found
-    return replace(found, sentence=f"{found.sentence}, after {changed.sentence}")
+        return difference
+    return replace(difference, sentence=f"{difference.sentence}, after {changed.sentence}")
 
 
 def _end(run: Trajectory) -> str:
@@ -192,8 +192,10 @@ def _call_by_hand(old: Round, new: Round) -> Difference | None:
     return None
 
 
-def _changed(one: CallRecord, other: CallRecord) -> bool:
-    return bool(_manual_result_change(one) or _manual_result_change(other) or _in_call(one.sent, other.sent))
+def _changed(call: CallRecord, other_call: CallRecord) -> bool:
+    return bool(
+        _manual_result_change(call) or _manual_result_change(other_call) or _in_call(call.sent, other_call.sent)
+    )
 
 
 def _manual_result_change(call: CallRecord) -> str:
@@ -206,11 +208,11 @@ def _manual_result_change(call: CallRecord) -> str:
 
 
 def _by_hand(
-    number: int, what: DifferenceKind, text: str, call: int | None = None, argument: str | None = None, *, here: bool
+    number: int, kind: DifferenceKind, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
     if not here:
         text += " in the other run"
-    return Difference(number, what, text, call, argument, by_hand=True)
+    return Difference(number, kind, text, call, argument, by_hand=True)
 
 
 def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallRecord | None) -> str:
@@ -427,23 +429,23 @@ def _round(left: Round | None, right: Round | None) -> list[AlignedRow]:
 _NO_ROUND = Round(0)
 
 
-def _prompt(of: Round) -> list[str]:
-    if of.step is None or not of.step.system:
+def _prompt(round_: Round) -> list[str]:
+    if round_.step is None or not round_.step.system:
         return []
-    return [of.step.system]
+    return [round_.step.system]
 
 
-def _asked(of: Round) -> list[str]:
+def _asked(round_: Round) -> list[str]:
     texts = []
-    if of.step is not None:
-        texts.append(of.step.user)
-    if of.said is not None:
-        texts.append(of.said.text)
+    if round_.step is not None:
+        texts.append(round_.step.user)
+    if round_.said is not None:
+        texts.append(round_.said.text)
     return [text for text in texts if text]
 
 
-def _text(of: Round) -> list[str]:
-    return [of.text] if of.text else []
+def _text(round_: Round) -> list[str]:
+    return [round_.text] if round_.text else []
 
 
 def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, int]) -> Iterator[AlignedRow]:
@@ -506,12 +508,12 @@ def _call_fingerprint(call: CallRecord, known: dict[Hashable, int]) -> _Fingerpr
     return _Fingerprint(known.setdefault(call_key(call), len(known)), (call.tool,))
 
 
-def _round_fingerprint(of: Round, known: dict[Hashable, int]) -> _Fingerprint:
+def _round_fingerprint(round_: Round, known: dict[Hashable, int]) -> _Fingerprint:
     # `None` separates the texts, so a prompt alone differs from a message alone.
-    texts = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
-    calls = tuple((call_key(call), result_key(call)) for call in of.calls)
+    texts = (round_.text, *_prompt(round_), None, *_asked(round_), None, *round_.added)
+    calls = tuple((call_key(call), result_key(call)) for call in round_.calls)
     number = known.setdefault((texts, calls), len(known))
-    return _Fingerprint(number, tools_of(of.calls), of.step_number)
+    return _Fingerprint(number, tools_of(round_.calls), round_.step_number)
 
 
 def _matched_rounds(left: Sequence[Round], right: Sequence[Round]) -> Iterator[tuple[Round | None, Round | None]]:

@@ -38,14 +38,14 @@ _MIN_EARLIER = 5
 _SLACK = 1e-9
 
 
-def typical_pass_rate(good: int, graded: int) -> float:
+def typical_pass_rate(passed_count: int, graded_count: int) -> float:
     """Return the pass rate to assume for a case if nothing has changed, from its earlier runs.
 
     The rate is at most `TYPICAL_PASS_RATE`."""
-    if graded < _MIN_EARLIER:
+    if graded_count < _MIN_EARLIER:
         return TYPICAL_PASS_RATE
     # Half a good and half a failed run are added because a few earlier runs do not prove a rate of 0.
-    return min(TYPICAL_PASS_RATE, (good + 0.5) / (graded + 1))
+    return min(TYPICAL_PASS_RATE, (passed_count + 0.5) / (graded_count + 1))
 
 
 @dataclass
@@ -59,9 +59,9 @@ class RerunEvidence:
     good: int = 0
     failed: int = 0
 
-    def add(self, *, good: bool) -> None:
-        self.good += good
-        self.failed += not good
+    def add(self, *, is_good: bool) -> None:
+        self.good += is_good
+        self.failed += not is_good
 
     @property
     def decided(self) -> Confirmation | None:
@@ -76,39 +76,39 @@ class RerunEvidence:
             more += 1
         return more
 
-    def _after(self, good: int, failed: int) -> Confirmation | None:
+    def _after(self, passed_count: int, failed_count: int) -> Confirmation | None:
         each = math.log((1 - self.typical / 4) / (1 - self.typical))
-        shown = failed * each - good * math.log(4)
+        shown = failed_count * each - passed_count * math.log(4)
         # The case is confirmed at an evidence of 40 · B. As `among` is B, this is `among / FALSE_ALARM_RATE`.
         if shown >= math.log(self.among / FALSE_ALARM_RATE) - _SLACK:
             return "confirmed"
         if shown <= _RECOVERED + _SLACK:
             return "recovered"
-        if good + failed >= MAX_RERUNS:
+        if passed_count + failed_count >= MAX_RERUNS:
             return "perhaps by chance"
         return None
 
 
-def fewest_reruns(among: int) -> int:
+def fewest_reruns(case_count: int) -> int:
     """Return how many failed reruns in a row confirm that a case broke.
 
-    `among` is the number of cases that may have broken."""
-    evidence = RerunEvidence(among)
+    `case_count` is the number of cases that may have broken."""
+    evidence = RerunEvidence(case_count)
     while evidence.decided is None:
-        evidence.add(good=False)
+        evidence.add(is_good=False)
     return evidence.failed
 
 
-def repeats_confirm(failed: int, graded: int, among: int) -> bool:
+def repeats_confirm(failed: int, graded: int, case_count: int) -> bool:
     """Return whether the repeats of a case already show, without reruns, that the case broke.
 
-    This is a binomial test. `among` is the number of cases that could have broken. The case broke if, at
+    This is a binomial test. `case_count` is the number of cases that could have broken. The case broke if, at
     `TYPICAL_PASS_RATE`, the probability of at least `failed` failures in `graded` repeats is at most 0.025 /
-    `among`."""
+    `case_count`."""
     tail = []
     for count in range(failed, graded + 1):
         tail.append(math.comb(graded, count) * (1 - TYPICAL_PASS_RATE) ** count * TYPICAL_PASS_RATE ** (graded - count))
-    return math.fsum(tail) <= FALSE_ALARM_RATE / among
+    return math.fsum(tail) <= FALSE_ALARM_RATE / case_count
 
 
 @dataclass(frozen=True)

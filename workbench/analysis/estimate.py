@@ -67,16 +67,17 @@ def estimate(
 _CHARACTERS_PER_TOKEN = 4
 
 
-def estimate_of_texts(sent: Sequence[int], answered: int, price: Price | None) -> Estimate:
+def estimate_of_texts(request_chars: Sequence[int], answer_tokens: int, price: Price | None) -> Estimate:
     """Estimate the tokens and the cost of requests from the lengths of their texts.
 
-    `sent` holds the number of characters of each request. `answered` is the expected number of tokens of a response."""
-    tokens_in, tokens_out = sum(sent) / _CHARACTERS_PER_TOKEN, len(sent) * answered
+    `request_chars` holds the number of characters of each request. `answer_tokens` is the expected number of tokens of
+    a response."""
+    tokens_in, tokens_out = sum(request_chars) / _CHARACTERS_PER_TOKEN, len(request_chars) * answer_tokens
     tokens = round(tokens_in + tokens_out)
     if price is None:
-        return Estimate(len(sent), tokens, 0.0, 0, len(sent))
+        return Estimate(len(request_chars), tokens, 0.0, 0, len(request_chars))
     cost = (tokens_in * price.input + tokens_out * price.output) / 1_000_000
-    return Estimate(len(sent), tokens, cost, 0, 0)
+    return Estimate(len(request_chars), tokens, cost, 0, 0)
 
 
 def _means(runs: Sequence[RunSummary]) -> tuple[float | None, float | None]:

@@ -422,16 +422,16 @@ def _advice(issue: Issue, calls: Sequence[MadeCall | CallRecord]) -> str | None:
     return None
 
 
-def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
+def _with_wrong_tools(symptoms: Sequence[Symptom]) -> list[Symptom]:
     """Merge a missing call and an extra call of another tool into the cause "wrong tool", as some graders do.
 
     An unknown tool stays a separate symptom and replaces a wrong tool of the same name."""
-    missing, extra = _with_cause(found, "missing call"), _with_cause(found, "extra call")
-    unknown = _with_cause(found, "unknown tool")
+    missing, extra = _with_cause(symptoms, "missing call"), _with_cause(symptoms, "extra call")
+    unknown = _with_cause(symptoms, "unknown tool")
     # A grader may report a call of an unknown tool as an extra call or as a wrong tool, too.
-    reported = _tools(extra) | {symptom.instead for symptom in found}
+    reported = _tools(extra) | {symptom.instead for symptom in symptoms}
     extra += [symptom for symptom in unknown if symptom.tool not in reported]
-    merged = _without_cause(_without_cause(found, "missing call"), "extra call")
+    merged = _without_cause(_without_cause(symptoms, "missing call"), "extra call")
     for lacking in list(missing):
         other = _of_another_tool(extra, lacking)
         if other is None or lacking.subject is None:
@@ -459,19 +459,21 @@ def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | No
     return None
 
 
-def _without_given_up(evidence: _Evidence, expected: Sequence[ExpectedCall], found: Sequence[Symptom]) -> list[Symptom]:
+def _without_given_up(
+    evidence: _Evidence, expected: Sequence[ExpectedCall], symptoms: Sequence[Symptom]
+) -> list[Symptom]:
     """Replace the symptoms that an early end of the run explains by the symptom "gave up"."""
     how = _early_end(evidence, calls_expected=bool(expected))
-    causes = causes_of(found)
+    causes = causes_of(symptoms)
     if how is None or not set(causes).isdisjoint(("cut off", "refused")):
-        return list(found)
+        return list(symptoms)
     answer = evidence.answer
     advice: str | None = None
     if how == _USED_UP:
         advice = USED_UP_ADVICE
     elif answer.rstrip().endswith(("?", "？")):
         advice = ASKED_BACK_ADVICE
-    lacking, rest = _with_cause(found, "missing call"), _without_cause(found, "missing call")
+    lacking, rest = _with_cause(symptoms, "missing call"), _without_cause(symptoms, "missing call")
     # If there is no answer, the expected content is missing for the same reason as the calls.
     if not answer:
         rest = _without_cause(rest, "content")
@@ -482,7 +484,7 @@ def _without_given_up(evidence: _Evidence, expected: Sequence[ExpectedCall], fou
             given.append(Symptom("gave up", how, each.subject, each.expected, value, advice))
         return [*given, *rest]
     if answer or "content" not in causes:
-        return list(found)
+        return list(symptoms)
     return [Symptom("gave up", how, None, "a final answer", advice=advice), *rest]
 
 

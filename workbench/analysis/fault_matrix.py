@@ -151,11 +151,11 @@ class FaultMatrix:
         return tuple(each for each in self.trials if each.verdict not in excused)
 
 
-def shown_verdict(tried: Iterable[FaultTrial]) -> Verdict | None:
+def shown_verdict(trials: Iterable[FaultTrial]) -> Verdict | None:
     """Return the verdict to show in a cell of the matrix, or `None` without trials.
 
     A bad verdict takes precedence over a good verdict, and a good verdict takes precedence over any other verdict."""
-    first = min(tried, key=lambda each: _rank(each.verdict), default=None)
+    first = min(trials, key=lambda each: _rank(each.verdict), default=None)
     if first is None:
         return None
     return first.verdict

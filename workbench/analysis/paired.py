@@ -95,39 +95,43 @@ class Statistics(NamedTuple):
     detectable: Callable[[Differences, float], float | None]
 
 
-def _shares_p(found: Differences) -> float:
+def _shares_p(differences: Differences) -> float:
     # Without clusters, the permutation test of differences of 1 and -1 is McNemar's test.
-    if found.clusters is not None:
-        return _means_p(found)
-    return mcnemar(found.better, found.worse)
+    if differences.clusters is not None:
+        return _means_p(differences)
+    return mcnemar(differences.better, differences.worse)
 
 
-def _shares_interval(found: Differences, level: float) -> Interval | None:
-    if found.clusters is None:
+def _shares_interval(differences: Differences, level: float) -> Interval | None:
+    if differences.clusters is None:
         z = normal_quantile(level)
-    elif found.units > 1:
-        z = student_quantile(found.units - 1, level)
+    elif differences.units > 1:
+        z = student_quantile(differences.units - 1, level)
     else:
         return None
-    return paired_shares_interval(found.better, found.worse, len(found.values), design_effect(*found), z)
+    return paired_shares_interval(
+        differences.better, differences.worse, len(differences.values), design_effect(*differences), z
+    )
 
 
-def _shares_detectable(found: Differences, level: float) -> float | None:
-    if found.units < MIN_CLUSTERS:
+def _shares_detectable(differences: Differences, level: float) -> float | None:
+    if differences.units < MIN_CLUSTERS:
         return None
-    return detectable_share(found.better, found.worse, len(found.values), level, design_effect(*found))
+    return detectable_share(
+        differences.better, differences.worse, len(differences.values), level, design_effect(*differences)
+    )
 
 
-def _means_p(found: Differences) -> float:
-    return permutation(found.values, clusters=found.clusters)
+def _means_p(differences: Differences) -> float:
+    return permutation(differences.values, clusters=differences.clusters)
 
 
-def _means_interval(found: Differences, level: float) -> Interval | None:
-    return mean_difference_interval(found.values, found.clusters, level)
+def _means_interval(differences: Differences, level: float) -> Interval | None:
+    return mean_difference_interval(differences.values, differences.clusters, level)
 
 
-def _means_detectable(found: Differences, level: float) -> float | None:
-    return detectable_mean(standard_error(*found), found.units, level)
+def _means_detectable(differences: Differences, level: float) -> float | None:
+    return detectable_mean(standard_error(*differences), differences.units, level)
 
 
 _STATISTICS: Mapping[PairTest, Statistics] = {
@@ -197,7 +201,7 @@ class Contrast:
         found = self.statistics.interval(self.found, self.level)
         if found is None:
             return None
-        return adjusted_to_test(found, is_real=self.is_real, apart=self.difference)
+        return adjusted_to_test(found, is_real=self.is_real, distance=self.difference)
 
     @property
     def detectable(self) -> float | None:
@@ -575,6 +579,6 @@ def _clusters(pairs: Iterable[CellPair]) -> Clusters:
     return found if any_written else None
 
 
-def _rounded(some: int, of: int) -> int:
-    """Return `some` / `of` as the nearest whole number. Halves are rounded up."""
-    return (2 * some + of) // (2 * of)
+def _rounded(numerator: int, denominator: int) -> int:
+    """Return `numerator` / `denominator` as the nearest whole number. Halves are rounded up."""
+    return (2 * numerator + denominator) // (2 * denominator)

@@ -49,14 +49,14 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
     return _beta_mid(len(inside) / _effect_of(inside, clusters), mean(inside), mean(squares))
 
 
-def share_interval(good: int, of: int) -> Interval:
-    """Return the 95% interval of the true share if `good` of `of` independent trials succeed (mid-p Clopper-Pearson).
+def share_interval(successes: int, trials: int) -> Interval:
+    """Return the 95% interval of the true share of successes in independent trials (mid-p Clopper-Pearson).
 
-    Raises ValueError unless 0 <= good <= of and of > 0."""
-    if not 0 <= good <= of or not of:
-        raise ValueError(f"{good} of {of} is not a share: pass 0 <= good <= of and of > 0")
+    Raises ValueError unless 0 <= successes <= trials and trials > 0."""
+    if not 0 <= successes <= trials or not trials:
+        raise ValueError(f"{successes} of {trials} is not a share: pass 0 <= successes <= trials and trials > 0")
     # For values of 0 and 1, the mean of the squares equals the mean.
-    return _beta_mid(float(of), good / of, good / of)
+    return _beta_mid(float(trials), successes / trials, successes / trials)
 
 
 def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
@@ -106,21 +106,21 @@ def _beta_with(count: float, middle: float, square: float, extra: int) -> tuple[
     return mean_of * weight, (1 - mean_of) * weight
 
 
-def _beta_below(at: float, a: float, b: float) -> float:
+def _beta_below(x: float, a: float, b: float) -> float:
     """Return the regularised incomplete beta function by its continued fraction (Abramowitz and Stegun 1964, 26.5.8).
 
     The fraction is evaluated by Lentz's method (1976)."""
-    if not 0 < at < 1:
-        return float(at >= 1)
+    if not 0 < x < 1:
+        return float(x >= 1)
     # The fraction converges fast only to the left of about the mean. To the right, the distribution is mirrored.
-    if at > (a + 1) / (a + b + 2):
-        return 1 - _beta_below(1 - at, b, a)
-    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(at) + b * math.log1p(-at)
-    above, found = 1.0, 1 / _away_from_0(1 - (a + b) * at / (a + 1))
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _beta_below(1 - x, b, a)
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    above, found = 1.0, 1 / _away_from_0(1 - (a + b) * x / (a + 1))
     below = found
     for step in range(1, 10_000):
-        even = step * (b - step) * at / ((a + 2 * step - 1) * (a + 2 * step))
-        odd = -(a + step) * (a + b + step) * at / ((a + 2 * step) * (a + 2 * step + 1))
+        even = step * (b - step) * x / ((a + 2 * step - 1) * (a + 2 * step))
+        odd = -(a + step) * (a + b + step) * x / ((a + 2 * step) * (a + 2 * step + 1))
         for part in (even, odd):
             below = 1 / _away_from_0(1 + part * below)
             above = _away_from_0(1 + part / above)
@@ -207,13 +207,13 @@ def paired_shares_interval(
 
     # Tango's interval excludes 0 wherever McNemar's test calls the difference real. Wald's simpler interval uses the
     # observed standard error. It does not agree with the test, and has no width if no pair differs.
-    def away(apart: float) -> float:
-        # `worse_share` is the maximum-likelihood estimate of the share of worse pairs if the difference is `apart`: the
-        # positive root of a quadratic equation (closed form: Yang, Sun and Hardin 2013).
-        linear = -b - c + (2 * n - b + c) * apart
-        root = max(linear**2 + 8 * n * c * apart * (1 - apart), 0.0)
+    def away(distance: float) -> float:
+        # `worse_share` is the maximum-likelihood estimate of the share of worse pairs if the difference is `distance`:
+        # the positive root of a quadratic equation (closed form: Yang, Sun and Hardin 2013).
+        linear = -b - c + (2 * n - b + c) * distance
+        root = max(linear**2 + 8 * n * c * distance * (1 - distance), 0.0)
         worse_share = (math.sqrt(root) - linear) / (4 * n)
-        return (b - c - n * apart) / math.sqrt(max(n * (2 * worse_share + apart * (1 - apart)), 1e-300))
+        return (b - c - n * distance) / math.sqrt(max(n * (2 * worse_share + distance * (1 - distance)), 1e-300))
 
     found = (better - worse) / pairs
     low, high = (
@@ -244,17 +244,17 @@ def mean_difference_interval(
     return Interval(max(middle - reach, -most), min(middle + reach, most))
 
 
-def adjusted_to_test(found: Interval, *, is_real: bool, apart: float) -> Interval:
+def adjusted_to_test(interval: Interval, *, is_real: bool, distance: float) -> Interval:
     """Return the interval, changed if necessary so that it excludes 0 exactly if the test finds a real difference.
 
     The test decides about 0, and the interval about every other value. Test and interval use different approximations
-    and disagree in 1 to 5% of comparisons. `apart` is the observed difference, whose sign decides which bound is
+    and disagree in 1 to 5% of comparisons. `distance` is the observed difference, whose sign decides which bound is
     changed. After a real difference, a bound of 0 means "above 0" or "below 0"."""
     if not is_real:
-        return Interval(min(found.low, 0.0), max(found.high, 0.0))
-    if apart > 0:
-        return Interval(max(found.low, 0.0), found.high)
-    return Interval(found.low, min(found.high, 0.0))
+        return Interval(min(interval.low, 0.0), max(interval.high, 0.0))
+    if distance > 0:
+        return Interval(max(interval.low, 0.0), interval.high)
+    return Interval(interval.low, min(interval.high, 0.0))
 
 
 POWER = 0.8
@@ -366,9 +366,9 @@ class _CasesOfShare(NamedTuple):
     all_good: Sequence[float]
 
 
-def _shares(some: int, of: int) -> Iterator[float]:
-    """Yield C(some, k) / C(of, k) for each k up to `of`, as a product over draws, without factorials."""
-    return accumulate((max(some - drawn, 0) / (of - drawn) for drawn in range(of)), float.__mul__)
+def _shares(part: int, whole: int) -> Iterator[float]:
+    """Yield C(part, k) / C(whole, k) for each k up to `whole`, as a product over draws, without factorials."""
+    return accumulate((max(part - drawn, 0) / (whole - drawn) for drawn in range(whole)), float.__mul__)
 
 
 def _passing_of(k: int, cases_of_share: Iterable[_CasesOfShare]) -> PassAtK:
@@ -404,15 +404,16 @@ _COUNTED_BITS = 400_000_000
 """The most bits that may be shifted to count all sign vectors. This takes about 20 ms."""
 
 
-def mcnemar(one: int, other: int) -> float:
+def mcnemar(only_first: int, only_second: int) -> float:
     """Return the exact two-sided p-value of McNemar's test (1947).
 
-    `one` counts the pairs that are good only on one side, and `other` counts the pairs that are good only on the other
-    side. If the sides are equal, each side is the good side with probability 1/2 in each of these pairs, n = one +
-    other. So p is twice the probability that Binomial(n, 1/2) is at most the smaller count, and at most 1."""
-    of = one + other
+    `only_first` counts the pairs that are good only on the first side, and `only_second` counts the pairs that are good
+    only on the second side. If the sides are equal, each side is the good side with probability 1/2 in each of these
+    pairs, n = only_first + only_second. So p is twice the probability that Binomial(n, 1/2) is at most the smaller
+    count, and at most 1."""
+    of = only_first + only_second
     tail = ways = 1
-    for chosen in range(min(one, other)):
+    for chosen in range(min(only_first, only_second)):
         ways = ways * (of - chosen) // (chosen + 1)
         tail += ways
     return min(1.0, 2 * tail / (1 << of))
@@ -459,21 +460,21 @@ def bonferroni(p: float, comparisons: int) -> float:
     return min(1.0, p * max(comparisons, 1))
 
 
-def _enumerated(sizes: Sequence[int], light: int) -> int:
+def _enumerated(sizes: Sequence[int], max_weight: int) -> int:
     sums = [0]
     for size in sizes:
         sums += [chosen + size for chosen in sums]
-    return sum(chosen <= light for chosen in sums)
+    return sum(chosen <= max_weight for chosen in sums)
 
 
-def _counted(sizes: Sequence[int], light: int) -> int:
-    """Return how many subsets of sizes weigh at most `light`, by dynamic programming over the weights.
+def _counted(sizes: Sequence[int], max_weight: int) -> int:
+    """Return how many subsets of sizes weigh at most `max_weight`, by dynamic programming over the weights.
 
-    One large integer holds a field for each weight up to `light`. The field has the number of subsets with this weight.
-    For each size, a copy of the integer is shifted by the size and added, because every subset without the size yields
-    a subset with it. One addition of large integers thus replaces a loop over a list of counts."""
+    One large integer holds a field for each weight up to `max_weight`. The field has the number of subsets with this
+    weight. For each size, a copy of the integer is shifted by the size and added, because every subset without the size
+    yields a subset with it. One addition of large integers thus replaces a loop over a list of counts."""
     width = len(sizes) + 1
-    mask = (1 << (light + 1) * width) - 1
+    mask = (1 << (max_weight + 1) * width) - 1
     fields = 1
     for size in sizes:
         fields += (fields << size * width) & mask
@@ -481,8 +482,8 @@ def _counted(sizes: Sequence[int], light: int) -> int:
     return fields % ((1 << width) - 1)
 
 
-def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Draw `RANDOM_DRAWS` random subsets of sizes. Count a subset if it or its complement weighs at most `light`."""
+def _drawn(sizes: Sequence[int], max_weight: int, random_bits: random.Random) -> int:
+    """Draw `RANDOM_DRAWS` random subsets of sizes. Count a subset if it or its complement weighs ≤ `max_weight`."""
     total, count = sum(sizes), len(sizes)
     # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes with this digit.
     # Counting the common bits of subset and plane weighs the subset without a loop over thousands of sizes.
@@ -497,7 +498,7 @@ def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
     for _ in range(RANDOM_DRAWS):
         chosen = random_bits.getrandbits(count)
         weight = sum([(chosen & plane).bit_count() << digit for plane, digit in planes])
-        found += weight <= light or total - weight <= light
+        found += weight <= max_weight or total - weight <= max_weight
     return found
 
 
@@ -513,18 +514,18 @@ _OBRIEN_FLEMING: Final = (1.960, 1.977, 2.004, 2.024, 2.040, 2.053, 2.063, 2.072
 """The constants of O'Brien and Fleming for 1 to 10 looks, two-sided at 5% (Jennison and Turnbull 2000, table 2.3)."""
 
 
-def e_value(one: int, other: int) -> float:
+def e_value(only_first: int, only_second: int) -> float:
     """Return the evidence that two sides differ, from the numbers of pairs good on only one side.
 
-    The e-value is a likelihood ratio for these pairs, n = one + other. The numerator is their probability if each pair
-    favours one side with an unknown probability (with the prior Beta(1/2, 1/2)). The denominator is their probability
-    if both sides are equally likely. The ratio is B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. It is infinite if a
-    float cannot hold it.
+    The e-value is a likelihood ratio for these pairs, n = only_first + only_second. The numerator is their probability
+    if each pair favours one side with an unknown probability (with the prior Beta(1/2, 1/2)). The denominator is their
+    probability if both sides are equally likely. The ratio is B(only_first + 1/2, only_second + 1/2) / B(1/2, 1/2) ·
+    2ⁿ. It is infinite if a float cannot hold it.
 
     If the sides are equal, the e-value ever reaches 20 with a probability of at most 5%, no matter how often it is read
     (Ville 1939; Grünwald, de Heide and Koolen 2024)."""
-    of = one + other
-    exponent = math.lgamma(one + 0.5) + math.lgamma(other + 0.5) - math.lgamma(of + 1) - math.log(math.pi)
+    of = only_first + only_second
+    exponent = math.lgamma(only_first + 0.5) + math.lgamma(only_second + 0.5) - math.lgamma(of + 1) - math.log(math.pi)
     exponent += of * math.log(2)
     # `exp` overflows above about 709.
     return math.exp(exponent) if exponent < 700 else math.inf

@@ -100,28 +100,28 @@ class _Position(NamedTuple):
         return self._replace(levels=self.levels - 1, entered=self.entered | references, **changes)
 
 
-def _inside(schema: Schema, at: _Position) -> Iterator[Parameter]:
-    required = required_names(schema) if at.sure else ()
+def _inside(schema: Schema, position: _Position) -> Iterator[Parameter]:
+    required = required_names(schema) if position.sure else ()
     for name, written in properties_of(schema).items():
-        place = f"{at.path}.{name}" if at.path else name
+        place = f"{position.path}.{name}" if position.path else name
         parameter = Parameter(
-            place, name, resolved(written, at.root), name in required, at.depth, item=False, written=written
+            place, name, resolved(written, position.root), name in required, position.depth, item=False, written=written
         )
         yield parameter
-        inner = at.below(written, path=place, depth=at.depth + 1, sure=True)
+        inner = position.below(written, path=place, depth=position.depth + 1, sure=True)
         if inner is not None:
             yield from _inside(parameter.schema, inner)
-    for place, written in _items(schema, at.path):
-        item = Parameter(place, "", resolved(written, at.root), False, at.depth, item=True, written=written)
+    for place, written in _items(schema, position.path):
+        item = Parameter(place, "", resolved(written, position.root), False, position.depth, item=True, written=written)
         yield item
-        inner = at.below(written, path=place, sure=True)
+        inner = position.below(written, path=place, sure=True)
         if inner is not None:
             yield from _inside(item.schema, inner)
     for key in ALTERNATIVES:
         for option in chain.from_iterable(alternatives_of(schema, key)):
-            inner = at.below(option, sure=at.sure and key == "allOf")
+            inner = position.below(option, sure=position.sure and key == "allOf")
             if inner is not None:
-                yield from _inside(resolved(option, at.root), inner)
+                yield from _inside(resolved(option, position.root), inner)
 
 
 def _items(schema: Schema, path: str) -> Iterator[tuple[str, JsonValue]]:
@@ -504,7 +504,7 @@ def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
     yield from _unknown_required(resolved(schema, root), where)
 
 
-def _unknown_required(schema: Schema, where: str) -> Iterator[_Found]:
+def _unknown_required(schema: Schema, place: str) -> Iterator[_Found]:
     known = properties_of(schema)
     # The required properties may be listed in an alternative.
     if not set(ALTERNATIVES).isdisjoint(schema):
@@ -512,7 +512,7 @@ def _unknown_required(schema: Schema, where: str) -> Iterator[_Found]:
     for name in dict.fromkeys(required_names(schema)):
         if name not in known:
             message = f"{name} is required, but not listed among the properties"
-            yield "unknown required", "warning", where, message, "list it there, or do not require it"
+            yield "unknown required", "warning", place, message, "list it there, or do not require it"
 
 
 def _listed(names: Iterable[str]) -> str:

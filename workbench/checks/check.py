@@ -325,8 +325,8 @@ class CheckBase(BaseModel):
         return written
 
     @abstractmethod
-    def describe(self, say: ValueWriter) -> str:
-        """Return the check in a few words. `say` returns a value as text."""
+    def describe(self, write_value: ValueWriter) -> str:
+        """Return the check in a few words. `write_value` returns a value as text."""
 
     @abstractmethod
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -410,8 +410,8 @@ class CheckBase(BaseModel):
         Raises NeverHoldsError and UnknownSampleError."""
         raise UnknownSampleError
 
-    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        """Yield values that probably fail the check. Each is a copy of `met`, which meets the check, with a change."""
+    def near_misses(self, value: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+        """Yield values that probably fail the check. Each is a changed copy of `value`, which meets the check."""
         yield from ()
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
@@ -443,12 +443,12 @@ class CheckBase(BaseModel):
         """The shortest text that meets the check, or an empty text if it is unknown."""
         return ""
 
-    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
+    def fits(self, schema: Schema, refusal_of: Refused = accept_any_value) -> str | None:
         """Return why a schema allows no value that meets the check, or `None` if it may allow such a value.
 
-        `refused` is called with the values that the check lists. It returns why the schema refuses a value."""
+        `refusal_of` is called with the values that the check lists. It returns why the schema refuses a value."""
         if self.listed is not None:
-            reasons = [refused(value) for value in self.listed]
+            reasons = [refusal_of(value) for value in self.listed]
             if not reasons or None in reasons:
                 return None
             return reasons[0]
@@ -748,13 +748,13 @@ def by_python(check: Any, value: JsonValue) -> bool:
     return bool(check.equals == value)
 
 
-def verdict_text(check: CheckBase, found: CheckVerdict, value: JsonValue, given: bool = True) -> str:
+def verdict_text(check: CheckBase, verdict: CheckVerdict, value: JsonValue, given: bool = True) -> str:
     """Return the verdict in one line with the expected and the actual value: `expected "on", got "off"`.
 
     Without `given`, the actual value is shown as "nothing"."""
     got = describe_value(value) if given else "nothing"
     line = f"expected {describe(check)}, got {got}"
-    if note := with_because(found.note, check.because):
+    if note := with_because(verdict.note, check.because):
         line += f" ({note})"
     return line
 

@@ -54,10 +54,10 @@ class _Combined(CheckBase):
     def canonical(self) -> CheckBase:
         return self.model_copy(update={self.kind: tuple(part.canonical() for part in self.parts)})
 
-    def _words(self, conjunction: str, say: ValueWriter) -> str:
+    def _words(self, conjunction: str, write_value: ValueWriter) -> str:
         texts = []
         for part in self.parts:
-            text = part.describe(say)
+            text = part.describe(write_value)
             texts.append(f"({text})" if len(part.parts) > 1 else text)
         return conjunction.join(texts)
 
@@ -105,16 +105,16 @@ class AllOf(_Combined):
             raise UnknownSampleError
         return tuple(meeting)
 
-    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
+    def fits(self, schema: Schema, refusal_of: Refused = accept_any_value) -> str | None:
         if (why := self._fits_listed(schema)) is not None:
             return why
         for part in self.parts:
-            if (why := part.fits(schema, refused)) is not None:
+            if (why := part.fits(schema, refusal_of)) is not None:
                 return why
         return None
 
-    def describe(self, say: ValueWriter) -> str:
-        return self._words(" and ", say)
+    def describe(self, write_value: ValueWriter) -> str:
+        return self._words(" and ", write_value)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         """Return the verdict of the nested check with the worst result."""
@@ -146,17 +146,17 @@ class AnyOf(_Combined):
             raise UnknownSampleError
         return tuple(found)
 
-    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
+    def fits(self, schema: Schema, refusal_of: Refused = accept_any_value) -> str | None:
         if (why := self._fits_listed(schema)) is not None:
             return why
-        reasons = [part.fits(schema, refused) for part in self.parts]
+        reasons = [part.fits(schema, refusal_of) for part in self.parts]
         # It is enough if the schema allows values that meet one nested check.
         if None in reasons:
             return None
         return reasons[0]
 
-    def describe(self, say: ValueWriter) -> str:
-        return self._words(" or ", say)
+    def describe(self, write_value: ValueWriter) -> str:
+        return self._words(" or ", write_value)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         """Return the verdict of the nested check with the best result."""
@@ -184,14 +184,14 @@ class NoneOf(_Combined):
             raise UnknownSampleError
         return meeting
 
-    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+    def near_misses(self, value: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
         for part in self.parts:
             try:
                 yield from part.known_samples()
             except NeverHoldsError:
                 continue
 
-    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
+    def fits(self, schema: Schema, refusal_of: Refused = accept_any_value) -> str | None:
         choices = schema.get("enum")
         if not isinstance(choices, list) or not choices or self.uses_outside_service:
             return None
@@ -202,8 +202,8 @@ class NoneOf(_Combined):
             return None
         return "the schema allows only values that the check excludes"
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"not {self._words(' nor ', say)}"
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"not {self._words(' nor ', write_value)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         """Return a verdict that holds if the value meets none of the nested checks.
@@ -274,7 +274,7 @@ class Judged(CheckBase):
             message = f"{describe_value(self.model)} cannot judge: it is not a language model"
             yield "model", message, "name a language model, or leave `model` out and choose a judge"
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         words = " ".join(self.judged.split())
         if self.scale is None or self.at_least is None:
             return f"judged: {words}"
@@ -333,7 +333,7 @@ class PythonCheck(CheckBase):
     def samples(self) -> tuple[JsonValue, ...]:
         raise UnknownSampleError
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         return f"python {self.python}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:

@@ -69,20 +69,20 @@ class _OfElements(CheckBase):
         items = items_schema(schema)
         return [sample(part, items) for part in self.parts]
 
-    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        if not isinstance(met, list):
+    def near_misses(self, value: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+        if not isinstance(value, list):
             return
         items = items_schema(schema)
-        for number, part in enumerate(self.parts[: len(met)]):
+        for number, part in enumerate(self.parts[: len(value)]):
             for other in others(part, items):
-                yield [*met[:number], other, *met[number + 1 :]]
-        for number in range(len(met)):
-            yield [*met[:number], *met[number + 1 :]]
-        yield [*met, *met[:1]]
-        yield met[::-1]
+                yield [*value[:number], other, *value[number + 1 :]]
+        for number in range(len(value)):
+            yield [*value[:number], *value[number + 1 :]]
+        yield [*value, *value[:1]]
+        yield value[::-1]
 
-    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
-        if (reason := super().fits(schema, refused)) is not None:
+    def fits(self, schema: Schema, refusal_of: Refused = accept_any_value) -> str | None:
+        if (reason := super().fits(schema, refusal_of)) is not None:
             return reason
         items = items_schema(schema)
         for part in self.parts:
@@ -111,8 +111,8 @@ class _Elements(_OfElements):
     def canonical(self) -> CheckBase:
         return self.model_copy(update={self.kind: tuple(part.canonical() for part in self.parts)})
 
-    def _described(self, say: ValueWriter) -> str:
-        return ", ".join(part.describe(say) for part in self.parts)
+    def _described(self, write_value: ValueWriter) -> str:
+        return ", ".join(part.describe(write_value) for part in self.parts)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, list):
@@ -151,8 +151,8 @@ class SameElements(_Elements):
 
     same_elements: Annotated[tuple[Check, ...], Strict(False), Editor("checks", least=0)]
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"[{self._described(say)}]" + " in any order" * (not self.in_order)
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"[{self._described(write_value)}]" + " in any order" * (not self.in_order)
 
     def _verdict(self, value: list[JsonValue], comparison: _Comparison) -> CheckVerdict:
         wrong = []
@@ -186,8 +186,8 @@ class HasElements(_Elements):
         # Unlike `same_elements`, this check needs an element.
         return {cls.kind: super().from_replaced(start)[cls.kind] or [""]}
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"[{self._described(say)}, …]" + " in any order" * (not self.in_order)
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"[{self._described(write_value)}, …]" + " in any order" * (not self.in_order)
 
     def _verdict(self, value: list[JsonValue], comparison: _Comparison) -> CheckVerdict:
         if self.in_order:
@@ -350,8 +350,8 @@ class EachElement(_OfElements):
     def canonical(self) -> CheckBase:
         return self.model_copy(update={"each_element": self.each_element.canonical()})
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"each element {self.each_element.describe(say)}"
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"each element {self.each_element.describe(write_value)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, list):
@@ -420,17 +420,17 @@ class HasLength(CheckBase):
         texts: list[JsonValue] = [f"x{place}" for place in places]
         return "x" * self._least, places, texts, [{}] * self._least, {f"x{place}": place for place in places}
 
-    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+    def near_misses(self, value: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
         for length in {self._least - 1, *(int(end) + 1 for end in self.bounds[1:] if math.isfinite(end))}:
             if 0 <= length <= _MAX_SAMPLE_LENGTH:
                 yield "x" * length
                 elements: list[JsonValue] = [0]
-                if isinstance(met, list) and met:
-                    elements = met[:1]
+                if isinstance(value, list) and value:
+                    elements = value[:1]
                 yield elements * length
 
-    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
-        if (reason := super().fits(schema, refused)) is not None:
+    def fits(self, schema: Schema, refusal_of: Refused = accept_any_value) -> str | None:
+        if (reason := super().fits(schema, refusal_of)) is not None:
             return reason
         low, high = self.bounds
         for kind, least, most, what in _LENGTHS:
@@ -443,7 +443,7 @@ class HasLength(CheckBase):
                 return f"the schema requires at least {shortest} {what}"
         return None
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         if isinstance(self.has_length, tuple):
             return f"length {range_text(*self.bounds)}"
         return f"length {self.has_length}"

@@ -129,10 +129,10 @@ class HasFields(CheckBase):
     def _expected_as_written(self) -> JsonValue:
         return {name: part.as_written() for name, part in self.has_fields.items()}
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         texts = []
         for path, part in _leaves(self):
-            texts.append(f"{path}: {part.describe(say)}")
+            texts.append(f"{path}: {part.describe(write_value)}")
         if not self.only_fields:
             texts.append("…")
         return f"{{{', '.join(texts)}}}"
@@ -197,15 +197,15 @@ class HasFields(CheckBase):
                     raise NeverHoldsError(f"{_shown(name)}: {error}") from None
         return whole
 
-    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        if not isinstance(met, dict):
+    def near_misses(self, value: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+        if not isinstance(value, dict):
             return
         for name, part in self.has_fields.items():
             for other in others(part, field_schema(schema, name) or {}):
-                yield {**met, name: other}
-            yield {key: value for key, value in met.items() if key != name}
+                yield {**value, name: other}
+            yield {key: field for key, field in value.items() if key != name}
         if self.only_fields:
-            yield {**met, ANY_TEXT: ANY_TEXT}
+            yield {**value, ANY_TEXT: ANY_TEXT}
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         for name, part in self.has_fields.items():
@@ -219,8 +219,8 @@ class HasFields(CheckBase):
         if not self.has_fields and not self.only_fields and not self.plain:
             yield "has_fields", "without any field, every object passes", "name the fields that matter"
 
-    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
-        if (reason := super().fits(schema, refused)) is not None:
+    def fits(self, schema: Schema, refusal_of: Refused = accept_any_value) -> str | None:
+        if (reason := super().fits(schema, refusal_of)) is not None:
             return reason
         for name, part in self.has_fields.items():
             if part.optional:

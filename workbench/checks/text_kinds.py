@@ -93,8 +93,8 @@ class Similar(_TextCheck):
     def advice(self) -> Iterator[Advice]:
         yield from zero_threshold_advice("threshold", self.threshold)
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"similar to {say(self.similar)}"
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"similar to {write_value(self.similar)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         score = min(similarity(self.similar, as_text(value), self.metric), 1.0)
@@ -181,9 +181,9 @@ class DateTime(_TextCheck):
             message = f"{describe_value(self.datetime)} is not a date and time: the check never holds"
             yield "datetime", message, "write it as 2026-05-27T07:30:00, or relative to a clock: today+1d 15:00, now+2h"
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         with_offset = ", with an offset" if self.offset == "required" else ""
-        expected = say(self.datetime) if self._relative is None else str(self._relative)
+        expected = write_value(self.datetime) if self._relative is None else str(self._relative)
         return f"{expected} ± {self.tolerance.strip()}{with_offset}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -259,8 +259,8 @@ class Contains(_PartOfText):
         if len(self.contains.strip()) == 1 and self.contains.strip().isalpha():
             yield f"almost every text contains {describe_value(self.contains)}", "write a word", "warning"
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"containing {say(self.contains)}" + ignoring_case(self)
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"containing {write_value(self.contains)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, str):
@@ -277,8 +277,8 @@ class Prefix(_PartOfText):
 
     prefix: str
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"starting with {say(self.prefix)}" + ignoring_case(self)
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"starting with {write_value(self.prefix)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, str):
@@ -299,8 +299,8 @@ class Suffix(_PartOfText):
         # The words come first, because a text with words at its end would lack the suffix.
         return " ".join([*words, text])
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"ending with {say(self.suffix)}" + ignoring_case(self)
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"ending with {write_value(self.suffix)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, str):
@@ -360,7 +360,7 @@ class Pattern(CheckBase):
             hint = "begin each repetition with something that it cannot end with: (\\w+\\s)* instead of (\\w+\\s?)*"
             yield "pattern", message, hint
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         return f"matching /{self.pattern}/".replace("\n", "\\n")
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -394,7 +394,7 @@ class OfType(CheckBase):
     def samples(self) -> tuple[JsonValue, ...]:
         return (_OF_TYPE[self.type],)
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         return _TYPES[self.type]
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -437,8 +437,8 @@ class EqualsText(CheckBase):
                 self, self.equals_text, "compare amounts and codes with a plain value, or `near`"
             )
 
-    def describe(self, say: ValueWriter) -> str:
-        return f"{say(self.equals_text)}, ignoring case and punctuation"
+    def describe(self, write_value: ValueWriter) -> str:
+        return f"{write_value(self.equals_text)}, ignoring case and punctuation"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         return plain_verdict(json_equal(loose(self.equals_text), loose(value)), "different text")

@@ -111,15 +111,15 @@ class Equals(CheckBase):
     def samples(self) -> tuple[JsonValue, ...]:
         return (self.equals,)
 
-    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        if isinstance(met, dict):
-            for name, inner in met.items():
+    def near_misses(self, value: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+        if isinstance(value, dict):
+            for name, inner in value.items():
                 for other in others(Equals(equals=inner), field_schema(schema, name) or {}):
-                    yield {**met, name: other}
-        elif isinstance(met, list):
-            for number, inner in enumerate(met):
+                    yield {**value, name: other}
+        elif isinstance(value, list):
+            for number, inner in enumerate(value):
                 for other in others(Equals(equals=inner), items_schema(schema)):
-                    yield [*met[:number], other, *met[number + 1 :]]
+                    yield [*value[:number], other, *value[number + 1 :]]
 
     def canonical(self) -> CheckBase:
         return with_texts(self, "equals", self.equals, canonical(self.equals))
@@ -127,8 +127,8 @@ class Equals(CheckBase):
     def as_written(self) -> JsonValue:
         return self.equals if self.plain else super().as_written()
 
-    def describe(self, say: ValueWriter) -> str:
-        return say(self.equals) + ignoring_case(self)
+    def describe(self, write_value: ValueWriter) -> str:
+        return write_value(self.equals) + ignoring_case(self)
 
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         expected = self.equals
@@ -205,7 +205,7 @@ class EqualsNull(_Flag):
     def samples(self) -> tuple[JsonValue, ...]:
         return self.listed
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         return "null"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -240,7 +240,7 @@ class Present(_Flag):
             raise NeverHoldsError("the check requires that no value is given")
         raise UnknownSampleError
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         return ANY_VALUE if self.present else NOT_GIVEN
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -272,8 +272,8 @@ class OneOf(CheckBase):
     def canonical(self) -> CheckBase:
         return with_texts(self, "one_of", self.one_of, tuple(map(canonical, self.one_of)))
 
-    def describe(self, say: ValueWriter) -> str:
-        return "one of " + (", ".join(map(say, self.one_of)) or "nothing") + ignoring_case(self)
+    def describe(self, write_value: ValueWriter) -> str:
+        return "one of " + (", ".join(map(write_value, self.one_of)) or "nothing") + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         listed = self.one_of
@@ -338,7 +338,7 @@ class Range(CheckBase):
         if low <= 0 and high >= _LARGE:
             yield f"{describe(self)} accepts every usual number", "write the bounds that matter", "warning"
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         return range_text(*self.range)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -434,7 +434,7 @@ class Near(CheckBase):
         if isinstance(self.tolerance, str) and not self.near:
             yield "tolerance", f"{self.tolerance} of 0 is 0, so only 0 passes", "write the tolerance as a number"
 
-    def describe(self, say: ValueWriter) -> str:
+    def describe(self, write_value: ValueWriter) -> str:
         if self.value_range is not None:
             return f"near {number_text(self.near)} on {range_text(*self.value_range)}"
         tolerance = self.tolerance or 0.0

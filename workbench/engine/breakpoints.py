@@ -206,8 +206,8 @@ def _checks(text: str, begins: int) -> Checks | None:
     return file.suite.mocks[0].when or None
 
 
-def _error(column: int, message: str, way_out: str) -> BreakpointError:
-    return BreakpointError(_with_hint(f"column {column}: {message}", way_out))
+def _error(column: int, message: str, advice: str) -> BreakpointError:
+    return BreakpointError(_with_hint(f"column {column}: {message}", advice))
 
 
 def _with_hint(message: str, hint: str) -> str:

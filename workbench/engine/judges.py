@@ -99,10 +99,10 @@ sentences what in the value decided; `number` is a number on the scale. If you c
 object and nothing else: {"mark": "...", "rationale": "...", "number": ...}."""
 
 
-def _verdict_tool(what: str, key: str, schema: dict[str, JsonValue]) -> ToolDefinition:
+def _verdict_tool(value_description: str, key: str, schema: dict[str, JsonValue]) -> ToolDefinition:
     return ToolDefinition(
         "verdict",
-        what,
+        value_description,
         {
             "type": "object",
             # The rationale comes first, because models decide better after they give a reason.
@@ -307,29 +307,29 @@ def _quoted(text: str) -> str:
     return _shortened(" ".join(text.split()), _MAX_QUOTED_CHARS)
 
 
-def _shortened(text: str, most: int) -> str:
-    if len(text) <= most:
+def _shortened(text: str, max_chars: int) -> str:
+    if len(text) <= max_chars:
         return text
-    return f"{text[: most - 1]}…"
+    return f"{text[: max_chars - 1]}…"
 
 
-def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
+def _verdict_of(answer: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
     """Return the finding and the rationale in a judge's answer, which is the arguments of a call or a JSON object.
 
     Raises ValueError with a description of the mistake."""
-    if not isinstance(found, Mapping):
+    if not isinstance(answer, Mapping):
         raise ValueError(f"a JSON object with `mark`, `rationale` and `{_finding_key(scale)}` is required")
-    rationale = found.get("rationale")
+    rationale = answer.get("rationale")
     finding: bool | float | None
     if scale is None:
-        finding, wanted = _holds_in(found), "a boolean `holds`"
+        finding, wanted = _holds_in(answer), "a boolean `holds`"
     else:
-        finding = _number_in(found, scale)
+        finding = _number_in(answer, scale)
         wanted = f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
     if finding is None or not isinstance(rationale, str):
         raise ValueError(f"a text `rationale` and {wanted} are required")
     # Check the mark last, so a missing mark is reported only for an otherwise valid verdict.
-    if found.get("mark") != mark:
+    if answer.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")
     words = " ".join(rationale.split())
     if not any(character.isalnum() for character in words):
@@ -337,8 +337,8 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
     return finding, _shortened(words, MAX_RATIONALE_CHARS)
 
 
-def _holds_in(found: Mapping[str, object]) -> bool | None:
-    holds = found.get("holds")
+def _holds_in(answer: Mapping[str, object]) -> bool | None:
+    holds = answer.get("holds")
     # Small models often write booleans and numbers as text.
     if isinstance(holds, str) and holds.strip().lower() in ("true", "false"):
         return holds.strip().lower() == "true"
@@ -347,9 +347,9 @@ def _holds_in(found: Mapping[str, object]) -> bool | None:
     return None
 
 
-def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
+def _number_in(answer: Mapping[str, object], scale: Scale) -> float | None:
     """Return the number in a judge's answer; `None` if it is missing or outside the scale."""
-    number = found.get("number")
+    number = answer.get("number")
     if isinstance(number, str) and _NUMBER.fullmatch(number.strip()):
         number = float(number)
     if isinstance(number, bool) or not isinstance(number, int | float):
@@ -585,7 +585,7 @@ class RunJudge:
         self,
         spec_of: Callable[[Judged], ModelSpec],
         cache: JudgementCache,
-        asking: JudgeAccess | None = None,
+        access: JudgeAccess | None = None,
         *,
         recorded: Iterable[Judgement] = (),
         chosen: str | None = None,
@@ -593,7 +593,7 @@ class RunJudge:
         self.use: JudgeUsage = NO_JUDGE_USAGE
         self._spec_of = spec_of
         self._cache = cache
-        self._asking = asking
+        self._asking = access
         self._recorded = KnownJudgements(recorded)
         self._chosen = chosen
         self._findings: dict[_Key, Judgement | str] = {}
@@ -670,12 +670,12 @@ class RunJudge:
             return None
         return _judgement(spec, key, *found)
 
-    async def _ask(self, asking: JudgeAccess, key: _Key, spec: ModelSpec, model: Model) -> None:
+    async def _ask(self, access: JudgeAccess, key: _Key, spec: ModelSpec, model: Model) -> None:
         place = (spec.name, spec.api_key_env, *self._cache.key(spec, *key[1:4]))
-        question = asking.in_flight.get(place)
+        question = access.in_flight.get(place)
         if question is None:
-            answer = asyncio.create_task(self._answered(asking, key, spec, model))
-            question = asking.in_flight[place] = PendingJudgement(answer)
+            answer = asyncio.create_task(self._answered(access, key, spec, model))
+            question = access.in_flight[place] = PendingJudgement(answer)
         question.waiting_callers += 1
         # Without the shield, stopping one run would cancel the request for all others. The request is cancelled by the
         # last run that waits for it.
@@ -684,7 +684,7 @@ class RunJudge:
         finally:
             question.waiting_callers -= 1
             if not question.waiting_callers:
-                del asking.in_flight[place]
+                del access.in_flight[place]
                 if not question.answer.done():
                     question.answer.cancel()
                     await asyncio.wait([question.answer])
@@ -698,7 +698,7 @@ class RunJudge:
         self._record_finding(key, finding)
 
     async def _answered(
-        self, asking: JudgeAccess, key: _Key, spec: ModelSpec, model: Model
+        self, access: JudgeAccess, key: _Key, spec: ModelSpec, model: Model
     ) -> tuple[Judgement | str, JudgeUsage]:
         # Another program may have stored the judgement since this run first looked for it.
         remembered = await asyncio.to_thread(self._remembered, spec, key)
@@ -708,7 +708,7 @@ class RunJudge:
 
         def report_retry(event: Event) -> None:
             if isinstance(event.payload, RetryScheduled):
-                asking.on_request(spec.name, 1, event.payload)
+                access.on_request(spec.name, 1, event.payload)
 
         try:
             ruling = await ask_judge(
@@ -716,8 +716,8 @@ class RunJudge:
                 criteria,
                 text,
                 scale,
-                retries=asking.retries,
-                timeout_s=asking.timeout_s,
+                retries=access.retries,
+                timeout_s=access.timeout_s,
                 listener=report_retry,
             )
         except JudgeError as error:
@@ -781,5 +781,5 @@ def _judgement(spec: ModelSpec, key: _Key, finding: bool | float, rationale: str
     return Judgement(spec.name, criteria, text, finding >= at_least, rationale, scale, finding)
 
 
-def _use(asked: Trajectory, spec: ModelSpec) -> JudgeUsage:
-    return JudgeUsage(1, asked.usage, cost_of(asked, spec.price))
+def _use(trajectory: Trajectory, spec: ModelSpec) -> JudgeUsage:
+    return JudgeUsage(1, trajectory.usage, cost_of(trajectory, spec.price))

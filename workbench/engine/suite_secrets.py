@@ -119,10 +119,10 @@ def literal_secrets(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
         yield _way_out(f"{file.path}", text, shown)
 
 
-def _way_out(where: str, before: str, shown: str) -> str:
+def _way_out(location: str, before: str, shown: str) -> str:
     # Redaction replaces a secret by the name of its variable. So only the redacted text has this name.
     names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
-    return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or omit it"
+    return f"{location} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or omit it"
 
 
 def _leaves(value: object, place: Place = ()) -> Iterator[tuple[Place, object]]:

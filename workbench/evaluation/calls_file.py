@@ -76,8 +76,8 @@ def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
         before = kind
 
 
-def _place(text: str, at: int, first_line: int) -> str:
-    return f"line {first_line + text.count(chr(10), 0, at)}, column {at - text.rfind(chr(10), 0, at)}"
+def _place(text: str, offset: int, first_line: int) -> str:
+    return f"line {first_line + text.count(chr(10), 0, offset)}, column {offset - text.rfind(chr(10), 0, offset)}"
 
 
 def _time_with_offset(text: str) -> str:
@@ -261,12 +261,12 @@ def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
     return GivenCalls(AGENT, {case: tuple(each) for case, each in runs.items()}, places)
 
 
-def _of_document(given: CallsDocument) -> GivenCalls:
+def _of_document(document: CallsDocument) -> GivenCalls:
     runs, places = {}, {}
-    for case, value in given.cases.items():
+    for case, value in document.cases.items():
         runs[case] = tuple(_runs_in(value))
         places[case] = f"$.cases[{json.dumps(case, ensure_ascii=False)}]"
-    return GivenCalls(given.agent or AGENT, runs, places)
+    return GivenCalls(document.agent or AGENT, runs, places)
 
 
 def _runs_in(value: Any) -> Iterator[ExternalRun]:
@@ -289,7 +289,7 @@ class GivenRun:
 
 
 def runs_given(
-    given: GivenCalls,
+    calls: GivenCalls,
     file: SuiteFile,
     path: Path,
     by: GraderName | None = None,
@@ -302,12 +302,12 @@ def runs_given(
     assert file.suite is not None
     cases = cases_by_id(file.suite)
     problems = []
-    for case_id in given.runs:
+    for case_id in calls.runs:
         if case_id not in cases:
-            problems.append(_unknown(case_id, given.places[case_id], cases, file))
+            problems.append(_unknown(case_id, calls.places[case_id], cases, file))
     missing = []
     for case in file.suite.cases:
-        if case.id not in given.runs and case.skip is None:
+        if case.id not in calls.runs and case.skip is None:
             missing.append(case.id)
     if missing:
         way_out = '"ID": [] says that no call was made, and "ID": null that the case was left out'
@@ -315,11 +315,11 @@ def runs_given(
     runs = []
     for case_id, case in cases.items():
         graded_by = with_grader(case, by, repeat_rule)
-        for repeat, run in enumerate(given.runs.get(case_id, ())):
+        for repeat, run in enumerate(calls.runs.get(case_id, ())):
             if _lacks_results(case, run):
                 why = "checks results of calls, and no call has one: add `result`, or `is_error`, to the calls"
-                problems.append(f"{given.places[case_id]}: the case {why}")
-            runs.append(run_given(run, file, graded_by, path, given.agent, repeat))
+                problems.append(f"{calls.places[case_id]}: the case {why}")
+            runs.append(run_given(run, file, graded_by, path, calls.agent, repeat))
     return runs, problems
 
 

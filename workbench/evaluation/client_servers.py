@@ -251,8 +251,8 @@ def _time_limits(entry: Mapping[str, object]) -> Table:
 class _Server:
     """Converts one server of a configuration to a table of a suite."""
 
-    def __init__(self, name: str, entry: Mapping[str, object], where: str, reading: Reading) -> None:
-        self._name, self._entry, self._where, self._reading = name, entry, where, reading
+    def __init__(self, name: str, entry: Mapping[str, object], location: str, reading: Reading) -> None:
+        self._name, self._entry, self._where, self._reading = name, entry, location, reading
         self._base: Path | None = reading.folder.absolute()
         """The folder in which the server runs; `None` if it depends on a variable."""
 
@@ -351,10 +351,10 @@ class _Server:
             table["env"] = env
         return table
 
-    def _word(self, words: Sequence[str], at: int, env: dict[str, object]) -> list[str]:
-        word, before, place = words[at], "", "command"
-        if at:
-            before, place = words[at - 1], f"args[{at - 1}]"
+    def _word(self, words: Sequence[str], index: int, env: dict[str, object]) -> list[str]:
+        word, before, place = words[index], "", "command"
+        if index:
+            before, place = words[index - 1], f"args[{index - 1}]"
         assigned = _ASSIGNMENT.fullmatch(word)
         option = ""
         if before.startswith("-") and "=" not in before:
@@ -382,7 +382,7 @@ class _Server:
         suggests_secret = names_a_secret(name) and bool(value) and not value.startswith("-")
         # A path or a package name such as `@scope/name` can look as random as a key, so it is not taken for a key.
         like_key = looks_like_key(value) and not value.startswith(("/", "~", ".", "@"))
-        if not at or not (suggests_secret or like_key or any(passwords_in(value))):
+        if not index or not (suggests_secret or like_key or any(passwords_in(value))):
             return [word]
         if not inside and not suggests_secret:
             name = _kind_of_secret(value)
@@ -722,12 +722,12 @@ def _servers_in(
 
 
 def _of_project(
-    document: object, file: Path, folder: Path, wanted: Sequence[str]
+    document: object, file: Path, folder: Path, server_names: Sequence[str]
 ) -> tuple[Path | None, dict[str, object]]:
     """Return the folder and the servers of the Claude Code project that contains `folder`.
 
-    If this project lacks some of the `wanted` servers and exactly one other project has all of them, the other project
-    is returned."""
+    If this project lacks some of the servers named and exactly one other project has all of them, the other
+    project is returned."""
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():
         if servers := _table(_table(settings).get("mcpServers")):
@@ -739,12 +739,12 @@ def _of_project(
             around, here = project, dict(tables[project])
             break
     known = {**_table(_table(document).get("mcpServers")), **here}
-    if not known.keys() >= set(wanted):
-        others = [path for path, servers in tables.items() if servers.keys() >= set(wanted)]
+    if not known.keys() >= set(server_names):
+        others = [path for path, servers in tables.items() if servers.keys() >= set(server_names)]
         if len(others) > 1:
             raise ClientConfigError(
-                f"{file}: several projects have {', '.join(wanted)}: write the suite in the folder of one of them "
-                f"({', '.join(map(str, others))})"
+                f"{file}: several projects have {', '.join(server_names)}: write the suite in the folder of one of "
+                f"them ({', '.join(map(str, others))})"
             )
         if others:
             return others[0], dict(tables[others[0]])

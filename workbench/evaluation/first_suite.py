@@ -135,13 +135,13 @@ def starter_suite(
 
 
 def with_prefixes(
-    servers: Sequence[Table], listed: Sequence[Sequence[ToolDefinition]]
+    servers: Sequence[Table], listings: Sequence[Sequence[ToolDefinition]]
 ) -> tuple[list[Table], list[ToolDefinition]]:
     """Return servers and all their tools, with prefixes where tool names collide.
 
     If two servers have a tool of the same name, each tool of both servers gets the name of its server as a prefix."""
     owners: dict[str, list[int]] = {}
-    for at, tools in enumerate(listed):
+    for at, tools in enumerate(listings):
         for name in {tool.name for tool in tools}:
             owners.setdefault(name, []).append(at)
     colliding: set[int] = set()
@@ -150,7 +150,7 @@ def with_prefixes(
             colliding.update(servers_of_name)
     tables: list[Table] = []
     named: list[ToolDefinition] = []
-    for at, (server, tools) in enumerate(zip(servers, listed, strict=True)):
+    for at, (server, tools) in enumerate(zip(servers, listings, strict=True)):
         prefix = ""
         if at in colliding:
             prefix = re.sub(r"\W+", "_", str(server["name"])) + "_"
@@ -359,8 +359,8 @@ class ServersToList:
     def suite(
         self,
         name: str,
-        listed: Sequence[Sequence[ToolDefinition]],
-        only: Sequence[str] | None = None,
+        listings: Sequence[Sequence[ToolDefinition]],
+        tool_names: Sequence[str] | None = None,
         by: GraderName | None = None,
         drafts: Sequence[Draft] = (),
         *,
@@ -369,12 +369,12 @@ class ServersToList:
     ) -> SuiteFile:
         """Return a first suite for the tools that the servers listed.
 
-        `listed` has the tools of each server. With `only`, just the tools with these names get cases. The suite may
-        have errors, because a server may list tools that no suite can define."""
-        servers, tools = with_prefixes(self.found.tables, listed)
+        `listings` has the tools of each server. With `tool_names`, just the tools with these names get cases. The suite
+        may have errors, because a server may list tools that no suite can define."""
+        servers, tools = with_prefixes(self.found.tables, listings)
         chosen = tools
-        if only is not None:
-            chosen = [tool for tool in tools if tool.name in only]
+        if tool_names is not None:
+            chosen = [tool for tool in tools if tool.name in tool_names]
         text = starter_suite(name, servers, chosen, by, drafts, schema=schema, min_pass_rate=min_pass_rate)
         return parse_suite(text, self.file.path)
 
@@ -388,28 +388,32 @@ def _with_login(server: Table, logins: Path) -> Table:
     return {**server, "auth": "oauth"}
 
 
-def servers_to_list(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToList:
+def servers_to_list(
+    found_servers: FoundServers, name: str, path: Path, folder: Path, program: Program
+) -> ServersToList:
     """Prepare servers to list their tools for a suite at `path`.
 
     `folder` is the suite's folder, and need not exist. Raises ClientConfigError for a server that a suite cannot
     express, and ConfigError for a `.env` that cannot be read."""
-    found = replace(found, tables=tuple(_with_login(table, program.folders.logins) for table in found.tables))
+    found_servers = replace(
+        found_servers, tables=tuple(_with_login(table, program.folders.logins) for table in found_servers.tables)
+    )
     known = program.environment.variables
     if folder.is_dir():
         known = program.environment.of(folder)
     own: dict[str, str] = {}
-    for variable, value in found.variables.items():
+    for variable, value in found_servers.variables.items():
         if value is not None:
             program.secrets.add(variable, value)
             own[variable] = value
     own |= program.environment.variables
-    file = parse_suite(suite_text({"format": 1, "name": name, "servers": list(found.tables)}), path)
+    file = parse_suite(suite_text({"format": 1, "name": name, "servers": list(found_servers.tables)}), path)
     if file.suite is None:
         why = "; ".join(map(str, file.errors))
         raise ClientConfigError(f"nothing was started: these servers cannot be written into a suite: {why}")
     return ServersToList(
-        found,
+        found_servers,
         file,
         replace(program, environment=Environment(own, program.secrets, program.environment.home)),
-        tuple(variable for variable in found.variables if variable not in known),
+        tuple(variable for variable in found_servers.variables if variable not in known),
     )

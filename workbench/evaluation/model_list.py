@@ -373,17 +373,17 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
     return found
 
 
-def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
-    """Return the entry of a model in `found`. A new model is added.
+def _listed(spec: ModelSpec, folder: Path, models: FoundModels, program: Program) -> ListedModel:
+    """Return the entry of a model in `models`. A new model is added.
 
     Raises ConfigError for an unreadable `.env`."""
     environment = program.environment.of(folder)
-    for listed in found.models:
+    for listed in models.models:
         # The same model may be listed twice, if two folders have different keys for it.
         if listed.spec == spec and listed.environment == environment:
             return listed
-    found.models.append(ListedModel(spec, environment))
-    return found.models[-1]
+    models.models.append(ListedModel(spec, environment))
+    return models.models[-1]
 
 
 def check_refusal(
@@ -404,18 +404,18 @@ def check_refusal(
     return f"{known.name} is in a workbench.toml that you do not trust yet: run a case on it, which asks you"
 
 
-def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
+def untrusted(models: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
     """Return the models that suites and projects define and that the user has not approved."""
     if trust is None:
         trust = Trust(trust_store(program.folders))
-    requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
+    requests = Needs.of_servers((file for file in models.files if file.suite is not None), program).requests
     trusted: set[ModelNeed] = set()
     for request in requests:
         if trust.covers_whole(request):
             trusted.update(request.all_needs.models)
     # Several names may refer to the same model, which is listed once.
     left: dict[ModelNeed, None] = {}
-    for listed in found.models:
+    for listed in models.models:
         need = listed.need
         if listed.spec.problem is not None:
             continue
@@ -428,13 +428,13 @@ async def check_models(models: Sequence[ListedModel], program: Program) -> None:
     """Check all models at the same time, and store each result with its model."""
     endpoints = Endpoints(program.secrets)
 
-    async def check(listed: ListedModel) -> None:
+    async def check(model: ListedModel) -> None:
         try:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
-                listed.check = await endpoints.check(listed.spec, listed.environment)
+                model.check = await endpoints.check(model.spec, model.environment)
         except TimeoutError:
-            problem = f"{listed.spec.base_url} did not answer within {seconds_text(CHECK_TIMEOUT_S)}"
-            listed.check = CheckResult(False, problem)
+            problem = f"{model.spec.base_url} did not answer within {seconds_text(CHECK_TIMEOUT_S)}"
+            model.check = CheckResult(False, problem)
 
     try:
         await asyncio.gather(*map(check, models))

@@ -105,7 +105,7 @@ class RerunListener:
             return
         self.over[place] += 1
         if result.status.graded:
-            self.evidence[place].add(good=result.passed)
+            self.evidence[place].add(is_good=result.passed)
         if not self._reruns.cases[place].may_write and (tool := executed_write(result)) is not None:
             self.writing.setdefault(place, tool)
 

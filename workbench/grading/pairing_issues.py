@@ -76,7 +76,9 @@ def _other_tool(expected_call: ExpectedCall, record: CallRecord, pairing: CallPa
     )
 
 
-def _argument_findings(expected_call: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool) -> Iterator[Issue]:
+def _argument_findings(
+    expected_call: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool
+) -> Iterator[Issue]:
     for verdict in pairing.arguments:
         if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
             continue

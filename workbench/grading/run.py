@@ -235,12 +235,12 @@ def _early_calls(case: Case, grade: Grade, trajectory: Trajectory) -> Iterator[I
             yield Issue("wrong order", why, record.tool, line.call, line.expected_call, decides=True)
 
 
-def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
+def _merged(issues: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
     """Return the issues of a grader and of the requirements. Issues that explain other issues come first."""
     # A call that a requirement reports as extra or forbidden is not reported as extra again.
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
     merged = []
-    for issue in found:
+    for issue in issues:
         if issue.kind != "extra call" or issue.call not in wrong:
             merged.append(issue)
     return tuple(sorted((*merged, *demands), key=lambda issue: issue.kind not in EXPLAINING_KINDS))

@@ -620,10 +620,10 @@ class History(StoredBatches):
         count."""
         return self._means("cost_usd", f"status IN ('passed', 'warned', 'failed') AND {_COUNTS}")
 
-    def _means(self, column: str, where: str) -> dict[tuple[str, str, str], float]:
+    def _means(self, column: str, condition: str) -> dict[tuple[str, str, str], float]:
         statement = f"""
             SELECT path, case_id, model, avg({column}) FROM runs JOIN suites ON suites.id = suite
-            WHERE {where} AND {column} >= 0
+            WHERE {condition} AND {column} >= 0
             GROUP BY path, case_id, model"""
         wanted = {"path": columns.text, "case_id": columns.text, "model": columns.text, "mean": columns.number}
         rows = self._rows(f"the {column} of runs", wanted, statement, ())

@@ -35,9 +35,9 @@ class NoSuchBatchError(HistoryError):
 class OtherFileError(HistoryError):
     """The file is not a history. `what` is the message without its advice to the user."""
 
-    def __init__(self, what: str, way_out: str = "name another with --history") -> None:
-        super().__init__(f"{what}: {way_out}")
-        self.what = what
+    def __init__(self, problem: str, advice: str = "name another with --history") -> None:
+        super().__init__(f"{problem}: {advice}")
+        self.what = problem
 
 
 class DamagedError(HistoryError):

@@ -302,15 +302,15 @@ def external_run_of_agent(run: AgentRun) -> ExternalRun:
     return ExternalRun(tuple(rounds), _error_text(run.error), run.latency_ms)
 
 
-def _answer_in_run(made: object) -> AgentAnswer:
-    match made:
+def _answer_in_run(result: object) -> AgentAnswer:
+    match result:
         case AgentAnswer():
-            return _checked_answer(made)
+            return _checked_answer(result)
         case list() | tuple():
-            return AgentAnswer(calls=made)
+            return AgentAnswer(calls=result)
         case _:
             # Any other value is passed on as a call, so that `plain_call` refuses it and lists the accepted types.
-            return AgentAnswer(calls=[made])  # type: ignore[list-item]
+            return AgentAnswer(calls=[result])  # type: ignore[list-item]
 
 
 def _checked_answer(answer: AgentAnswer) -> AgentAnswer:
@@ -327,12 +327,12 @@ def _checked_answer(answer: AgentAnswer) -> AgentAnswer:
     return replace(answer, text=text, reasoning=_text(answer.reasoning, "reasoning of an AgentAnswer"))
 
 
-def _text(value: object, what: str) -> str:
+def _text(value: object, description: str) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
         return value
-    raise TypeError(f"the {what} must be a text, not {_kind(value)}: write it as JSON")
+    raise TypeError(f"the {description} must be a text, not {_kind(value)}: write it as JSON")
 
 
 def _error_text(error: object) -> str | None:
@@ -345,19 +345,21 @@ def _error_text(error: object) -> str | None:
     return error
 
 
-def _usage(usage: object, of: str) -> Usage:
+def _usage(usage: object, description: str) -> Usage:
     if not isinstance(usage, Usage):
-        raise TypeError(f"the usage of an {of} must be a workbench.Usage(input_tokens=…), not {_kind(usage)}")
+        raise TypeError(f"the usage of an {description} must be a workbench.Usage(input_tokens=…), not {_kind(usage)}")
     for each in fields(usage):
         count = getattr(usage, each.name)
         if not isinstance(count, int) or count < 0:
-            raise TypeError(f"{each.name} of the usage of an {of} must be a whole number of at least 0, not {count!r}")
+            raise TypeError(
+                f"{each.name} of the usage of an {description} must be a whole number of at least 0, not {count!r}"
+            )
     return usage
 
 
-def _amount(value: object, what: str) -> float:
+def _amount(value: object, description: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
-        raise TypeError(f"{what} must be a number of at least 0, not {value!r}")
+        raise TypeError(f"{description} must be a number of at least 0, not {value!r}")
     return value
 
 
@@ -412,24 +414,26 @@ def tool_call(call_id: str, tool: str, arguments: Mapping[str, Any] | str) -> To
     return ToolCall(call_id, tool, read)
 
 
-def _json(value: object, where: str) -> JsonValue:
+def _json(value: object, location: str) -> JsonValue:
     match value:
         case int() if abs(value) >= _INTEGER_LIMIT:
-            raise TypeError(f"{where} has more than {_MAX_DIGITS} digits: give it as a text")
+            raise TypeError(f"{location} has more than {_MAX_DIGITS} digits: give it as a text")
         case None | bool() | int() | float() | str():
             return value
         case list() | tuple():
-            return [_json(item, where) for item in value]
+            return [_json(item, location) for item in value]
         case Mapping():
-            return {_name(name, where): _json(item, where) for name, item in value.items()}
+            return {_name(name, location): _json(item, location) for name, item in value.items()}
         case _:
-            raise TypeError(f"{where} holds {_kind(value)}, which JSON does not have: give it as the tool receives it")
+            raise TypeError(
+                f"{location} holds {_kind(value)}, which JSON does not have: give it as the tool receives it"
+            )
 
 
-def _name(name: object, where: str) -> str:
+def _name(name: object, location: str) -> str:
     if isinstance(name, str):
         return name
-    raise TypeError(f"{where} holds an object with {_kind(name)} as a name: names in JSON are texts")
+    raise TypeError(f"{location} holds an object with {_kind(name)} as a name: names in JSON are texts")
 
 
 def _kind(value: object) -> str:
@@ -438,12 +442,12 @@ def _kind(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
+def with_ids(calls: Iterable[ToolCall], used_ids: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
     """Yield each call with an id that is unique in its run.
 
-    A call keeps its own id, unless the id is missing, in `taken`, or used by an earlier call. Missing ids are made from
-    the numbers of the calls in the run. `first` is the number of the first of these calls."""
-    used = set(taken)
+    A call keeps its own id, unless the id is missing, in `used_ids`, or used by an earlier call. Missing ids are made
+    from the numbers of the calls in the run. `first` is the number of the first of these calls."""
+    used = set(used_ids)
     for number, call in enumerate(calls, start=first):
         call_id, extra = call.id or f"call-{number}", 1
         while call_id in used:

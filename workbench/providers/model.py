@@ -146,12 +146,12 @@ def _counted(before: int, more: int, limit: Limit) -> int:
     return before + more
 
 
-def _values_in(value: JsonValue, most: int) -> int:
-    """Count the values nested in a value, at any depth. Counting stops when there are more than `most`."""
+def _values_in(value: JsonValue, maximum: int) -> int:
+    """Count the values nested in a value, at any depth. Counting stops when there are more than `maximum`."""
     # This is a loop with a stack, because the model decides how deeply the JSON is nested, and Python's recursion is
     # limited.
     count, waiting = 0, [value]
-    while waiting and count <= most:
+    while waiting and count <= maximum:
         value = waiting.pop()
         if isinstance(value, dict):
             value = [*value.values()]

@@ -276,10 +276,10 @@ def _gates_that_everything_meets(suite: Suite) -> Iterator[Finding]:
                     )
 
 
-def _always_met(of: str, key: str, limit: float) -> bool:
+def _always_met(measure: str, key: str, limit: float) -> bool:
     # Scores lie between 0 and 1. Times, tokens and costs have no upper end, so only an infinite limit always holds.
     if key == "at_most":
-        return limit >= 1 if is_score(of) else limit == math.inf
+        return limit >= 1 if is_score(measure) else limit == math.inf
     return limit <= 0 if key == "at_least" else limit < 0
 
 

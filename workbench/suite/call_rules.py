@@ -82,13 +82,13 @@ def _has_tool(call: dict[str, object], place: Place, needed: str) -> Iterator[Fi
         yield Finding((*place, "tool"), f"`tool` is missing: {needed}")
 
 
-def nothing_scored(check: object, options: Iterable[str], place: Place, where: str) -> Iterator[Finding]:
+def nothing_scored(check: object, options: Iterable[str], place: Place, location: str) -> Iterator[Finding]:
     """Find options that affect only the score of a check, in a place where checks have no score.
 
-    `where` describes the place in messages."""
+    `location` describes the place in messages."""
     for option in options:
         if option in table(check) and is_check(check):
-            message = f"`{option}` has no meaning {where}: the check decides, and counts in no score"
+            message = f"`{option}` has no meaning {location}: the check decides, and counts in no score"
             yield Finding((*place, option), message, "remove it")
 
 

@@ -576,8 +576,8 @@ def text_with_rows(text: str, cases: Sequence[Case], templates: Sequence[int]) -
 _MARK: Final = "rows of this case \u241e"
 
 
-def _around_rows(parts: SuiteText, at: int) -> tuple[str, str] | None:
-    block = parts.with_case(at, {**parts.cases[at], "each": _MARK}).blocks[at]
+def _around_rows(parts: SuiteText, position: int) -> tuple[str, str] | None:
+    block = parts.with_case(position, {**parts.cases[position], "each": _MARK}).blocks[position]
     before, mark, after = block.partition(one_line(_MARK))
     if not mark or _MARK in after:
         return None

@@ -197,10 +197,10 @@ def _plain_fields_rules(written: dict[str, object], place: Place, of_answer: boo
         yield from _fields_rules(written, place, of_answer)
 
 
-def mixed_rules(name: str, others: Iterable[str], place: Place) -> Iterator[Finding]:
+def mixed_rules(name: str, other_keys: Iterable[str], place: Place) -> Iterator[Finding]:
     """Report keys that stand beside the name of a check but are not its options."""
     options = [*CHECK_CLASSES[name].options, "because"]
-    for key in others:
+    for key in other_keys:
         hint = did_you_mean(key, options) or f"write {{ equals = … }} for a field `{name}`"
         yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
 

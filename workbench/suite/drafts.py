@@ -30,9 +30,9 @@ def changed_part(old: str, new: str) -> tuple[int, int, int]:
     return start, len(old) - same_at_end, len(new) - same_at_end
 
 
-def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
+def _common(old: str, new: str, maximum: int, *, from_end: bool) -> int:
     # Bisection is used because Python compares slices far faster than a loop compares characters.
-    low, high = 0, most
+    low, high = 0, maximum
     while low < high:
         middle = (low + high + 1) // 2
         if from_end:
@@ -237,8 +237,8 @@ class Drafts:
         self._journals.clear()
         self._offered.clear()
 
-    def _refusal(self, what: str, error: OSError) -> DraftError:
-        return DraftError(f"{what}: {why_not_written(error, self._folder, 'save often')}")
+    def _refusal(self, action: str, error: OSError) -> DraftError:
+        return DraftError(f"{action}: {why_not_written(error, self._folder, 'save often')}")
 
     def _begun(self, path: Path, base_text: str, base_state: FileState | None) -> _Journal:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -141,15 +141,15 @@ class ExpectedCall(Frozen):
         """Whether an argument can be wrong because of its name alone, by `only_args` or `forbidden_args`."""
         return self.only_args or bool(self.forbidden_args)
 
-    def disallowed_arguments(self, given: Collection[str]) -> list[str]:
-        """Return the names among `given` that must not be arguments of the call.
+    def disallowed_arguments(self, arguments: Collection[str]) -> list[str]:
+        """Return the names among `arguments` that must not be arguments of the call.
 
         Explicitly forbidden names come first."""
         if not self.limits_args:
             return []
-        unwanted = [name for name in self.forbidden_args if name in given]
+        unwanted = [name for name in self.forbidden_args if name in arguments]
         if self.only_args:
-            for name in given:
+            for name in arguments:
                 if name not in (self.args or {}) and name not in unwanted:
                     unwanted.append(name)
         return unwanted

@@ -138,19 +138,19 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
+def why_not_written(error: OSError, folder: Path, advice: str) -> str:
     """Return why nothing could be written in a folder, with advice.
 
-    `way_out` is the advice for a reason that has no advice of its own."""
+    `advice` is the advice for a reason that has no advice of its own."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return f"the disk is full; make room, or {way_out}"
+            return f"the disk is full; make room, or {advice}"
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"the folder {folder} is not writable; make it writable, or {way_out}"
+            return f"the folder {folder} is not writable; make it writable, or {advice}"
         case errno.ENOENT:
-            return f"the folder {folder} no longer exists; {way_out}"
+            return f"the folder {folder} no longer exists; {advice}"
         case _:
-            return f"{error.strerror or error} in the folder {folder}; {way_out}"
+            return f"{error.strerror or error} in the folder {folder}; {advice}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,9 @@ class SavingError(Exception):
 class ChangedOnDiskError(SavingError):
     """Another program changed the file. `found` is the file's present state, or `None` if it no longer exists."""
 
-    def __init__(self, message: str, found: FileState | None) -> None:
+    def __init__(self, message: str, state: FileState | None) -> None:
         super().__init__(message)
-        self.found = found
+        self.found = state
 
 
 def state_of(path: Path, known: FileState | None = None) -> FileState | None:

@@ -64,11 +64,11 @@ WrittenClock = Annotated[str, AfterValidator(_clock)]
 Without a fixed time, each run has the time of its start."""
 
 
-def _subject_name(others: dict[str, Any]) -> str:
+def _subject_name(values: dict[str, Any]) -> str:
     """Return the default name of a subject, from its other values.
 
     An agent is named like a model, such as `agent:codex`, so that `--model` can select it."""
-    agent = others.get("agent")
+    agent = values.get("agent")
     return "subject" if agent is None else f"{AGENT}{agent}"
 
 

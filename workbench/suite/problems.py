@@ -66,9 +66,9 @@ Place = tuple[str | int, ...]
 _BARE_KEY = late_pattern(r"[A-Za-z0-9_-]+")
 
 
-def is_within(where: str, place: str) -> bool:
+def is_within(inner: str, outer: str) -> bool:
     """Return whether a place, as text, equals another place or lies inside it."""
-    return where == place or where.startswith((f"{place}.", f"{place}["))
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
 
 
 def place_text(place: Iterable[str | int]) -> str:

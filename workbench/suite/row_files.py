@@ -57,11 +57,11 @@ class Rows:
             names.update(dict.fromkeys(row))
         return tuple(names)
 
-    def place(self, at: int) -> str:
+    def place(self, index: int) -> str:
         """Return the place of a row by its index, in words: `refunds.csv:3`, or `row 2` of the suite."""
         if self.lines:
-            return f"{self.file}:{self.lines[at]}"
-        return f"row {at + 1}"
+            return f"{self.file}:{self.lines[index]}"
+        return f"row {index + 1}"
 
 
 def rows_of(each: object, folder: Path) -> Rows:

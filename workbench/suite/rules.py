@@ -94,12 +94,12 @@ _SHARES: Final = (
 """The quantities of graders that are themselves scores (0..1)."""
 
 
-def is_score(of: str) -> bool:
+def is_score(measure: str) -> bool:
     """Return whether the name of a measure means a score.
 
     If a suite has a lower limit for a score, that limit decides the exit code in place of the statuses of single cases.
     A limit for any other measure counts in addition to the statuses."""
-    return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
+    return measure == "score" or measure in GRADERS or measure in _SHARES or measure.startswith(NAMED_MEASURE)
 
 
 def replaces_statuses(suite: Suite) -> bool:
@@ -651,17 +651,17 @@ def _message_rules(messages: object, place: Place) -> Iterator[Finding]:
 
 
 def _answer_rules(
-    message: dict[str, object], place: Place, made: dict[str, Place], answered: set[str]
+    message: dict[str, object], place: Place, calls: dict[str, Place], answered_ids: set[str]
 ) -> Iterator[Finding]:
     call_id = message.get("call")
     if "call" not in message:
         yield Finding(place, "a message with the role `tool` needs `call`, the id of the call that it answers")
     elif not isinstance(call_id, str):
         return
-    elif call_id not in made:
+    elif call_id not in calls:
         hint = "write the `id` of a tool call in an earlier assistant message"
         yield Finding((*place, "call"), f"no earlier call has the id {quoted(call_id)}", hint)
-    elif call_id in answered:
+    elif call_id in answered_ids:
         yield Finding((*place, "call"), f"the call {quoted(call_id)} is answered twice")
     else:
-        answered.add(call_id)
+        answered_ids.add(call_id)

@@ -173,8 +173,8 @@ def _reference_rules(name: str, value: object, place: Place) -> Iterator[Finding
         )
 
 
-def _no_control_characters(value: object, place: Place, refused: str) -> Iterator[Finding]:
-    if isinstance(value, str) and any(character in value for character in refused):
+def _no_control_characters(value: object, place: Place, message: str) -> Iterator[Finding]:
+    if isinstance(value, str) and any(character in value for character in message):
         yield Finding(place, "contains a control character, which cannot be passed on")
 
 

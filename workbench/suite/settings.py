@@ -127,8 +127,8 @@ def settings_of(suite: Suite, case: Case) -> CaseSettings:
     return _settings_under(suite)(case)
 
 
-def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
-    suite = held()
+def _merged_settings(suite_ref: weakref.ref[Suite], case: Case) -> CaseSettings:
+    suite = suite_ref()
     assert suite is not None
     # Most cases write no such table. They share the suite's objects, which are created once.
     grading, limits = _grading(suite), _limits(suite)
@@ -305,9 +305,9 @@ _judged_of: CachedByIdentity[Case, tuple[Judged, ...]] = CachedByIdentity(
 """Returns the judged checks of a case. The result is cached because a plan needs it several times."""
 
 
-def _in_conditions(where: Suite | Case) -> Iterator[Judged]:
-    conditions = [mock.when or {} for mock in where.mocks]
-    conditions += [answer.when for answer in where.answers]
+def _in_conditions(owner: Suite | Case) -> Iterator[Judged]:
+    conditions = [mock.when or {} for mock in owner.mocks]
+    conditions += [answer.when for answer in owner.answers]
     for when in conditions:
         for condition in when.values():
             for check in with_parts(condition):

@@ -298,11 +298,11 @@ def _moved(items: tuple[_Item, ...], index: int, to: int) -> tuple[_Item, ...]:
     return (*others[:to], items[index], *others[to:])
 
 
-def _read(text: str, what: str) -> Table:
+def _read(text: str, description: str) -> Table:
     try:
         return toml_of(text)
     except (ValueError, RecursionError) as error:
-        raise SpliceError(f"{what} is not valid TOML; correct the text first: {error}") from error
+        raise SpliceError(f"{description} is not valid TOML; correct the text first: {error}") from error
 
 
 def places_of_blocks(text: str, header: Table | None) -> tuple[tuple[int, int], ...]:

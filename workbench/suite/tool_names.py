@@ -131,10 +131,10 @@ def unknown_answers(answers: Iterable[Answer], known: KnownNames) -> Iterator[Fi
             yield warning(("answers", index, "tool"), message, known.hint(answer.tool))
 
 
-def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
-    """Return the names of the suite's tools, of the tools of all its cases, and of the servers' tools (`listed`)."""
+def names_for_all(suite: Suite, server_tools: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
+    """Return the names of the suite's tools, of the tools of all its cases, and of `server_tools`."""
     written, prefixes = _written_names(suite), tuple(prefixes)
-    more = [name for name in listed if name not in written.names]
+    more = [name for name in server_tools if name not in written.names]
     if not more and not prefixes:
         return written
     return KnownNames(dict.fromkeys((*written.names, *more)), prefixes)
@@ -152,13 +152,13 @@ _written_names: CachedByIdentity[Suite, KnownNames] = CachedByIdentity(_all_writ
 
 
 def unknown_in_suite(
-    suite: Suite, case_indices: Iterable[int], listed: Collection[str], prefixes: Collection[str]
+    suite: Suite, case_indices: Iterable[int], known_names: Collection[str], prefixes: Collection[str]
 ) -> Iterator[Finding]:
     """Find all names in a suite that belong to no tool.
 
-    `case_indices` are the indices of the suite's cases in the file. `listed` has the names of servers' tools.
+    `case_indices` are the indices of the suite's cases in the file. `known_names` has the names of servers' tools.
     `prefixes` are the prefixes of servers whose tools are unknown."""
-    known = names_for_all(suite, listed, prefixes)
+    known = names_for_all(suite, known_names, prefixes)
     if suite.subject is not None and suite.subject.has_own_tools:
         yield from _new_names(suite, case_indices, known)
         return
@@ -168,7 +168,7 @@ def unknown_in_suite(
     for index, case in zip(case_indices, suite.cases, strict=True):
         written = [tool.name for tool in written_tools(suite, case)]
         written += [tool.name for tool in suite.provider_tools]
-        for found in unknown_names(suite, case, KnownNames((*written, *listed), tuple(prefixes))):
+        for found in unknown_names(suite, case, KnownNames((*written, *known_names), tuple(prefixes))):
             yield warning(("cases", index, *found.place), found.message, found.hint)
 
 

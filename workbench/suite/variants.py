@@ -125,8 +125,8 @@ def varied_case(case: Case, variant: Variant | None) -> Case:
 # would stay for ever.
 
 
-def _held(held: weakref.ref[Variant]) -> Variant:
-    variant = held()
+def _held(variant_ref: weakref.ref[Variant]) -> Variant:
+    variant = variant_ref()
     assert variant is not None
     return variant
 
@@ -142,8 +142,8 @@ _cases_of: CachedByIdentity[Variant, CachedByIdentity[Case, Case]] = CachedByIde
 _plain_cases: CachedByIdentity[Case, Case] = CachedByIdentity(lambda case: case.model_copy(update={"variants": ()}))
 
 
-def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
-    variant = _held(held)
+def _varied_suite(variant_ref: weakref.ref[Variant], suite: Suite) -> Suite:
+    variant = _held(variant_ref)
     names = _Names.of(variant)
     update: dict[str, object] = {
         "servers": _replaced(suite.servers, variant.servers),
@@ -159,8 +159,8 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
     return suite.model_copy(update=update)
 
 
-def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
-    variant = _held(held)
+def _varied_case(variant_ref: weakref.ref[Variant], case: Case) -> Case:
+    variant = _held(variant_ref)
     names = _Names.of(variant)
     own = case.in_variant(variant.name)
     offer = variant.offer

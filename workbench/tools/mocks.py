@@ -215,8 +215,8 @@ async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, j
     The judge is asked only if the other parts of the check do not decide."""
     # No judge is needed if the check fails even with perfect judgements, or holds even if all judgements are zero.
 
-    async def holds(say: Judge) -> bool:
-        return await _all_hold({"": check}, {"": value}, replace(context, judge=say))
+    async def holds(judge: Judge) -> bool:
+        return await _all_hold({"": check}, {"": value}, replace(context, judge=judge))
 
     if not await holds(lambda _check, _value: CheckVerdict(1.0, True)):
         return False

@@ -138,11 +138,11 @@ class ToolPages:
     def _cut(self, message: str) -> None:
         self._found.append(ListingIssue("", "nextCursor", clean_text(message), "cut short"))
 
-    def _add_issue(self, name: str, where: str, message: str, outcome: ListingOutcome) -> None:
+    def _add_issue(self, name: str, location: str, message: str, outcome: ListingOutcome) -> None:
         of = ""
         if name:
             of = clean_text(self._prefix + name)
-        self._found.append(ListingIssue(of, clean_text(where), clean_text(message), outcome))
+        self._found.append(ListingIssue(of, clean_text(location), clean_text(message), outcome))
 
     def _repaired(self, raw: dict[str, Any]) -> dict[str, Any]:
         """Repair a page so that the SDK accepts its tools, and record what was wrong.

@@ -231,7 +231,7 @@ def findings_without_warning(file: SuiteFile, findings: Iterable[AuditFinding]) 
 
 def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     for way in (DEFAULT_STRATEGY, *other_strategies(case)):
-        grade = _best(case, settings, table, way=way)
+        grade = _best(case, settings, table, strategy=way)
         if grade is not None and grade.status not in (Status.PASSED, Status.ERROR):
             yield _missed(case, place, grade, way)
             return
@@ -243,10 +243,10 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
             return
 
 
-def _missed(case: Case, place: Place, grade: Grade, way: CallStrategy) -> AuditFinding:
-    none, one = "no run can pass", f"one {way.name}"
-    if way is not DEFAULT_STRATEGY:
-        none, one = "an expected run cannot pass", f"a run {way.name}"
+def _missed(case: Case, place: Place, grade: Grade, strategy: CallStrategy) -> AuditFinding:
+    none, one = "no run can pass", f"one {strategy.name}"
+    if strategy is not DEFAULT_STRATEGY:
+        none, one = "an expected run cannot pass", f"a run {strategy.name}"
     why = [issue.why for issue in grade.issues][:_MAX_REASONS] or [grade.reason]
     score = ""
     if grade.score is not None:
@@ -254,7 +254,7 @@ def _missed(case: Case, place: Place, grade: Grade, way: CallStrategy) -> AuditF
     if grade.status == Status.FAILED:
         message = f"{none}: {one} fails{score} ({'; '.join(dict.fromkeys(why))})"
         return AuditFinding("out of reach", "warning", place, message, "", case.id)
-    if way is DEFAULT_STRATEGY:
+    if strategy is DEFAULT_STRATEGY:
         none = "no run can get more than a warning"
     message = f"{none}: {one} gets{score or ' that'}"
     return AuditFinding("out of reach", "note", place, message, "lower warn_threshold", case.id)
@@ -264,28 +264,30 @@ def _best(
     case: Case,
     settings: CaseSettings,
     table: ToolTable,
-    by: GraderName | None = None,
+    grader: GraderName | None = None,
     *,
-    way: CallStrategy = DEFAULT_STRATEGY,
+    strategy: CallStrategy = DEFAULT_STRATEGY,
 ) -> Grade | None:
-    agent = _exact(case, settings, table, way)
+    agent = _exact(case, settings, table, strategy)
     if agent is None:
         return None
-    return _graded(agent, settings, agent.run(), by)
+    return _graded(agent, settings, agent.run(), grader)
 
 
 def _exact(
-    case: Case, settings: CaseSettings, table: ToolTable, way: CallStrategy = DEFAULT_STRATEGY
+    case: Case, settings: CaseSettings, table: ToolTable, strategy: CallStrategy = DEFAULT_STRATEGY
 ) -> ExactAgent | None:
     try:
-        return exact_agent(case, table, settings.limits.max_rounds, way)
+        return exact_agent(case, table, settings.limits.max_rounds, strategy)
     except NeverHoldsError:
         return None
 
 
-def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: GraderName | None = None) -> Grade | None:
+def _graded(
+    agent: ExactAgent, settings: CaseSettings, run: Trajectory, grader: GraderName | None = None
+) -> Grade | None:
     try:
-        return grade_by(by or settings.grading.by, agent.case, settings, run, ACCEPT_ALL_CONTEXT)
+        return grade_by(grader or settings.grading.by, agent.case, settings, run, ACCEPT_ALL_CONTEXT)
     except (CheckError, GradingError):
         return None
 

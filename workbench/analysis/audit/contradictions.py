@@ -222,65 +222,65 @@ def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFin
             yield from _parameter(case, tool, name, (*where, "forbidden_args", number))
 
 
-def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFinding:
+def _unknown(case: Case, name: str, place: Place, table: ToolTable) -> AuditFinding:
     consequence = "no model can make this call"
-    if "before" in where:
+    if "before" in place:
         consequence = "the call stays forbidden"
-    elif "disallowed" in where:
+    elif "disallowed" in place:
         consequence = "nothing can break this prohibition"
     message = f"no tool is called {quoted(name)}: {consequence}"
-    return AuditFinding("unknown tool", "warning", (*where, "tool"), message, did_you_mean(name, table.names), case.id)
+    return AuditFinding("unknown tool", "warning", (*place, "tool"), message, did_you_mean(name, table.names), case.id)
 
 
-def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
+def _checks_alone(case: Case, call: ExpectedCall | Step, place: Place) -> Iterator[AuditFinding]:
     for name, check in (call.args or {}).items():
         if check.forbids:
             continue
         try:
             check.samples()
         except NeverHoldsError as error:
-            yield _never(case, (*where, "args", name), check, str(error))
+            yield _never(case, (*place, "args", name), check, str(error))
         except UnknownSampleError:
             continue
 
 
 def _argument(
-    case: Case, tool: ToolDefinition, name: str, check: Check, where: Place, table: ToolTable
+    case: Case, tool: ToolDefinition, name: str, check: Check, place: Place, table: ToolTable
 ) -> Iterator[AuditFinding]:
     schema = parameter_schema(tool, name)
     if schema is None:
-        yield from _parameter(case, tool, name, where)
+        yield from _parameter(case, tool, name, place)
         schema = {}
     if check.forbids:
         return
     try:
         check.samples()
     except NeverHoldsError as error:
-        yield _never(case, where, check, str(error))
+        yield _never(case, place, check, str(error))
         return
     except UnknownSampleError:
         pass
     if (why := check.fits(schema)) is not None:
-        yield _never(case, where, check, why)
+        yield _never(case, place, check, why)
         return
-    for at, value in _values_in(check, where):
+    for at, value in _values_in(check, place):
         if (refusal := table.refusal(tool, name, value)) is not None:
             message = f"the schema of {quoted(tool.name)} refuses it: {cut(refusal)}"
             hint = "a model that follows the schema never sends it"
             yield AuditFinding("refused value", "warning", at, message, hint, case.id)
 
 
-def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
+def _values_in(check: Check, place: Place) -> Iterator[tuple[Place, JsonValue]]:
     # Values of fields and elements are not values of the argument. Their own check compares them with the schema in
     # `fits`.
     if not check.checks_parts:
         for at, part in check.placed_parts():
-            yield from _values_in(part, (*where, *at))
+            yield from _values_in(part, (*place, *at))
     for value in check.listed or ():
-        yield (where, value)
+        yield (place, value)
 
 
-def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
+def _parameter(case: Case, tool: ToolDefinition, name: str, place: Place) -> Iterator[AuditFinding]:
     if parameter_schema(tool, name) is not None or not has_closed_schema(tool):
         return
     known = list(properties_of(tool.parameters))
@@ -288,7 +288,7 @@ def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Ite
     if not hint:
         hint = f"it has {', '.join(known)}" if known else "it takes no arguments"
     message = f"{quoted(tool.name)} has no parameter {quoted(name)}"
-    yield AuditFinding("unknown argument", "warning", where, message, hint, case.id)
+    yield AuditFinding("unknown argument", "warning", place, message, hint, case.id)
 
 
 def _never(case: Case, place: Place, check: Check, reason: str) -> AuditFinding:
@@ -392,8 +392,8 @@ def _of_checks(checks: Checks | None, tool: str | None, place: Place, table: Too
         yield from literal_tables(check, name, definition, (*place, name))
 
 
-def _as_warning(found: Finding) -> Finding:
-    return replace(found, severity="warning")
+def _as_warning(finding: Finding) -> Finding:
+    return replace(finding, severity="warning")
 
 
 # Mocks that never answer, because their tool is unknown, an earlier mock answers, or no case expects their calls.

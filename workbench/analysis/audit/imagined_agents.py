@@ -160,7 +160,7 @@ class ExactAgent:
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
-def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: CallStrategy = DEFAULT_STRATEGY) -> ExactAgent:
+def exact_agent(case: Case, table: ToolTable, max_rounds: int, strategy: CallStrategy = DEFAULT_STRATEGY) -> ExactAgent:
     """Return an agent that meets the expectations of a case in one way.
 
     Raises NeverHoldsError if no value meets some check."""
@@ -172,7 +172,7 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: CallStrategy
             of_step: list[MadeCall] = []
             steps.append(each)
             if (expected := each.expected_call) is not None:
-                met = _with_values(expected, ("steps", number), of_step, found, case, table, way, number)
+                met = _with_values(expected, ("steps", number), of_step, found, case, table, strategy, number)
                 keys = ("args", "any_of", "result", "is_error")
                 steps[-1] = each.model_copy(update={key: getattr(met, key) for key in keys})
             rounds.append(of_step)
@@ -187,10 +187,10 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: CallStrategy
                     inner = []
                     for at, call in enumerate(item.any_order):
                         place = (key, number, "any_order", at)
-                        inner.append(_with_values(call, place, made, found, case, table, way))
+                        inner.append(_with_values(call, place, made, found, case, table, strategy))
                     written.append(item.model_copy(update={"any_order": tuple(inner)}))
                 else:
-                    written.append(_with_values(item, (key, number), made, found, case, table, way))
+                    written.append(_with_values(item, (key, number), made, found, case, table, strategy))
             lists[key] = tuple(written)
         case = case.model_copy(update=lists)
         case, found = _with_conditions(case, made, found, table)
@@ -205,9 +205,9 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: CallStrategy
 
 
 def _with_conditions(
-    case: Case, made: list[MadeCall], found: list[_PlacedCall], table: ToolTable
+    case: Case, calls: list[MadeCall], placed_calls: list[_PlacedCall], table: ToolTable
 ) -> tuple[Case, list[_PlacedCall]]:
-    """Return a case whose prohibitions the agent can obey, and the agent's calls at their new places in `made`.
+    """Return a case whose prohibitions the agent can obey, and the agent's calls at their new places.
 
     If an unexpected call must precede one of the agent's calls, the agent makes it first."""
     prohibitions, first = [], list[MadeCall]()
@@ -216,35 +216,35 @@ def _with_conditions(
         others = {key: other.model_copy(update={"result": None, "is_error": None}) for key, other in call.conditions}
         prohibitions.append(call.model_copy(update=others))
         before = prohibitions[-1].before
-        if before is None or not any(_meets(call, each) for each in made):
+        if before is None or not any(_meets(call, each) for each in calls):
             continue
-        if _first_that_meets(before, (*first, *made)) is None:
+        if _first_that_meets(before, (*first, *calls)) is None:
             wanted = before.alternatives[0]
             name = _tool_of(wanted.tool, table.offered(case.offer))
             first.append((name, _values(wanted.args, table.find(name), table)[1]))
-    made[:0] = first
-    placed = [replace(each, index=each.index + len(first)) for each in found]
-    return case.model_copy(update={"disallowed": tuple(prohibitions)}), _in_allowed_order(prohibitions, made, placed)
+    calls[:0] = first
+    placed = [replace(each, index=each.index + len(first)) for each in placed_calls]
+    return case.model_copy(update={"disallowed": tuple(prohibitions)}), _in_allowed_order(prohibitions, calls, placed)
 
 
-def _first_that_meets(expected: ExpectedCall, made: Sequence[MadeCall]) -> int | None:
-    for index, each in enumerate(made):
+def _first_that_meets(expected: ExpectedCall, calls: Sequence[MadeCall]) -> int | None:
+    for index, each in enumerate(calls):
         if any(_meets(alternative, each) for alternative in expected.alternatives):
             return index
     return None
 
 
 def _in_allowed_order(
-    prohibitions: Sequence[DisallowedCall], made: list[MadeCall], found: Sequence[_PlacedCall]
+    prohibitions: Sequence[DisallowedCall], calls: list[MadeCall], placed_calls: Sequence[_PlacedCall]
 ) -> list[_PlacedCall]:
-    """Reorder calls in `made` so that no prohibition's `before` or `after` is broken. Return the moved calls."""
-    unordered = {each.index for each in found if each.place[0] == "unordered"}
-    order = list(range(len(made)))
+    """Reorder `calls` so that no prohibition's `before` or `after` is broken. Return the moved calls."""
+    unordered = {each.index for each in placed_calls if each.place[0] == "unordered"}
+    order = list(range(len(calls)))
     # A move may violate another order, so several rounds may be needed. The rounds are limited because contradictory
     # orders would move calls forever.
-    for _ in made:
+    for _ in calls:
         moves = 0
-        for early, late in _orders(prohibitions, made):
+        for early, late in _orders(prohibitions, calls):
             at, late_at = order.index(early), order.index(late)
             if at > late_at and early in unordered:
                 order.insert(late_at, order.pop(at))
@@ -254,21 +254,21 @@ def _in_allowed_order(
                 moves += 1
         if not moves:
             break
-    made[:] = [made[index] for index in order]
-    return [replace(each, index=order.index(each.index)) for each in found]
+    calls[:] = [calls[index] for index in order]
+    return [replace(each, index=order.index(each.index)) for each in placed_calls]
 
 
-def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[MadeCall]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of indices in `made`. The first call of a pair must precede the second."""
+def _orders(prohibitions: Sequence[DisallowedCall], calls: Sequence[MadeCall]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of indices in `calls`. The first call of a pair must precede the second."""
     for prohibition in prohibitions:
         for key, other in prohibition.conditions:
-            first = _first_that_meets(other, made)
-            for index, each in enumerate(made):
+            first = _first_that_meets(other, calls)
+            for index, each in enumerate(calls):
                 if first is not None and index != first and _meets(prohibition, each):
                     yield (first, index) if key == "before" else (index, first)
 
 
-def _with_changes(case: Case, rounds: list[list[MadeCall]], found: list[_PlacedCall], table: ToolTable) -> Case:
+def _with_changes(case: Case, rounds: list[list[MadeCall]], placed_calls: list[_PlacedCall], table: ToolTable) -> Case:
     """Return a case with conditions in `final` that the agent can meet.
 
     If the case has no expected calls, the expected changes become the agent's calls. Checks of the final state are
@@ -282,7 +282,7 @@ def _with_changes(case: Case, rounds: list[list[MadeCall]], found: list[_PlacedC
         made: list[MadeCall] = []
         meetable = []
         for number, change in enumerate(changes):
-            meetable.append(_with_values(change, ("final", "changes", number), made, found, case, table))
+            meetable.append(_with_values(change, ("final", "changes", number), made, placed_calls, case, table))
         rounds[-1] += made
         final = case.final.model_copy(update={"changes": tuple(meetable), "state": ()})
     elif changes is not None and _are_made(changes, case, list(chain.from_iterable(rounds)), table):
@@ -290,10 +290,10 @@ def _with_changes(case: Case, rounds: list[list[MadeCall]], found: list[_PlacedC
     return case.model_copy(update={"final": final})
 
 
-def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[MadeCall], table: ToolTable) -> bool:
+def _are_made(changes: Sequence[ExpectedCall], case: Case, calls: list[MadeCall], table: ToolTable) -> bool:
     assert case.final is not None
     readers = ReadOnlyTools(case.final.readers, table.tools)
-    left = [call for call in made if not readers.has(call[0])]
+    left = [call for call in calls if not readers.has(call[0])]
     for change in changes:
         found = next((call for call in left if _meets(change, call)), None)
         if found is None:
@@ -322,19 +322,19 @@ def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[MadeCal
 def _with_values(
     call: ExpectedCall,
     place: Place,
-    made: list[MadeCall],
-    found: list[_PlacedCall],
+    placed: list[MadeCall],
+    placed_calls: list[_PlacedCall],
     case: Case,
     table: ToolTable,
-    way: CallStrategy = DEFAULT_STRATEGY,
+    strategy: CallStrategy = DEFAULT_STRATEGY,
     round_index: int = 0,
 ) -> ExpectedCall:
     """Return an expected call with checks that the agent can meet.
 
-    Append the agent's calls to `made` and `found`. `way` is the agent's strategy."""
+    Append the agent's calls to `placed` and `placed_calls`. `strategy` is the agent's strategy."""
     # Results of imagined calls are unknown, so they are not graded.
     unknown = {"result": None, "is_error": None}
-    chosen = min(way.alternative, len(call.alternatives) - 1)
+    chosen = min(strategy.alternative, len(call.alternatives) - 1)
     meetable = []
     calls: list[MadeCall] = []
     for alternative in call.alternatives:
@@ -347,9 +347,9 @@ def _with_values(
         place = (*place, "any_of", chosen)
     else:
         met = meetable[0]
-    for _ in range(way.times(call)):
-        found.append(_PlacedCall(place, meetable[chosen], met, round_index, len(made)))
-        made.append(calls[chosen])
+    for _ in range(strategy.times(call)):
+        placed_calls.append(_PlacedCall(place, meetable[chosen], met, round_index, len(placed)))
+        placed.append(calls[chosen])
     return met
 
 
@@ -452,10 +452,10 @@ def _request(case: Case) -> str:
     return case.opening_text or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
 
 
-def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[MadeCall]], answer: str) -> Trajectory:
-    """Return the trajectory of a run. Each item of `made` is a round of calls. A last round holds the answer."""
+def _run(tools: Sequence[ToolDefinition], call_rounds: Iterable[Sequence[MadeCall]], answer: str) -> Trajectory:
+    """Return the trajectory of a run. Each item of `call_rounds` is a round of calls. A last round holds the answer."""
     rounds: list[Round] = []
-    for number, calls in enumerate(made, 1):
+    for number, calls in enumerate(call_rounds, 1):
         records = []
         for index, (tool, arguments) in enumerate(calls):
             call_id = f"call-{number}-{index}"
@@ -606,20 +606,20 @@ _MAX_OF_ARGUMENT = 8
 """The most mutants with one part of an argument changed."""
 
 
-def _first_difference(one: JsonValue, other: JsonValue) -> str:
+def _first_difference(value: JsonValue, other_value: JsonValue) -> str:
     """Return the path to the first place where two values differ, or an empty text if they differ as a whole."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in (*one, *other):
-            if key not in one or key not in other:
+    if isinstance(value, dict) and isinstance(other_value, dict):
+        for key in (*value, *other_value):
+            if key not in value or key not in other_value:
                 return f".{key_text(key)}"
-            if not json_equal(one[key], other[key]):
-                return f".{key_text(key)}{_first_difference(one[key], other[key])}"
-    if isinstance(one, list) and isinstance(other, list):
-        for number, (left, right) in enumerate(zip(one, other, strict=False)):
+            if not json_equal(value[key], other_value[key]):
+                return f".{key_text(key)}{_first_difference(value[key], other_value[key])}"
+    if isinstance(value, list) and isinstance(other_value, list):
+        for number, (left, right) in enumerate(zip(value, other_value, strict=False)):
             if not json_equal(left, right):
                 return f"[{number}]{_first_difference(left, right)}"
-        if len(one) != len(other):
-            return f"[{min(len(one), len(other))}]"
+        if len(value) != len(other_value):
+            return f"[{min(len(value), len(other_value))}]"
     return ""
 
 
@@ -722,8 +722,8 @@ def _without_change(agent: ExactAgent) -> Iterator[MutatedAgent]:
             )
 
 
-def _meets(expected: ExpectedCall, made: MadeCall) -> bool:
-    tool, arguments = made
+def _meets(expected: ExpectedCall, call: MadeCall) -> bool:
+    tool, arguments = call
     if (
         not expected.may_be_call_of(tool)
         or (expected.args == {} and arguments)
@@ -800,10 +800,10 @@ def _changed(
     agent: ExactAgent,
     written: _PlacedCall,
     arguments: Mapping[str, JsonValue],
-    what: str,
-    how: Literal["wrong", "left out", "added"],
+    description: str,
+    change: Literal["wrong", "left out", "added"],
     weight: Weight = "warning",
 ) -> MutatedAgent:
     calls = [list(made) for made in agent.calls]
     calls[written.round][written.index] = (calls[written.round][written.index][0], arguments)
-    return MutatedAgent(what, how, written.place, weight, tuple(map(tuple, calls)))
+    return MutatedAgent(description, change, written.place, weight, tuple(map(tuple, calls)))

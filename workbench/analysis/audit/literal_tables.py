@@ -61,14 +61,14 @@ class _Location(NamedTuple):
             spot = spot.at_field(key) if isinstance(key, str) else spot.in_list("same_elements", ", in_order = true")
         return spot
 
-    def of_part(self, check: Check, at: Place) -> _Location:
+    def of_part(self, check: Check, place: Place) -> _Location:
         if check.nests == "list":
             return self.in_list(check.kind)
         if check.nests == "check":
             return _Location(lambda text: self.written(f"{{ {check.kind} = {text} }}"), (), self.names_fields)
         # Below `has_fields`, a plain table lists its fields without naming the check again.
-        is_plain = len(at) == 1
-        return self._replace(names_fields=is_plain).at_field(str(at[-1]))
+        is_plain = len(place) == 1
+        return self._replace(names_fields=is_plain).at_field(str(place[-1]))
 
 
 def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:

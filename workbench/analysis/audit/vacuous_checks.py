@@ -246,8 +246,8 @@ def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
     return value
 
 
-def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """Yield values that differ from `met`, a value that meets the check. The schema probably allows them."""
+def _different(value: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    """Yield values that differ from `value`, a value that meets the check. The schema probably allows them."""
     choices = schema.get("enum")
     if isinstance(choices, list):
         yield from choices
@@ -255,21 +255,21 @@ def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[Json
     if "const" in schema:
         return
     for option in (schema, *_alternatives(schema)):
-        kinds = option.get("type") or _TYPE_OF.get(type(met), "string")
+        kinds = option.get("type") or _TYPE_OF.get(type(value), "string")
         if not isinstance(kinds, list):
             kinds = [kinds]
         for kind in kinds:
-            yield from _different_of_type(kind, met, option)
+            yield from _different_of_type(kind, value, option)
 
 
-def _different_of_type(kind: JsonValue, met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    match kind:
+def _different_of_type(type_name: JsonValue, value: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    match type_name:
         case "boolean":
             yield from (True, False)
         case "integer" | "number":
             number: float = 0
-            if isinstance(met, int | float) and math.isfinite(met):
-                number = met
+            if isinstance(value, int | float) and math.isfinite(value):
+                number = value
             # Far values come first because a tolerant check accepts near values.
             yield from (number + 1000, number - 1000, number + 1, number - 1)
             for bound in (schema.get("minimum"), schema.get("maximum")):
@@ -279,7 +279,7 @@ def _different_of_type(kind: JsonValue, met: JsonValue, schema: Mapping[str, Jso
             yield from FORMAT_SAMPLES
         case "array":
             yield []
-            yield [*met, *met] if isinstance(met, list) else ["something else"]
+            yield [*value, *value] if isinstance(value, list) else ["something else"]
         case "object":
             yield {}
         case _:
@@ -370,15 +370,15 @@ def _unmissable_gate(place: Place, reason: str) -> AuditFinding:
     return AuditFinding("cannot fail", "warning", place, reason, "write the lowest value that is good enough")
 
 
-def _vacuous_prohibition(case: Case, name: str, where: Place, table: ToolTable) -> Iterator[AuditFinding]:
+def _vacuous_prohibition(case: Case, name: str, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
     tool = table.find(name)
     if tool is not None and case.offer is not None and tool not in table.offered(case.offer):
         message = f"{quoted(name)} is not offered in this case: nothing can break this prohibition"
-        yield AuditFinding("cannot fail", "warning", (*where, "tool"), message, "add it to `offer`", case.id)
+        yield AuditFinding("cannot fail", "warning", (*place, "tool"), message, "add it to `offer`", case.id)
 
 
 def _unchecked_call(
-    case: Case, call: ExpectedCall | Step, tool: ToolDefinition | None, where: Place
+    case: Case, call: ExpectedCall | Step, tool: ToolDefinition | None, place: Place
 ) -> Iterator[AuditFinding]:
     needed = required_parameters(tool) if tool is not None else ()
     if not needed or tool is None or call.args == {}:
@@ -391,13 +391,13 @@ def _unchecked_call(
     if not checked:
         message = f"no argument is checked, and {quoted(tool.name)} requires {', '.join(map(quoted, needed))}"
         hint = "check the arguments that matter"
-        yield AuditFinding("cannot fail", "warning", where, message, hint, case.id)
+        yield AuditFinding("cannot fail", "warning", place, message, hint, case.id)
     elif all(checks[name].optional for name in checked):
         message = (
             f"every checked argument is optional, and {quoted(tool.name)} requires {', '.join(map(quoted, needed))}"
         )
         hint = "check one that is required"
-        yield AuditFinding("cannot fail", "warning", where, message, hint, case.id)
+        yield AuditFinding("cannot fail", "warning", place, message, hint, case.id)
 
 
 def _of_check(
@@ -461,7 +461,9 @@ def _inside(check: Check, schema: Schema, path: str = "") -> Iterator[tuple[str,
         yield from _inside(part, inner, where)
 
 
-def _refuses_nothing(check: Check, schema: Schema | None, root: Schema, refused: Callable[[JsonValue], bool]) -> bool:
+def _refuses_nothing(
+    check: Check, schema: Schema | None, root: Schema, is_refused: Callable[[JsonValue], bool]
+) -> bool:
     """Return whether a check accepts many different values that the schema allows, and refuses none of them."""
     listed = listed_values(schema) if schema is not None else None
     # If the schema allows only one value, the schema is the reason why no value fails, and not the check.
@@ -469,7 +471,7 @@ def _refuses_nothing(check: Check, schema: Schema | None, root: Schema, refused:
         return False
     tried = 0
     for value in _values(check, schema or {}, root):
-        if refused(value):
+        if is_refused(value):
             continue
         if not check.holds(value):
             return False

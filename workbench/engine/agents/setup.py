@@ -281,8 +281,8 @@ def _set_up_opencode(request: SetupRequest, home: Path, setup: Setup) -> None:
         config["permission"] = {"*": "ask"}
     if not any(map(names_a_secret, setup.environment)) and not config.get("provider") and not config.get("model"):
         raise AgentError(
-            f"the agent {request.subject.called} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, or "
-            "name a provider and a model in OPENCODE_CONFIG_CONTENT"
+            f"the agent {request.subject.called} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, "
+            "or name a provider and a model in OPENCODE_CONFIG_CONTENT"
         )
     # Without this setting, OpenCode sends prompts to its own free models, which the user has not chosen.
     if not str(config.get("model", "")).startswith("opencode/"):

@@ -82,7 +82,9 @@ class RecordingProxy:
     `say` is called with a line for each problem with a connection or an address. Start and close the proxy on one event
     loop."""
 
-    def __init__(self, upstream: str, observer: Observer, secrets: Secrets, on_message: Callable[[str], object]) -> None:
+    def __init__(
+        self, upstream: str, observer: Observer, secrets: Secrets, on_message: Callable[[str], object]
+    ) -> None:
         self._upstream = upstream
         self._parts = urlsplit(upstream)
         self._observer = observer

@@ -451,10 +451,10 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return the beginning of a response's body, undecoded: at least `most` bytes, if the body is that long."""
+async def beginning_of(response: aiohttp.ClientResponse, min_bytes: int) -> bytes:
+    """Return the beginning of a response's body, undecoded: at least `min_bytes` bytes, if the body is that long."""
     body = bytearray()
-    while len(body) <= most and (chunk := await response.content.readany()):
+    while len(body) <= min_bytes and (chunk := await response.content.readany()):
         body += chunk
     return bytes(body)
 

@@ -41,14 +41,14 @@ class KeyCommand:
 
     def __init__(
         self,
-        words: tuple[str, ...],
+        command_line: tuple[str, ...],
         folder: Path | None,
         environment: Mapping[str, str],
         secrets: Secrets,
         clock: Callable[[], float] = time.monotonic,
         timeout_s: float = KEY_COMMAND_TIMEOUT_S,
     ) -> None:
-        self._words = words
+        self._words = command_line
         self._folder = folder
         self._environment = environment
         self._secrets = secrets
@@ -165,22 +165,22 @@ class KeyCommand:
         lines = self._secrets.redact(stderr.decode("utf-8", "replace")).splitlines()
         return quoted("\n".join([line for line in lines if line.strip()][-_LAST_LINES:]), self._secrets)
 
-    def _failed(self, happened: str, way_out: str) -> KeyCommandError:
+    def _failed(self, problem: str, advice: str) -> KeyCommandError:
         command = quoted(shlex.join(self._words), self._secrets)
-        return KeyCommandError(f"the key_command {command} {happened}: {way_out}")
+        return KeyCommandError(f"the key_command {command} {problem}: {advice}")
 
 
-async def _beginning(stream: asyncio.StreamReader, most: int) -> bytes:
+async def _beginning(stream: asyncio.StreamReader, max_bytes: int) -> bytes:
     read = bytearray()
-    while len(read) < most and (piece := await stream.read(min(_PIECE_BYTES, most - len(read)))):
+    while len(read) < max_bytes and (piece := await stream.read(min(_PIECE_BYTES, max_bytes - len(read)))):
         read += piece
     return bytes(read)
 
 
-async def _end(stream: asyncio.StreamReader, most: int) -> bytes:
+async def _end(stream: asyncio.StreamReader, max_bytes: int) -> bytes:
     read = b""
     while piece := await stream.read(_PIECE_BYTES):
-        read = (read + piece)[-most:]
+        read = (read + piece)[-max_bytes:]
     return read
 
 

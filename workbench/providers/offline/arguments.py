@@ -478,13 +478,13 @@ class _ArgumentFiller:
             if is_value and not _overlaps(one, taken) and self._fill_from(parameter, one, word.start):
                 return
 
-    def _owners(self, found: Iterable[Evidence]) -> Evidence | None:
+    def _owners(self, evidence: Iterable[Evidence]) -> Evidence | None:
         """Fill two parameters, an owner and a name, from a pair such as `owner/name`.
 
         Returns the pair; `None` if there is no pair or there are no such parameters."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owner, owned = parameter_named(_OWNERS, required_first), parameter_named(_OWNED, required_first)
-        pairs = [one for one in of_kind(found, "pair") if str(one.value).count("/") == 1]
+        pairs = [one for one in of_kind(evidence, "pair") if str(one.value).count("/") == 1]
         if not (owner and owned and pairs) or owner is owned:
             return None
         values = str(pairs[0].value).split("/")
