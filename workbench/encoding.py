@@ -24,7 +24,7 @@ def is_utf_16(content: bytes) -> bool:
     return content.startswith(_UTF_16_MARKS)
 
 
-def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
+def utf_8_problem(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
     """Return the line of the first byte that is not UTF-8, and the part of a message that describes the mistake.
 
     Lines are counted from 1."""

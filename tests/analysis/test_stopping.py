@@ -67,7 +67,7 @@ def test_a_decision_rests_on_the_order_of_the_plan_whatever_the_order_in_which_r
         for number in numbers:
             other.add(number, run(places[number], outcomes[number // 2][number % 2]))
         assert other.pairs == (at_once,)
-        assert other.why_not(2 * CASES - 1) == f"{NOT_NEEDED_PREFIX}m1 against m0 is decided"
+        assert other.skip_reason(2 * CASES - 1) == f"{NOT_NEEDED_PREFIX}m1 against m0 is decided"
 
 
 def test_a_run_that_was_stopped_decides_nothing_and_one_in_error_counts_for_neither() -> None:
@@ -91,7 +91,7 @@ def test_only_a_contender_that_is_decided_is_spared_and_the_first_when_all_are()
     watch = EarlyStopping(E, places)
     spared = []
     for number, place in places.items():
-        why = watch.why_not(number)
+        why = watch.skip_reason(number)
         spared += [place.model] if why is not None else []
         good = outcomes[number // 3][number % 3]
         watch.add(number, replace(run(place, good), status=Status.SKIPPED, reason=why) if why else run(place, good))
@@ -176,7 +176,7 @@ def gated(shares: Sequence[int], repeats: int, clusters: int | None = None) -> E
     watch = EarlyStopping(GATE, places)
     for number, place in places.items():
         good = number % repeats < shares[number // repeats]
-        why = watch.why_not(number)
+        why = watch.skip_reason(number)
         watch.add(number, replace(run(place, good), status=Status.SKIPPED, reason=why) if why else run(place, good))
     return watch
 

@@ -22,7 +22,7 @@ from workbench.engine.planned_run import RunContext
 from workbench.grading.deferred_result import DeferredResult
 from workbench.grading.grade import RunResult
 from workbench.history.packing import RunPacker
-from workbench.history.records import FinishedRun
+from workbench.history.records import RunWithEvents
 from workbench.providers.model import Model, ModelError
 from workbench.suite.grading_model import GRADERS
 from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -318,7 +318,7 @@ async def test_memory_of_a_run_follows_what_the_model_sent(kind: str, times: int
         try:
             (result,) = await watched.run(suite(case("Oslo")))
             events = tuple(event.event for event in watched.said if isinstance(event, RunEvent))
-            RunPacker().packed(FinishedRun(result.run_id, result, events, 0.0, 1.0))
+            RunPacker().packed(RunWithEvents(result.run_id, result, events, 0.0, 1.0))
             return sent, tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

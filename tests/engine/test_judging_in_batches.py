@@ -103,7 +103,7 @@ class Place:
         events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
         program = self.program
         once = RetryPolicy(attempts=1)
-        with closing(Runtime(events.put, program, judge_anew=anew, retries=once)) as session:
+        with closing(Runtime(events.put, program, renew_judgements=anew, retries=once)) as session:
             lines = RecordingLines(program.secrets, lambda: "2026-11-21T00:00:00+00:00")
             begin(
                 session,

@@ -14,7 +14,7 @@ from workbench.engine.redaction import EventRedaction, RunRedaction, SuiteParts
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.history.packing import RunPacker
-from workbench.history.records import FinishedRun
+from workbench.history.records import RunWithEvents
 from workbench.suite.model import Case
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import (
@@ -217,7 +217,7 @@ def test_a_search_of_what_is_stored_of_a_run_finds_all_that_redacting_it_changes
     )
     user = some(PLAIN | text)
     case = Case.model_validate({"id": "case", "name": "Case", "user": user, "response_contains": [some(text) or "x"]})
-    run = FinishedRun("run-1", result, events, 0.0, 1.0)
+    run = RunWithEvents("run-1", result, events, 0.0, 1.0)
     redaction = RunRedaction(SuiteParts(secrets), {"run-1": case})
     assert RunPacker(redaction).packed(run) == RunPacker().packed(redaction.redacted(run))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.history.batches import SUITE
 from tests.results import result
 from workbench.grading.status import Status
-from workbench.history.records import FinishedRun, NewBatch, NewRun
+from workbench.history.records import NewBatch, NewRun, RunWithEvents
 from workbench.suite.suite_file import SuiteFile, parse_suite
 
 FILE = parse_suite(SUITE, Path("/project/weather.toml"))
@@ -27,10 +27,10 @@ def batch_of(runs: int, *, file: SuiteFile = FILE, started_at: str = "2030-01-01
     )
 
 
-def done(number: int) -> FinishedRun:
+def done(number: int) -> RunWithEvents:
     """The run of that number, passed."""
     passed = result(Status.PASSED, 1.0, case="paris", suite="weather.toml", repeat=number)
-    return FinishedRun(f"run-{number}", passed, (), 1000.0 * number, 1000.0 * number + 5)
+    return RunWithEvents(f"run-{number}", passed, (), 1000.0 * number, 1000.0 * number + 5)
 
 
 _CHILD = """\

@@ -28,13 +28,13 @@ from workbench.history.history import History
 from workbench.history.merge import MergeResult, StoredShard, merge, plan_differences, shards_in
 from workbench.history.packing import RunPacker
 from workbench.history.records import (
-    FinishedRun,
     HistoryError,
     NewBatch,
     NewRun,
     NewShard,
     Outline,
     OutlinedRun,
+    RunWithEvents,
     ShardRef,
 )
 from workbench.history.rows import begin_batch, end_batch, write_run
@@ -86,7 +86,7 @@ def keep(
             run = plan[place]
             verdict = status if status != Status.PASSED else (Status.PASSED, Status.FAILED, Status.ERROR)[place % 3]
             of_run = result(verdict, 0.5, suite="weather.toml", case=run.case_id, model=run.model, repeat=run.repeat)
-            done = FinishedRun(run.run_id, replace(of_run, run_id=run.run_id), (), at_ms + place, at_ms + place + 5)
+            done = RunWithEvents(run.run_id, replace(of_run, run_id=run.run_id), (), at_ms + place, at_ms + place + 5)
             packed = packer.packed(done)
             assert packed is not None
             write_run(connection, number, place, packed)

@@ -131,7 +131,7 @@ async def test_at_its_own_pace_each_piece_comes_as_long_after_the_request_as_it_
     recording = read_recording(recorded(tmp_path, events))
     at_once = ReplayModel("replay:a", recording, sleep=sleep, clock=lambda: now_s)
     assert [now_s async for _ in at_once.stream(ModelRequest(1, None, (), ()))] == [0.0, 0.0, 0.0]
-    paced = ReplayModel("replay:a", recording, own_pace=True, sleep=sleep, clock=lambda: now_s)
+    paced = ReplayModel("replay:a", recording, original_pace=True, sleep=sleep, clock=lambda: now_s)
     assert [now_s async for _ in paced.stream(ModelRequest(1, None, (), ()))] == pytest.approx([0.02, 1.0, 1.1])
 
 

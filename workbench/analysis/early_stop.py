@@ -148,7 +148,7 @@ class _Pairs:
         pair.cases += len(unit) // 2
         pair.seen += 1
 
-    def why_not(self, place: PlannedRunPlace) -> str | None:
+    def skip_reason(self, place: PlannedRunPlace) -> str | None:
         pairs = [pair for pair in self.pairs if pair.is_about(place.model)]
         if not pairs or not all(pair.decided for pair in pairs):
             return None
@@ -194,7 +194,7 @@ class EarlyStopping:
     """The state of early stopping for one batch: what the finished runs show about its comparisons or its pass rates.
 
     `places` holds the planned runs by number, in the order of the plan. `gates` holds the gates of the suites. Pass
-    each finished run to `add`, in any order. Call `why_not` before starting a run."""
+    each finished run to `add`, in any order. Call `skip_reason` before starting a run."""
 
     def __init__(
         self, until: Until, places: Mapping[int, PlannedRunPlace], gates: Mapping[str, Gate] = NO_GATES
@@ -215,12 +215,12 @@ class EarlyStopping:
         if self._gates is not None:
             self._gates.add(number, run)
 
-    def why_not(self, number: int) -> str | None:
+    def skip_reason(self, number: int) -> str | None:
         """Return why a run is not needed, or `None` while it may still decide something."""
         if self._pairs is not None:
-            return self._pairs.why_not(self._places[number])
+            return self._pairs.skip_reason(self._places[number])
         if self._gates is not None:
-            return self._gates.why_not(number)
+            return self._gates.skip_reason(number)
         return None
 
     @property
@@ -388,7 +388,7 @@ class _Gates:
     def _is_complete(self, unit: _Unit) -> bool:
         return all(self._runs.keys() >= set(numbers) for numbers in unit.values())
 
-    def why_not(self, number: int) -> str | None:
+    def skip_reason(self, number: int) -> str | None:
         gates = self._of_place.get(number)
         if not gates or any(gate.evidence.verdict is None for gate in gates):
             return None

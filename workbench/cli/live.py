@@ -484,8 +484,8 @@ def run_live(
     runtime = Runtime(
         events.put,
         plan.program,
-        own_pace=plan.own_pace,
-        judge_anew=plan.judge_anew,
+        original_pace=plan.original_pace,
+        renew_judgements=plan.renew_judgements,
         history=plan.history,
         receives_events=receives_events,
     )

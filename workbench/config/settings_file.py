@@ -63,7 +63,7 @@ from workbench.config.request_checks import (
     joined_query,
 )
 from workbench.config.request_settings import split_address
-from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
+from workbench.encoding import SAVE_AS_UTF_8, utf_8_problem
 
 _NOT_NEGATIVE = Field(ge=0, allow_inf_nan=False)
 _POSITIVE = Field(gt=0, allow_inf_nan=False)
@@ -225,7 +225,7 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
         text = content.decode("utf-8-sig")
         settings = _Settings.model_validate(tomllib.loads(text))
     except UnicodeDecodeError as error:
-        line, why = why_not_utf_8(content, error)
+        line, why = utf_8_problem(content, error)
         raise ConfigError(f"{file}:{line} {why}: {SAVE_AS_UTF_8}") from error
     except ValidationError as error:
         raise ConfigError(*(_problem(file, text, found) for found in error.errors())) from None

@@ -20,7 +20,7 @@ from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, st
 from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import ExecutionRules, PlannedRun
 from workbench.engine.redaction import RunRedaction, SuiteParts, redacted_suite_text
-from workbench.history.records import CONFIRMS, FinishedRun, Kind, NewBatch, NewRun, NewShard, settings_of_answers
+from workbench.history.records import CONFIRMS, Kind, NewBatch, NewRun, NewShard, RunWithEvents, settings_of_answers
 from workbench.history.writer import MAX_RUNS_PER_COMMIT, BatchHandle, HistoryWriter
 from workbench.suite.case_images import images_hash
 from workbench.suite.model import Case, Subject
@@ -102,10 +102,10 @@ class HistoryRecorder:
         return datetime.fromtimestamp(self._now_ms() / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def done_run(done: RunDone, events: tuple[Event, ...]) -> FinishedRun:
+def done_run(done: RunDone, events: tuple[Event, ...]) -> RunWithEvents:
     """Return a finished run with its events and times, in the form that the history stores."""
     assert done.began_ms is not None and done.ended_ms is not None
-    return FinishedRun(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
+    return RunWithEvents(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
 
 
 def redaction_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunRedaction:

@@ -20,7 +20,7 @@ from workbench.dataclasses import dataclass
 from workbench.encoding import toml_of
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
-from workbench.history.records import FinishedRun
+from workbench.history.records import RunWithEvents
 from workbench.startup import late_pattern
 from workbench.suite.expected_calls import ANY_TOOL, same_tool
 from workbench.suite.model import Case
@@ -226,7 +226,7 @@ class RunRedaction:
         self._parts = parts
         self._cases = cases
 
-    def search(self, run: FinishedRun) -> Search | None:
+    def search(self, run: RunWithEvents) -> Search | None:
         """Return a function that searches a run's JSON for secrets; `None` if the run must always be redacted.
 
         A run in which the function finds nothing may be stored unchanged."""
@@ -244,7 +244,7 @@ class RunRedaction:
             return finder.json_may_contain
         return None
 
-    def redacted(self, run: FinishedRun) -> FinishedRun:
+    def redacted(self, run: RunWithEvents) -> RunWithEvents:
         events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
         return replace(run, events=events, result=result)
 

@@ -107,19 +107,19 @@ def literal_secrets(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
                 if place[-1] == "url":  # variables are not expanded in a URL
                     yield f"{where} holds a secret: give it in headers, as ${{NAME}}"
                 else:
-                    yield _way_out(where, str(value), str(without))
+                    yield _advice(where, str(value), str(without))
     if found:
         return
     for number, line in enumerate(text.splitlines(), start=1):
         if (shown := secrets.redact(line)) is not line:
             found = True
-            yield _way_out(f"{file.path}:{number}", line, shown)
+            yield _advice(f"{file.path}:{number}", line, shown)
     # The loop above does not find a secret that spans several lines.
     if not found and (shown := secrets.redact(text)) is not text:
-        yield _way_out(f"{file.path}", text, shown)
+        yield _advice(f"{file.path}", text, shown)
 
 
-def _way_out(location: str, before: str, shown: str) -> str:
+def _advice(location: str, before: str, shown: str) -> str:
     # Redaction replaces a secret by the name of its variable. So only the redacted text has this name.
     names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
     return f"{location} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or omit it"

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from workbench.dataclasses import dataclass, parsed_json
-from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
+from workbench.encoding import SAVE_AS_UTF_8, utf_8_problem
 from workbench.engine.ai_sdk import native_run
 from workbench.engine.external_run import (
     CallOrCalls,
@@ -172,7 +172,7 @@ def read_calls(path: Path) -> GivenCalls:
     try:
         return calls_of(_parsed(content.decode("utf-8-sig"), path.suffix.lower() in (".jsonl", ".ndjson")))
     except UnicodeDecodeError as error:
-        line, why = why_not_utf_8(content, error)
+        line, why = utf_8_problem(content, error)
         raise RecordingError(f"{path}:{line} {why}: {SAVE_AS_UTF_8}") from error
     except RunDocumentError as error:
         raise RecordingError(f"{path}: {error}") from error

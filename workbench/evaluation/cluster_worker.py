@@ -50,7 +50,7 @@ from workbench.evaluation.trust import trust_store
 from workbench.evaluation.worker_messages import OBJECTS_BETWEEN_COLLECTIONS, PauseMessage, RunSender
 from workbench.grading.packed import fast_pickle
 from workbench.history.packing import PackedRun, RunPacker, Search
-from workbench.history.records import FinishedRun
+from workbench.history.records import RunWithEvents
 from workbench.providers.http.rate_limits import Lease, Leases
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite
@@ -202,8 +202,8 @@ class Node:
             files=self._files,
             execution=ExecutionRules(setup.execute, setup.execute_all, trust_store(program.folders).is_exempt),
             concurrency=setup.concurrency,
-            own_pace=setup.original_pace,
-            judge_anew=setup.judge_anew,
+            original_pace=setup.original_pace,
+            renew_judgements=setup.renew_judgements,
             instructions=dict(zip((file.path for file in self._files), setup.instructions, strict=False)),
         )
         self._redacted_cases: dict[str, Case] = {}
@@ -247,8 +247,8 @@ class Node:
         self._runtime = Runtime(
             _RedactingSender(self._send, self._secrets, redaction, setup).on_event,
             self._plan.program,
-            own_pace=setup.original_pace,
-            judge_anew=setup.judge_anew,
+            original_pace=setup.original_pace,
+            renew_judgements=setup.renew_judgements,
             retries=setup.retries,
             leases=self._leases,
             on_endpoint_pause=on_endpoint_pause,
@@ -345,17 +345,17 @@ def _suite_of(text: SuiteText) -> SuiteFile:
 class _PackingRedaction:
     def __init__(self, redaction: RunRedaction) -> None:
         self._redaction = redaction
-        self._passed: FinishedRun | None = None
+        self._passed: RunWithEvents | None = None
         self._packer = RunPacker(self)
 
-    def search(self, run: FinishedRun) -> Search | None:
+    def search(self, run: RunWithEvents) -> Search | None:
         return self._redaction.search(run)
 
-    def redacted(self, run: FinishedRun) -> FinishedRun:
+    def redacted(self, run: RunWithEvents) -> RunWithEvents:
         self._passed = self._redaction.redacted(run)
         return self._passed
 
-    def pack(self, run: FinishedRun) -> tuple[FinishedRun, PackedRun | None]:
+    def pack(self, run: RunWithEvents) -> tuple[RunWithEvents, PackedRun | None]:
         self._passed = row = None
         try:
             row = self._packer.packed(run)

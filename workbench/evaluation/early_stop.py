@@ -176,6 +176,6 @@ class EarlyStopper:
         The call waits while the run is more than `ahead` places after the first unfinished run."""
         number = self._numbers[planned.run_id]
         # Each finished run may advance the first unfinished place, or decide the batch.
-        while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:
+        while (why := self._watch.skip_reason(number)) is None and number > (self._first or 0) + self._ahead:
             await self._news.wait()
         return why

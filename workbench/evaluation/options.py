@@ -146,9 +146,9 @@ class CommonOptions:
     """The model that plays the users of conversations without a model of their own."""
     users: str | None = None
     """Recordings (`replay:DIR`) from which the users' messages are taken. The tested model still answers itself."""
-    judge_anew: bool = False
+    renew_judgements: bool = False
     """Whether judges are asked again about values that they have already judged."""
-    own_pace: bool = False
+    original_pace: bool = False
     """Whether recordings of `replay:` models play at the original pace instead of at once."""
 
 
@@ -289,7 +289,8 @@ class AppStart:
     """The runs with which the app starts, as `workbench run --break` and `workbench compare` request them.
 
     Runs pause at `breakpoints`. `opens` is the first view: a paused run, or the models side by side. `only_differences`
-    applies only to models side by side. The options `judge_anew` and `own_pace` apply while the app is open."""
+    applies only to models side by side. The options `renew_judgements` and `original_pace` apply while the app is
+    open."""
 
     options: RunOptions
     breakpoints: tuple[Breakpoint, ...] = ()

@@ -199,8 +199,8 @@ class Plan:
     reruns: Reruns | None = None
     """The cases to confirm if these runs are reruns."""
     cost_limit: CostLimit | None = None
-    own_pace: bool = False
-    judge_anew: bool = False
+    original_pace: bool = False
+    renew_judgements: bool = False
     history: Path | None = None
     """The file in which an evaluation records the batch."""
     history_named: bool = False

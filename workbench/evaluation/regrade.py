@@ -423,15 +423,15 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
     def at(self, index: int) -> StoredRun:
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
-    def kind(self, today: _CurrentCase) -> int:
+    def add_current_case(self, current: _CurrentCase) -> int:
         """Add a pair of suite and case that grades some of the runs. Returns the number of the pair."""
-        self._today.append(today)
+        self._today.append(current)
         return len(self._today) - 1
 
-    def add(self, place: int, kind: int) -> None:
+    def add(self, place: int, case_number: int) -> None:
         """Add a run by its index in the rows and the number of the pair of suite and case that grades it."""
         self._places.append(place)
-        self._codes.append(kind)
+        self._codes.append(case_number)
 
     @property
     def graded_by(self) -> list[tuple[SuiteFile, Case]]:
@@ -508,7 +508,7 @@ def plan_regrading(
             if case is not None and varied is not None:
                 graded_by = with_grader(case, by or parse_grader(row.by), rule)
                 asked_otherwise = then.has_other_requests(row, varied, case)
-                kinds[key] = runs.kind((varied, graded_by, asked_otherwise))
+                kinds[key] = runs.add_current_case((varied, graded_by, asked_otherwise))
                 if not asked_otherwise:
                     alike.setdefault(row.suite.id, {})[row.case_id] = None
         if (kind := kinds[key]) is None:

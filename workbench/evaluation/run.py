@@ -309,8 +309,8 @@ class Evaluation:
             runtime = Runtime(
                 self._put,
                 plan.program,
-                own_pace=plan.own_pace,
-                judge_anew=plan.judge_anew,
+                original_pace=plan.original_pace,
+                renew_judgements=plan.renew_judgements,
                 retries=self._retries,
                 history=plan.history,
                 receives_events=self._receives_events,

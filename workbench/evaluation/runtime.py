@@ -90,9 +90,9 @@ class RuntimeModels:
         retries: RetryPolicy,
         *,
         starting: Callable[[str], AbstractContextManager[object]],
-        judge_anew: bool,
+        renew_judgements: bool,
         pace_ms: float,
-        own_pace: bool,
+        original_pace: bool,
         on_endpoint_pause: Callable[[str, str, float], object],
         leases: Leases | None,
     ) -> None:
@@ -100,15 +100,15 @@ class RuntimeModels:
         self._listener = listener
         self._retries = retries
         self._starting = starting
-        self._pace_ms, self._own_pace = pace_ms, own_pace
+        self._pace_ms, self._original_pace = pace_ms, original_pace
         self._on_endpoint_pause, self._leases = on_endpoint_pause, leases
-        self._judgements = JudgementCache(program.folders.judgements, program.secrets, ignore_existing=judge_anew)
+        self._judgements = JudgementCache(program.folders.judgements, program.secrets, ignore_existing=renew_judgements)
         self._user_messages = PlayerCache(program.folders.user_messages, program.secrets)
         self._connected = False
 
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
         """Return a function that opens the model of a run, if the model is approved."""
-        built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
+        built_in = BuiltInModels(pace_ms=self._pace_ms, original_pace=self._original_pace)
         # The approval does not change during a batch, so each model is opened once.
         opened: dict[_ModelOfSuite, EndpointModel] = {}
 
@@ -275,11 +275,11 @@ class Runtime:
     the writer of the history. Every method may be called from any thread.
 
     `listener` is called on the engine's thread. `pace_ms` slows the offline model down for a watching user; 0 is full
-    speed. `own_pace` plays recordings at the original pace. With `asks`, an execution without permission is announced
-    by the event `PermissionRequested` and waits for `allow`; otherwise, it is refused. With `judge_anew`, judges are
-    asked again about values that they have already judged. `history` is the file that records all batches. Without
-    `receives_events`, runs in other processes send only their results. If `person` is set, a human answers as the user
-    in every conversation.
+    speed. `original_pace` plays recordings at the original pace. With `asks`, an execution without permission is
+    announced by the event `PermissionRequested` and waits for `allow`; otherwise, it is refused. With
+    `renew_judgements`, judges are asked again about values that they have already judged. `history` is the file that
+    records all batches. Without `receives_events`, runs in other processes send only their results. If `person` is set,
+    a human answers as the user in every conversation.
 
     In a worker of a cluster, `leases` holds the worker's share of each limit. `on_endpoint_pause` is called with base
     URL, model and seconds when an endpoint asks for a pause."""
@@ -290,9 +290,9 @@ class Runtime:
         program: Program,
         *,
         pace_ms: float = 0,
-        own_pace: bool = False,
+        original_pace: bool = False,
         asks: bool = False,
-        judge_anew: bool = False,
+        renew_judgements: bool = False,
         retries: RetryPolicy = DEFAULT_RETRIES,
         history: Path | None = None,
         receives_events: bool = True,
@@ -318,9 +318,9 @@ class Runtime:
             listener,
             retries,
             starting=self._start_ups.watch,
-            judge_anew=judge_anew,
+            renew_judgements=renew_judgements,
             pace_ms=pace_ms,
-            own_pace=own_pace,
+            original_pace=original_pace,
             on_endpoint_pause=on_endpoint_pause,
             leases=leases,
         )

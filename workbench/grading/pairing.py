@@ -280,7 +280,7 @@ class BucketIndex(Protocol):
 
     def bucket(self, expected: int) -> Bucket: ...
     def buckets(self, call: int) -> Sequence[Bucket]: ...
-    def kind(self, call: int) -> Hashable: ...
+    def identity(self, call: int) -> Hashable: ...
     def may_compare(self, bucket: Bucket) -> bool: ...
 
 
@@ -307,7 +307,7 @@ class _All:
     def buckets(self, call: int) -> Sequence[Bucket]:
         return ((),)
 
-    def kind(self, call: int) -> Hashable:
+    def identity(self, call: int) -> Hashable:
         return call
 
     def may_compare(self, bucket: Bucket) -> bool:
@@ -345,7 +345,7 @@ class IncrementalMatching:
         """Add a call to the pairing if that increases the number of pairs."""
         if not any(self._reachable.get(bucket) for bucket in self._among.buckets(call)):
             return
-        if self._closed and self._among.kind(call) in self._closed:
+        if self._closed and self._among.identity(call) in self._closed:
             return
         free = next(self._fitting(call, self._free), None)
         if free is not None:
@@ -375,14 +375,14 @@ class IncrementalMatching:
     def _enlarge(self, call: int) -> None:
         """Assign the call to an expectation along a shortest augmenting path, if there is one."""
         offered: dict[int, int] = {}
-        kinds: set[Hashable] = set()
+        identities: set[Hashable] = set()
         # A breadth-first search: the list grows during the iteration.
         seeking = [call]
         for seeker in seeking:
-            kind = self._among.kind(seeker)
-            if kind in kinds:
+            identity = self._among.identity(seeker)
+            if identity in identities:
                 continue
-            kinds.add(kind)
+            identities.add(identity)
             # `add` has already found that no free member takes the first call.
             for member in self._fitting(seeker, self._reachable, taken=seeker == call):
                 if member in offered:
@@ -393,7 +393,7 @@ class IncrementalMatching:
                 else:
                     self._pass_on(member, offered, call)
                     return
-        self._closed |= kinds
+        self._closed |= identities
         self._settled.update(offered)
         for bucket in {self._among.bucket(member) for member in offered}:
             self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
@@ -474,7 +474,7 @@ class Candidates:
         self._bucket_of = [self._bucket(tool, checks) for tool, checks in wanted]
         self._calls_in: dict[Bucket, list[int]] | None = None
         self._buckets: dict[int, list[Bucket]] = {}
-        self._kinds: dict[int, Hashable] = {}
+        self._identities: dict[int, Hashable] = {}
 
     def bucket(self, expected: int) -> Bucket:
         return self._bucket_of[expected]
@@ -501,16 +501,16 @@ class Candidates:
         self.exhausted = self.exhausted or is_exhausted
         return is_exhausted
 
-    def kind(self, call: int) -> Hashable:
+    def identity(self, call: int) -> Hashable:
         """Return a key that is equal for calls with equal tools and arguments."""
-        known = self._kinds.get(call)
+        known = self._identities.get(call)
         if known is None:
             known = call
             tool, arguments = self.made[call]
             if call not in self._apart:
                 with suppress(RecursionError, ValueError):
                     known = (tool, json.dumps(arguments, sort_keys=True))
-            self._kinds[call] = known
+            self._identities[call] = known
         return known
 
     def may_compare(self, bucket: Bucket) -> bool:

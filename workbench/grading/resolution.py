@@ -171,7 +171,7 @@ class _Calls:
         self._of_tool: dict[str, list[int]] = {}
         made = [(record.tool, record.arguments) for record in self.records]
         candidates = Candidates((), made, apart=broken_calls(self.records))
-        self._kinds = [candidates.kind(index) for index in range(len(made))]
+        self._identities = [candidates.identity(index) for index in range(len(made))]
         for index, record in enumerate(self.records):
             self._of_tool.setdefault(self.name(record.tool), []).append(index)
 
@@ -191,10 +191,10 @@ class _Calls:
             # Calls with equal arguments are compared once.
             known: dict[Hashable, bool] = {}
             for index in self.of_tool(alternative):
-                record, kind = self.records[index], self._kinds[index]
-                if kind not in known:
-                    known[kind] = self._arguments_fit(alternative, checks, record)
-                if not known[kind]:
+                record, identity = self.records[index], self._identities[index]
+                if identity not in known:
+                    known[identity] = self._arguments_fit(alternative, checks, record)
+                if not known[identity]:
                     continue
                 lists_all = record.arguments.keys() <= (alternative.args or {}).keys()
                 # The index of the alternative is negated, so the first of equal alternatives wins.
@@ -706,7 +706,7 @@ class _Slots:
     def buckets(self, call: int) -> Sequence[Bucket]:
         return [(index,) for index in self.wants_of.get(call, ())]
 
-    def kind(self, call: int) -> Hashable:
+    def identity(self, call: int) -> Hashable:
         return tuple(self.wants_of.get(call, ()))
 
     def may_compare(self, bucket: Bucket) -> bool:

@@ -20,7 +20,7 @@ from workbench.grading.run_facts import RunFacts, facts_from_text, facts_text
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.history.columns import stored
-from workbench.history.records import CaseTexts, FinishedRun
+from workbench.history.records import CaseTexts, RunWithEvents
 from workbench.limits import MAX_STORED_TEXT_BYTES
 from workbench.startup import late_pattern
 from workbench.suite.excerpts import Blocks
@@ -252,21 +252,21 @@ Search = Callable[[str], bool]
 class RunRedaction(Protocol):
     """The redaction of the runs of a batch before they are stored."""
 
-    def search(self, run: FinishedRun) -> Search | None:
+    def search(self, run: RunWithEvents) -> Search | None:
         """Return a function that searches a run's JSON for secrets; `None` if the run must be redacted in any case.
 
         A run in which the function finds nothing may be stored unchanged."""
 
-    def redacted(self, run: FinishedRun) -> FinishedRun: ...
+    def redacted(self, run: RunWithEvents) -> RunWithEvents: ...
 
 
 class NoRedaction:
     """Leaves every run unchanged, for histories without secrets and for runs that are already redacted."""
 
-    def search(self, run: FinishedRun) -> Search | None:
+    def search(self, run: RunWithEvents) -> Search | None:
         return lambda _text: False
 
-    def redacted(self, run: FinishedRun) -> FinishedRun:
+    def redacted(self, run: RunWithEvents) -> RunWithEvents:
         return run
 
 
@@ -377,7 +377,7 @@ class RunPacker:
         self._size = 0
         """The size of the texts in the open block, in bytes."""
 
-    def packed(self, run: FinishedRun) -> PackedRun | None:
+    def packed(self, run: RunWithEvents) -> PackedRun | None:
         """Redact and compress a single run.
 
         Returns `None` if `add` returns False for the run. Use `add` and `all_packed` for many runs."""
@@ -386,7 +386,7 @@ class RunPacker:
         (packed,) = self.all_packed()
         return packed
 
-    def add(self, run: FinishedRun) -> bool:
+    def add(self, run: RunWithEvents) -> bool:
         """Redact a run and put it into the current block.
 
         Returns False, without adding the run, if it was stopped before its first event and has no error. Such a run
@@ -418,7 +418,7 @@ class RunPacker:
         packed, self._packed = self._packed, []
         return packed
 
-    def _add(self, run: FinishedRun, search: Search | None) -> None:
+    def _add(self, run: RunWithEvents, search: Search | None) -> None:
         """Put a run into a block. Raises _SecretFoundError if `search` finds something in the run's text."""
         events, tools = self._without_tools(run.events)
         values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))

@@ -284,7 +284,7 @@ class NewBatch:
 
 
 @dataclass(frozen=True)
-class FinishedRun:
+class RunWithEvents:
     """A finished run.
 
     Times are milliseconds since 1970."""

@@ -22,7 +22,7 @@ from workbench.dataclasses import dataclass
 from workbench.history.claims import Claim, claim, claim_if_free
 from workbench.history.database import ReportProblem, as_history_errors, open_for_writing, transaction, yielding_step
 from workbench.history.packing import PackedRun, RunPacker, RunRedaction
-from workbench.history.records import DamagedError, FinishedRun, HistoryError, NewBatch, ResumedBy, resumed_by
+from workbench.history.records import DamagedError, HistoryError, NewBatch, ResumedBy, RunWithEvents, resumed_by
 from workbench.history.rows import (
     NewPlan,
     end_batch,
@@ -292,7 +292,7 @@ class _Done:
     """A finished run, possibly compressed already. `settled` is the future that `write_run` returned."""
 
     handle: BatchHandle
-    run: FinishedRun | PackedRun
+    run: RunWithEvents | PackedRun
     settled: Future[None]
 
 
@@ -366,7 +366,7 @@ class HistoryWriter:
             handle.release()
             raise
 
-    def write_run(self, handle: BatchHandle, run: FinishedRun | PackedRun) -> Future[None]:
+    def write_run(self, handle: BatchHandle, run: RunWithEvents | PackedRun) -> Future[None]:
         """Record a finished run, and return at once.
 
         Call this method for all runs of one batch on one thread.

@@ -50,14 +50,14 @@ def is_built_in(name: str) -> bool:
 class BuiltInModels:
     """The built-in models of one batch.
 
-    `pace_ms` is the pause in milliseconds between two pieces of an answer of the offline model. With `own_pace`,
+    `pace_ms` is the pause in milliseconds between two pieces of an answer of the offline model. With `original_pace`,
     recordings are replayed at their recorded speed."""
 
     # The models are imported on first use, because rapidfuzz and the reader of recordings would slow every start.
 
-    def __init__(self, *, pace_ms: float = 0, own_pace: bool = False) -> None:
+    def __init__(self, *, pace_ms: float = 0, original_pace: bool = False) -> None:
         self._pace_ms = pace_ms
-        self._own_pace = own_pace
+        self._original_pace = original_pace
 
     def open(self, name: str, folder: Path, case_id: str) -> Model:
         """Return the built-in model for a run of a case.
@@ -97,7 +97,7 @@ class BuiltInModels:
     def _replays(self) -> RecordingPlayer:
         from workbench.providers.replay import RecordingPlayer
 
-        return RecordingPlayer(own_pace=self._own_pace)
+        return RecordingPlayer(original_pace=self._original_pace)
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:

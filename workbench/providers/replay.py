@@ -66,7 +66,7 @@ class ReplayModel:
     """A model that replays the rounds of a recording.
 
     If a request was retried, only the last attempt is replayed. A recorded error is raised again. A request beyond the
-    recording raises ModelError. With `own_pace`, events arrive at their recorded times. `sleep` waits seconds, and
+    recording raises ModelError. With `original_pace`, events arrive at their recorded times. `sleep` waits seconds, and
     `clock` returns monotonic seconds."""
 
     seed = None
@@ -77,14 +77,14 @@ class ReplayModel:
         name: str,
         recording: Recording,
         *,
-        own_pace: bool = False,
+        original_pace: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
         self._recording = recording
         self._attempts = _last_attempts(recording.events)
-        self._own_pace = own_pace
+        self._original_pace = original_pace
         self._sleep = sleep
         self._clock = clock
 
@@ -117,7 +117,7 @@ class ReplayModel:
         began_s = self._clock()
         for offset_ms, piece in attempt.pieces:
             wait_s = 0.0
-            if self._own_pace:
+            if self._original_pace:
                 wait_s = began_s + offset_ms / 1000 - self._clock()
             # A sleep of 0 seconds lets other runs proceed.
             await self._sleep(max(wait_s, 0.0))
@@ -149,8 +149,8 @@ class ReplayModel:
 class RecordingPlayer:
     """Opens the recordings that one batch replays. Each file is read once, and each folder is searched once."""
 
-    def __init__(self, *, own_pace: bool = False) -> None:
-        self._own_pace = own_pace
+    def __init__(self, *, original_pace: bool = False) -> None:
+        self._original_pace = original_pace
         self._folders: dict[Path, _RecordingFolder] = {}
         self._models: dict[tuple[str, Path], ReplayModel] = {}
 
@@ -165,7 +165,7 @@ class RecordingPlayer:
             if path.is_dir():
                 file = self._newest_in(path, of_model, name).of(case_id)
             if (name, file) not in self._models:
-                self._models[name, file] = ReplayModel(name, read_recording(file), own_pace=self._own_pace)
+                self._models[name, file] = ReplayModel(name, read_recording(file), original_pace=self._original_pace)
         except RecordingError as error:
             raise ModelError(str(error)) from error
         model = self._models[name, file]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
+from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, utf_8_problem
 from workbench.suite.render import block_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
 
@@ -27,7 +27,7 @@ def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
     except OSError as error:
         raise AddedVariantError(f"{file} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise AddedVariantError(f"{file} {why_not_utf_8(read, error)[1]}: {SAVE_AS_UTF_8}") from error
+        raise AddedVariantError(f"{file} {utf_8_problem(read, error)[1]}: {SAVE_AS_UTF_8}") from error
     except ValueError as error:
         raise AddedVariantError(f"{file} is not TOML: {error}") from error
     tables = content.pop("variants", None)
@@ -49,7 +49,7 @@ def prompt_variant(file: Path) -> Mapping[str, object]:
     except OSError as error:
         raise AddedVariantError(f"{file} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise AddedVariantError(f"{file} {why_not_utf_8(read, error)[1]}: {SAVE_AS_UTF_8}") from error
+        raise AddedVariantError(f"{file} {utf_8_problem(read, error)[1]}: {SAVE_AS_UTF_8}") from error
     if not text:
         raise AddedVariantError(f"{file} is empty: write a system prompt into it")
     return {"name": file.stem, "system": text}

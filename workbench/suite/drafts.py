@@ -16,7 +16,7 @@ from dataclasses import field
 from pathlib import Path
 
 from workbench.dataclasses import dataclass
-from workbench.suite.files import FileState, absolute, flush_folder, resolved, state_of, why_not_written
+from workbench.suite.files import FileState, absolute, flush_folder, resolved, state_of, write_problem
 
 # A draft is a journal, a file of JSON lines. The first line names the suite and holds the original text. Each further
 # line replaces a part of the text, so a key press writes only a few bytes. A running program locks the journals that it
@@ -238,7 +238,7 @@ class Drafts:
         self._offered.clear()
 
     def _refusal(self, action: str, error: OSError) -> DraftError:
-        return DraftError(f"{action}: {why_not_written(error, self._folder, 'save often')}")
+        return DraftError(f"{action}: {write_problem(error, self._folder, 'save often')}")
 
     def _begun(self, path: Path, base_text: str, base_state: FileState | None) -> _Journal:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -138,7 +138,7 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def why_not_written(error: OSError, folder: Path, advice: str) -> str:
+def write_problem(error: OSError, folder: Path, advice: str) -> str:
     """Return why nothing could be written in a folder, with advice.
 
     `advice` is the advice for a reason that has no advice of its own."""
@@ -211,7 +211,7 @@ def save(path: Path, text: str, expected: FileState | None) -> FileState:
     except RuntimeError as error:
         raise SavingError(f"{path} was not saved: it is a link that leads to itself") from error
     except OSError as error:
-        why = why_not_written(error, path.parent, "save somewhere else")
+        why = write_problem(error, path.parent, "save somewhere else")
         raise SavingError(f"{path} was not saved: {why}") from error
 
 

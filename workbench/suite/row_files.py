@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from workbench.dataclasses import dataclass
-from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, csv_limit, why_not_utf_8
+from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, csv_limit, utf_8_problem
 from workbench.limits import MAX_ROWS, MAX_ROWS_BYTES
 from workbench.suite.problems import kind_of_value, quoted
 from workbench.suite.suite_folder import FolderFileError, open_in_folder, read_error_text
@@ -126,7 +126,7 @@ def _text_of(name: str, folder: Path) -> str:
     try:
         return content.decode("utf-8").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
-        line, message = why_not_utf_8(content, error)
+        line, message = utf_8_problem(content, error)
         raise RowsError(f"{name}:{line} {message}", SAVE_AS_UTF_8) from error
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from workbench.dataclasses import dataclass
-from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
+from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, utf_8_problem
 from workbench.startup import late_pattern
 from workbench.suite.advice import advice
 from workbench.suite.case_effects import (
@@ -199,7 +199,7 @@ def load_suite(path: Path) -> SuiteFile:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, message = why_not_utf_8(content, error)
+        line, message = utf_8_problem(content, error)
         problem = Problem(path, line, "", message, SAVE_AS_UTF_8)
         text = content.decode("utf-8", errors="replace")
         return SuiteFile(path, text, _sha256(content), None, (problem,))

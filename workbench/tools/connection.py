@@ -180,7 +180,7 @@ class Connection(Protocol):
     def kill(self) -> None:
         """End the server at once, as far as possible. May be called at any time."""
 
-    def why_not_started(self, error: BaseException | None) -> str:
+    def start_failure(self, error: BaseException | None) -> str:
         """Return why the server did not list its tools. `error` is the exception that ended the start."""
 
     def advice(self) -> str:
@@ -194,10 +194,10 @@ class Connection(Protocol):
 
         `error` is the exception that ended the start."""
 
-    def why_lost(self, error: BaseException | None) -> str:
+    def loss_reason(self, error: BaseException | None) -> str:
         """Return why a connection ended after it had been established."""
 
-    def why_unanswered(self, error: Exception) -> str | None:
+    def unanswered_reason(self, error: Exception) -> str | None:
         """Return why a call failed. Return `None` if `error` is the server's answer to the call."""
 
 

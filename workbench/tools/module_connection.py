@@ -100,7 +100,7 @@ class ModuleConnection:
         if self._serving is not None:
             self._serving.soon(self._serving.task.cancel)
 
-    def why_not_started(self, error: BaseException | None) -> str:
+    def start_failure(self, error: BaseException | None) -> str:
         if self._error is not None:
             return f"cannot be started: {self._error_in_words()}"
         return f"does not speak MCP as expected: {first_line(error)}"
@@ -130,12 +130,12 @@ class ModuleConnection:
     def ended_by_server(self, error: BaseException) -> bool:
         return False
 
-    def why_lost(self, error: BaseException | None) -> str:
+    def loss_reason(self, error: BaseException | None) -> str:
         if self._error is not None:
             return f"ended: {self._error_in_words()}"
         return "ended"
 
-    def why_unanswered(self, error: Exception) -> str | None:
+    def unanswered_reason(self, error: Exception) -> str | None:
         return None
 
     def _error_in_words(self) -> str:
@@ -147,7 +147,7 @@ class ModuleConnection:
 
     def _run(self, ready: asyncio.Future[None]) -> None:
         functions = PythonFunctions(self._code)
-        # The suite's code may raise anything, even SystemExit. `why_not_started` and `why_lost` report the error.
+        # The suite's code may raise anything, even SystemExit. `start_failure` and `loss_reason` report the error.
         try:
             server = _server_in(self._module, self._name, functions)
             asyncio.run(self._serve(server, ready))

@@ -193,7 +193,7 @@ class ServerLogin:
         try:
             await requests.drive(provider, await requests.refusal(self._settings.scope))
         except _FAILURES as error:
-            raise LoginError(f"cannot be logged in to: {requests.why_not_authorized(error, provider)}") from error
+            raise LoginError(f"cannot be logged in to: {requests.authorization_problem(error, provider)}") from error
         login = _stored(provider, self._settings)
         login.register_secrets(self._server, self._secrets)
         return login
@@ -485,7 +485,7 @@ class _Requests:
                 return f"{text}: {way_out}"
         return text
 
-    def why_not_authorized(self, error: Exception, provider: OAuthClientProvider) -> str:
+    def authorization_problem(self, error: Exception, provider: OAuthClientProvider) -> str:
         known = provider.context.oauth_metadata is not None
         if not known and not self._asks:
             return "it does not ask for a login: remove auth, or check its address"

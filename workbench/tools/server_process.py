@@ -716,7 +716,7 @@ class CommandConnection:
         finally:
             ended = "was closed"
             if self._transport.own_exit_code is not None:
-                ended = self.why_lost(None)
+                ended = self.loss_reason(None)
             self._log.write_note(ended)
             self._log.close()
 
@@ -724,13 +724,13 @@ class CommandConnection:
         if self._transport is not None:
             self._transport.kill()
 
-    def why_not_started(self, error: BaseException | None) -> str:
+    def start_failure(self, error: BaseException | None) -> str:
         if self._transport is not None and self._transport.own_exit_code is not None:
-            return f"{self.why_lost(error)} before it listed its tools"
+            return f"{self.loss_reason(error)} before it listed its tools"
         if isinstance(error, OSError) and self.pid is None:
             return f"cannot be started: {self._in_words(error)}"
         if self._transport is not None and self._transport.overlong:
-            return self.why_lost(error)
+            return self.loss_reason(error)
         return f"does not speak MCP as expected: {first_line(error)}"
 
     @property
@@ -755,7 +755,7 @@ class CommandConnection:
         # A server may close its output without ending, which ends the connection as well.
         return transport.own_exit_code is not None or first_line(error) == _CLOSED
 
-    def why_lost(self, error: BaseException | None) -> str:
+    def loss_reason(self, error: BaseException | None) -> str:
         transport = self._transport
         if transport is not None and transport.overlong:
             return MAX_MESSAGE_BYTES.reached(what="a message")
@@ -766,7 +766,7 @@ class CommandConnection:
             return f"was ended by {signal.Signals(-code).name}"
         return f"ended with exit code {code}"
 
-    def why_unanswered(self, error: Exception) -> str | None:
+    def unanswered_reason(self, error: Exception) -> str | None:
         return None
 
     @property

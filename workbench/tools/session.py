@@ -281,7 +281,7 @@ class Session:
             # An MCPError may be an error that the server reported, or the end of the connection, both perhaps with the
             # same code. RuntimeError and ValueError mean that the answer violates the tool's output schema or the
             # protocol.
-            problem = connection.why_unanswered(error)
+            problem = connection.unanswered_reason(error)
             if self._client is client and not connection.closed:
                 if problem is not None:
                     raise self._failure(f"failed a call of {tool}: {problem}") from None
@@ -399,13 +399,13 @@ class Session:
                     for follower in followers:
                         follower.cancel()
                     await asyncio.wait(followers)
-        # The error is stored. `_start_error` and `why_lost` report it to the callers that wait.
+        # The error is stored. `_start_error` and `loss_reason` report it to the callers that wait.
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001
             self._error = innermost(error)
         finally:
             self._client = None
             if listed.done() and self._down is None:
-                self._down = self._message(self._connection.why_lost(self._error))
+                self._down = self._message(self._connection.loss_reason(self._error))
                 self._output = self._connection.output
 
     async def _follow(self, pages: ToolPages, changed: asyncio.Event) -> None:
@@ -544,7 +544,7 @@ class Session:
             return self._down_error()
         if isinstance(error, MissingVariableError):
             return self._failure(f"needs the environment variable {error.name}, which is not set")
-        return self._failure(self._connection.why_not_started(error))
+        return self._failure(self._connection.start_failure(error))
 
 
 def _more_time(key: str, seconds: float) -> str:

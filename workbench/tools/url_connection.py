@@ -163,7 +163,7 @@ class UrlConnection:
     def kill(self) -> None:
         """Do nothing. The server is not a process of this program."""
 
-    def why_not_started(self, error: BaseException | None) -> str:
+    def start_failure(self, error: BaseException | None) -> str:
         reason = first_line(error)
         if self._refusal is not None and reason in _REFUSED:
             return f"answers with {self._refusal}{self._advice(self._refusal)}"
@@ -186,14 +186,14 @@ class UrlConnection:
 
         return any(isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError) for cause in _causes(error))
 
-    def why_lost(self, error: BaseException | None) -> str:
+    def loss_reason(self, error: BaseException | None) -> str:
         if self._session_gone:
             return "has forgotten the session: it was probably restarted"
         if error is None and self._refusal is not None:
             return f"answered with {self._refusal}{self._remedy}"
         return self._in_words(error) or "ended the connection"
 
-    def why_unanswered(self, error: Exception) -> str | None:
+    def unanswered_reason(self, error: Exception) -> str | None:
         reason = first_line(error)
         # If the status is not 404, the server itself reported an error with this text.
         if reason == _NOT_FOUND and not (self._refusal or "").startswith("404"):

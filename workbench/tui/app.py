@@ -99,9 +99,9 @@ def open_app(
             listener,
             program,
             pace_ms=pace_ms,
-            own_pace=begin is None or begin.options.own_pace,
+            original_pace=begin is None or begin.options.original_pace,
             asks=True,
-            judge_anew=begin is not None and begin.options.judge_anew,
+            renew_judgements=begin is not None and begin.options.renew_judgements,
             history=history,
         )
 

@@ -56,7 +56,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.packed import SharedParts, fast_pickle
 from workbench.grading.status import Status
 from workbench.history.packing import PackedRun
-from workbench.history.records import FinishedRun
+from workbench.history.records import RunWithEvents
 from workbench.numerals import seconds_text
 from workbench.providers.http.rate_limits import Lease
 from workbench.providers.model import RetryPolicy
@@ -101,8 +101,8 @@ class WorkerGroup:
             execute=plan.execution.wanted,
             execute_all=plan.execution.all_tools,
             concurrency=plan.concurrency,
-            original_pace=plan.own_pace,
-            judge_anew=plan.judge_anew,
+            original_pace=plan.original_pace,
+            renew_judgements=plan.renew_judgements,
             retries=retries,
             history=history,
             events=events,
@@ -599,7 +599,7 @@ class ClusterBatch(Batch):
 
     def _may_hold_secret(self, result: RunResult, row: PackedRun) -> bool:
         events = row.unpacked_events()
-        search = self._redaction.search(FinishedRun(result.run_id, result, events, 0.0, 0.0))
+        search = self._redaction.search(RunWithEvents(result.run_id, result, events, 0.0, 0.0))
         return search is None or any(map(search, row.unpacked_texts()))
 
     def _handle_portion_done(self, worker: _Worker, number: int) -> None:

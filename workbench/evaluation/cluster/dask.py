@@ -96,7 +96,7 @@ class WorkerSetup:
     execute_all: bool
     concurrency: int
     original_pace: bool
-    judge_anew: bool
+    renew_judgements: bool
     retries: RetryPolicy
     history: bool
     events: bool

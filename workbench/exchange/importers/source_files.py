@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass, json_text, parsed_json
-from workbench.encoding import SAVE_AS_UTF_8, csv_limit, why_not_utf_8
+from workbench.encoding import SAVE_AS_UTF_8, csv_limit, utf_8_problem
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.events import JsonValue
 
@@ -352,7 +352,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line, why = why_not_utf_8(content, error)
+        line, why = utf_8_problem(content, error)
         raise RefusedError(f"{why}: {SAVE_AS_UTF_8}", f"line {line}") from error
     if not text.strip():
         raise RefusedError("the file is empty")

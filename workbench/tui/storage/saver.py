@@ -18,7 +18,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, why_not_written
+from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, write_problem
 from workbench.suite.problems import message_with_line, quoted
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.suite_text import SpliceError, SuiteText
@@ -390,5 +390,5 @@ def _make_folder(path: Path, roots: Sequence[Path]) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            why = why_not_written(error, folder, "save somewhere else")
+            why = write_problem(error, folder, "save somewhere else")
             raise SavingError(f"{path} was not saved: {why}") from error
