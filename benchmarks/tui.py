@@ -204,7 +204,7 @@ class EndlessRuntime:
         self._closed = threading.Event()
 
     def start(
-        self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: StepTarget = "end"
+        self, plan: Plan, approval: Approval, *, recordings: Recordings | None = None, until: StepTarget = "end"
     ) -> str:
         self._listener(BatchStarted("batch", plan.runs))
         threading.Thread(target=self._talk, args=(plan.runs[0].run_id,), daemon=True).start()
@@ -212,7 +212,7 @@ class EndlessRuntime:
 
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
-    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None: ...
+    def allow(self, run_id: str, call_id: str, answer: PermissionAnswer) -> None: ...
     def raise_cost_limit(self, batch: str, usd: float | None) -> None: ...
     def batch_number(self, batch: str) -> int | None:
         return None

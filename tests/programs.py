@@ -71,4 +71,4 @@ def begin(
     """Start runs for a person who trusts all of their suites, or none. `how` are further fields of their plan."""
     program = runtime._program
     approval = approval_of(runs, program, trusted=trusted)
-    return runtime.start(Plan.of(runs, program, **how), approval, record=record, until=until)
+    return runtime.start(Plan.of(runs, program, **how), approval, recordings=record, until=until)

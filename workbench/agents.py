@@ -376,10 +376,12 @@ def _call(call_id: str | None, tool: str, arguments: Any, results: Mapping[Any, 
     return AgentCall(tool, arguments, result, is_error, call_id or "")
 
 
-def _usage(given: int | None, made: int | None, cached: int | None, thought: int | None) -> Usage | None:
-    if given is None and made is None:
+def _usage(
+    input_tokens: int | None, output_tokens: int | None, cached: int | None, reasoning_tokens: int | None
+) -> Usage | None:
+    if input_tokens is None and output_tokens is None:
         return None
-    return Usage(given or 0, made or 0, cached or 0, thought or 0)
+    return Usage(input_tokens or 0, output_tokens or 0, cached or 0, reasoning_tokens or 0)
 
 
 def _with_output(answers: Sequence[AgentAnswer], output: object) -> list[AgentAnswer]:

@@ -283,20 +283,22 @@ def with_user_cost(cost: str, user_usd: float | None) -> str:
     return f"{cost or '$0'} + user {cost_text(user_usd)}"
 
 
-def tokens_text(into: int, out: int, cached: int = 0, reasoning: int = 0, *, unit: str = " tokens") -> str:
+def tokens_text(
+    input_tokens: int, output_tokens: int, cached: int = 0, reasoning: int = 0, *, unit: str = " tokens"
+) -> str:
     """Return numbers of tokens: `1,200 tokens in (300 cached), 56 out (20 reasoning)`."""
-    text = f"{into:,}{unit} in"
+    text = f"{input_tokens:,}{unit} in"
     if cached:
         text += f" ({cached:,} cached)"
-    text += f", {out:,} out"
+    text += f", {output_tokens:,} out"
     if reasoning:
         text += f" ({reasoning:,} reasoning)"
     return text
 
 
-def short_tokens_text(into: int, out: int) -> str:
+def short_tokens_text(input_tokens: int, output_tokens: int) -> str:
     """Return numbers of tokens in a short form: `1.2k in, 56 out`."""
-    return f"{short_count(into)} in, {short_count(out)} out"
+    return f"{short_count(input_tokens)} in, {short_count(output_tokens)} out"
 
 
 _UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"))

@@ -176,7 +176,7 @@ class ScriptedRuntime:
         plan: Plan,
         approval: Approval,
         *,
-        record: Recordings | None = None,
+        recordings: Recordings | None = None,
         until: StepTarget = "end",
     ) -> str:
         runs = plan.runs
@@ -201,8 +201,8 @@ class ScriptedRuntime:
     def stop_all(self) -> None:
         self.stopped += [run.run_id for run in self.runs]
 
-    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
-        self.allowed.append((run_id, call_id, leave))
+    def allow(self, run_id: str, call_id: str, answer: PermissionAnswer) -> None:
+        self.allowed.append((run_id, call_id, answer))
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
         raise AssertionError("no batch of a scripted session has a limit on cost")

@@ -496,7 +496,7 @@ def run_live(
     try:
         with printing_to(errors), closing(runtime):
             live.outcome.begin()
-            name = runtime.start(plan, approval, record=record, is_cancelled=lambda: bool(signals))
+            name = runtime.start(plan, approval, recordings=record, is_cancelled=lambda: bool(signals))
             if from_history and plan.history is not None and (handle := runtime.handle_of(name)) is not None:
                 live.outcome.results.read_from(plan.history, handle)
             if watcher is not None:

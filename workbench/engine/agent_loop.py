@@ -248,11 +248,11 @@ class AgentLoop:
         return await self._finish_turn(turn, await self._ask(turn))
 
     async def _finish_turn(
-        self, turn: Turn, answer: Round | ExternalRun, answered: int = 0, *, to_result: bool = False
+        self, turn: Turn, answer: Round | ExternalRun, answered_count: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
         """Answer the tool calls in a model's answer. Returns the run's final event if the run ends with this answer.
 
-        The first `answered` calls already have results. With `to_result`, the run is held after the last of these
+        The first `answered_count` calls already have results. With `to_result`, the run is held after the last of these
         results. If a person discards the answer there, the model is asked again."""
         while True:
             if isinstance(answer, ExternalRun):
@@ -261,10 +261,10 @@ class AgentLoop:
                 return RunFinished("refused")
             if answer.stop_reason == "truncated":
                 return RunFinished("truncated")
-            if not turn.executes_calls or await self._answer_calls(turn, answer, answered, to_result):
+            if not turn.executes_calls or await self._answer_calls(turn, answer, answered_count, to_result):
                 break
             self._messages += messages_before(None, self._checkpoint.pop_added())
-            answer, answered, to_result = await self._ask(turn), 0, False
+            answer, answered_count, to_result = await self._ask(turn), 0, False
         done = self._recorder.last_round
         self._append_round(done)
         return await self._stopped_by(done)
@@ -308,19 +308,19 @@ class AgentLoop:
             return None
         return RunFinished("steps done" if self._case.steps else "answered")
 
-    async def _stopped_by(self, done: Round | None) -> RunFinished | None:
-        """Return the run's final event if the case ends the run after the round `done`; `None` if the run continues.
+    async def _stopped_by(self, round_: Round | None) -> RunFinished | None:
+        """Return the run's final event if the case ends the run after a round; `None` if the run continues.
 
         A conversation ends when its `stop` condition is met. A chain with `stop_on_failure` ends when its latest step
         failed."""
         if self._user is not None:
             async with self._limit.suspended():
                 return await self._user.stop_result()
-        if not self._case.stop_on_failure or done is None or done.step is None:
+        if not self._case.stop_on_failure or round_ is None or round_.step is None:
             return None
         # Grading may ask a judge. The judge's time does not count as time of the run.
         async with self._limit.suspended():
-            failed = await self._step_failed(self._recorder.trajectory, done.step.step)
+            failed = await self._step_failed(self._recorder.trajectory, round_.step.step)
         return RunFinished("step failed") if failed else None
 
     async def _ask(self, turn: Turn) -> Round | ExternalRun:
@@ -339,18 +339,18 @@ class AgentLoop:
         shown = self._executor.media.with_content(messages, self._model)
         return ModelRequest(self._rounds + 1, system, shown, self._executor.definitions, self._calls)
 
-    async def _answer_calls(self, turn: Turn, answer: Round, answered: int, to_result: bool) -> bool:
-        """Answer the tool calls in a model's answer, except the first `answered` calls, which already have results.
+    async def _answer_calls(self, turn: Turn, answer: Round, answered_count: int, to_result: bool) -> bool:
+        """Answer the tool calls in a model's answer, except the first `answered_count` calls, which have results.
 
         Returns False if a person discards the answer, so that the model must be asked again."""
         checkpoint, executor = self._checkpoint, self._executor
         if to_result:
-            done = answer.calls[answered - 1]
+            done = answer.calls[answered_count - 1]
             after, _ = await checkpoint.reach("result", answer.number, done, executor.definition(done.tool))
             if after == "regenerate":
                 return False
         first = answer.calls_to_answer[:1]
-        for call in answer.calls[answered:]:
+        for call in answer.calls[answered_count:]:
             if call.by_provider:
                 continue
             tool = executor.definition(call.tool)
@@ -370,27 +370,27 @@ class AgentLoop:
                 return False
         return True
 
-    def _replay_round(self, done: Round, is_whole: bool) -> None:
+    def _replay_round(self, round_: Round, is_whole: bool) -> None:
         """Bring the loop's messages and counters to the state after a replayed round.
 
         `is_whole` is false if some calls of the round have no result yet."""
-        step_mock = self._step_mock(done.step_number)
+        step_mock = self._step_mock(round_.step_number)
         # The calls of discarded answers count too, because some mocks answer by the number of earlier calls.
-        for answer in (*done.superseded, done):
+        for answer in (*round_.superseded, round_):
             for number, call in enumerate(answer.calls_to_answer):
                 self._executor.count_replayed(call, step_mock if number == 0 else None)
         if is_whole:
-            self._messages = conversation_after(self._messages, (done,))
-            self._count(done)
+            self._messages = conversation_after(self._messages, (round_,))
+            self._count(round_)
 
-    def _append_round(self, done: Round) -> None:
-        self._messages += (answer_message(done), *result_messages(done))
-        self._count(done)
+    def _append_round(self, round_: Round) -> None:
+        self._messages += (answer_message(round_), *result_messages(round_))
+        self._count(round_)
 
-    def _count(self, done: Round) -> None:
+    def _count(self, round_: Round) -> None:
         self._rounds += 1
-        self._calls += len(done.calls) + len(done.not_offered)
-        self._last = done
+        self._calls += len(round_.calls) + len(round_.not_offered)
+        self._last = round_
 
     def _system(self, turn: Turn) -> str | None:
         return system_prompt(self._case, self._settings, turn.step, self._fork)

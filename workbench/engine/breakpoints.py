@@ -131,15 +131,15 @@ def _written(name: str) -> str:
     return one_line(name)
 
 
-def _word(line: str, at: int) -> tuple[str, int, int]:
-    found = re.compile(r"\S+").search(line, at)
+def _word(line: str, position: int) -> tuple[str, int, int]:
+    found = re.compile(r"\S+").search(line, position)
     if found:
         return (found[0], found.start() + 1, found.end())
     return ("", len(line.rstrip()) + 1, len(line))
 
 
-def _tool(line: str, at: int) -> tuple[str | None, int]:
-    _, start, end = _word(line, at)
+def _tool(line: str, position: int) -> tuple[str | None, int]:
+    _, start, end = _word(line, position)
     found = _NAME.match(line, start - 1)
     if found is None:
         return None, end
@@ -156,8 +156,8 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
     return name, found.end()
 
 
-def _round(line: str, at: int) -> int:
-    word, start, end = _word(line, at)
+def _round(line: str, position: int) -> int:
+    word, start, end = _word(line, position)
     # Python refuses to read numbers of more than 4300 digits, so the text is cut.
     if not (word.isascii() and word.isdecimal() and int(word[:_MAX_DIGITS]) > 0 and len(word) <= _MAX_DIGITS):
         message = "the number of the round is missing"
@@ -168,14 +168,14 @@ def _round(line: str, at: int) -> int:
     return int(word)
 
 
-def _end(line: str, at: int, why_not: str) -> None:
-    word, start, _ = _word(line, at)
+def _end(line: str, position: int, advice: str) -> None:
+    word, start, _ = _word(line, position)
     if word:
-        raise _error(start, f"{quoted(word)} is too much", why_not)
+        raise _error(start, f"{quoted(word)} is too much", advice)
 
 
-def _condition(line: str, at: int) -> Checks | None:
-    word, start, _ = _word(line, at)
+def _condition(line: str, position: int) -> Checks | None:
+    word, start, _ = _word(line, position)
     if not word:
         return None
     found = _WHEN.match(line, start - 1)

@@ -219,9 +219,9 @@ def question_event(call: ToolCall, question: ServerQuestion, reply: ServerReply)
     )
 
 
-def edited_by_person(said: UserSaid, text: str) -> UserSaid:
+def edited_by_person(message: UserSaid, text: str) -> UserSaid:
     """Return a user message with its text replaced by a person's text. The message keeps its original text too."""
-    return replace(said, text=text, by="person", original=said.original or said.text)
+    return replace(message, text=text, by="person", original=message.original or message.text)
 
 
 SKIPPED = "This call was not made: the person who watches this run skipped it."
@@ -253,7 +253,7 @@ class Checkpoint:
 
     async def reach(
         self,
-        at: HoldPlace,
+        place: HoldPlace,
         round_number: int,
         call: CallRecord | None = None,
         tool: ToolDefinition | None = None,
@@ -267,7 +267,7 @@ class Checkpoint:
         if control is None:
             return "continue", call
         point = HoldPoint(
-            at, round_number, lambda: self._recorder.trajectory, call, tool, request=request, of_agent=self._of_agent
+            place, round_number, lambda: self._recorder.trajectory, call, tool, request=request, of_agent=self._of_agent
         )
         # The run's time limit excludes the time of a person's decision, and of judges that breakpoints ask.
         async with self._limit.suspended():
@@ -275,7 +275,7 @@ class Checkpoint:
             if why is None:
                 return "continue", call
             call_id = call.call.id if call is not None else None
-            self._recorder.emit(Paused(why, call_id, at, round_number))
+            self._recorder.emit(Paused(why, call_id, place, round_number))
             # A command has the number of the hold for which it was given. So a late command cannot change the run at
             # the next hold.
             point = replace(point, hold=self._recorder.last)
@@ -335,22 +335,22 @@ class Checkpoint:
             finally:
                 self._recorder.emit(Resumed(self._recorder.ms_since(began)))
 
-    async def before_message(self, round_number: int, said: UserSaid, may_differ: bool) -> UserSaid | None:
+    async def before_message(self, round_number: int, message: UserSaid, may_differ: bool) -> UserSaid | None:
         """Hold the run before a user message if `control` selects this point, and return the message to send.
 
         Returns `None` if a person wants another message from the user. `may_differ` means that a model plays the user,
         so another message is possible."""
         control = self._control
         if control is None:
-            return said
+            return message
         so_far = lambda: self._recorder.trajectory  # noqa: E731
         why = await control.hold_reason(
-            HoldPoint("user", round_number, so_far, user_message=said, can_retry=may_differ)
+            HoldPoint("user", round_number, so_far, user_message=message, can_retry=may_differ)
         )
         while why is not None:
-            self._recorder.emit(Paused(why, None, "user", round_number, said=said))
+            self._recorder.emit(Paused(why, None, "user", round_number, said=message))
             point = HoldPoint(
-                "user", round_number, so_far, hold=self._recorder.last, user_message=said, can_retry=may_differ
+                "user", round_number, so_far, hold=self._recorder.last, user_message=message, can_retry=may_differ
             )
             began = self._recorder.clock()
             try:
@@ -364,13 +364,13 @@ class Checkpoint:
                 case Regenerate():
                     return None
                 case SayMessage(text=text):
-                    return edited_by_person(replace(said, end=None), text)
+                    return edited_by_person(replace(message, end=None), text)
                 case EditMessage(text=text):
                     # The run is held again, so that the person sees the change before the run continues.
-                    said = edited_by_person(said, text)
+                    message = edited_by_person(message, text)
                 case _:
                     why = None
-        return said
+        return message
 
     def _apply(
         self, command: Command, round_number: int, call: CallRecord | None

@@ -211,22 +211,22 @@ class StartUpReporter:
         self._numbers = count(1)
 
     @contextmanager
-    def watch(self, what: str, *, downloads: bool = False) -> Iterator[Callable[[], None]]:
-        """Report the start-up of `what`, such as "server weather", around the body of the context.
+    def watch(self, description: str, *, downloads: bool = False) -> Iterator[Callable[[], None]]:
+        """Report a start-up, described as "server weather" for example, around the body of the context.
 
         With `downloads`, the body calls the yielded function after the download."""
         # Start-ups overlap, so each end is matched to its beginning by a number.
         number, began = next(self._numbers), self._clock()
-        self._listener(StartUp(number, what, downloads=downloads))
+        self._listener(StartUp(number, description, downloads=downloads))
 
         def downloaded() -> None:
             if downloads:
-                self._listener(StartUp(number, what))
+                self._listener(StartUp(number, description))
 
         try:
             yield downloaded
         finally:
-            self._listener(StartUp(number, what, round((self._clock() - began) * 1000, 3)))
+            self._listener(StartUp(number, description, round((self._clock() - began) * 1000, 3)))
 
 
 def combined_listener(*listeners: BatchListener) -> BatchListener:

@@ -51,34 +51,34 @@ def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tu
     return tuple(_for_another_model_round(round_, ids) for round_ in rounds)
 
 
-def _for_another_model_round(of: Round, ids: Iterator[str]) -> Round:
-    set_aside = tuple(_for_another_model_round(answer, ids) for answer in of.superseded)
-    calls = tuple(_call(call, next(ids)) for call in of.calls)
-    others = tuple(_call(call, next(ids)) for call in of.not_offered)
+def _for_another_model_round(round_: Round, ids: Iterator[str]) -> Round:
+    set_aside = tuple(_for_another_model_round(answer, ids) for answer in round_.superseded)
+    calls = tuple(_call(call, next(ids)) for call in round_.calls)
+    others = tuple(_call(call, next(ids)) for call in round_.not_offered)
     renamed = {}
-    for old, new in zip(of.calls, calls, strict=True):
+    for old, new in zip(round_.calls, calls, strict=True):
         renamed[old.call.id] = new.call.id
-    deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in of.deviations)
+    deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in round_.deviations)
     # Every other model refuses provider state, such as signed reasoning.
     return replace(
-        of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations, not_offered=others
+        round_, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations, not_offered=others
     )
 
 
-def _call(of: CallRecord, call_id: str) -> CallRecord:
+def _call(record: CallRecord, call_id: str) -> CallRecord:
     return replace(
-        of,
-        call=replace(of.call, id=call_id),
-        result=_for_another_model_result(of.result, call_id),
-        unedited=_for_another_model_result(of.unedited, call_id),
-        asked=tuple(replace(asked, call_id=call_id) for asked in of.asked),
+        record,
+        call=replace(record.call, id=call_id),
+        result=_for_another_model_result(record.result, call_id),
+        unedited=_for_another_model_result(record.unedited, call_id),
+        asked=tuple(replace(asked, call_id=call_id) for asked in record.asked),
     )
 
 
-def _for_another_model_result(of: ResultReceived | None, call_id: str) -> ResultReceived | None:
-    if of is None:
+def _for_another_model_result(result: ResultReceived | None, call_id: str) -> ResultReceived | None:
+    if result is None:
         return None
-    return replace(of, call_id=call_id)
+    return replace(result, call_id=call_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,19 +294,20 @@ def replayed_events(fork: Fork, model: str) -> Iterator[EventPayload]:
     yield Forked(origin.run_id, origin.start.model, at.round, at.answered)
 
 
-def _round(of: Round, answered: int) -> Iterator[EventPayload]:
+def _round(round_: Round, answered_count: int) -> Iterator[EventPayload]:
     """Yield the events of a round, including the answers that a person discarded.
 
-    Only the first `answered` calls get their results. The next call keeps its arguments as a person edited them."""
-    if of.step is not None:
-        yield of.step
-    if of.said is not None:
-        yield _without_cost(of.said)
-    answers = (*of.superseded, of)
+    Only the first `answered_count` calls get their results. The next call keeps its arguments as a person edited
+    them."""
+    if round_.step is not None:
+        yield round_.step
+    if round_.said is not None:
+        yield _without_cost(round_.said)
+    answers = (*round_.superseded, round_)
     yield from map(MessageAdded, answers[0].added)
     for answer, following in zip_longest(answers, answers[1:]):
         yield from _answer(answer)
-        last = answered if following is None else len(answer.calls)
+        last = answered_count if following is None else len(answer.calls)
         for number, record in enumerate(answer.calls[: last + 1]):
             if record.edited is not None:
                 yield CallEdited(record.call.id, record.edited, record.call.arguments)
@@ -316,25 +317,25 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
         if following is not None:
             # Each answer repeats all messages added since the previous request, so only the new ones are replayed.
             yield from map(MessageAdded, following.added[len(answer.added) :])
-            yield Regenerated(of.number)
+            yield Regenerated(round_.number)
 
 
-def _without_cost(said: UserSaid) -> UserSaid:
+def _without_cost(message: UserSaid) -> UserSaid:
     """Return a replayed message without usage, latency and cost, because these belong to the original run."""
-    return replace(said, usage=None, latency_ms=0.0, cost_usd=None)
+    return replace(message, usage=None, latency_ms=0.0, cost_usd=None)
 
 
-def _answer(of: Round) -> Iterator[EventPayload]:
-    yield RequestStarted(of.number)
-    if of.reasoning:
-        yield ReasoningDelta(of.number, of.reasoning)
-    if of.text:
-        yield TextDelta(of.number, of.text)
-    for record in of.not_offered:
+def _answer(round_: Round) -> Iterator[EventPayload]:
+    yield RequestStarted(round_.number)
+    if round_.reasoning:
+        yield ReasoningDelta(round_.number, round_.reasoning)
+    if round_.text:
+        yield TextDelta(round_.number, round_.text)
+    for record in round_.not_offered:
         yield from _call_of_answer(record, "other")
-    for record in of.calls:
+    for record in round_.calls:
         yield from _call_of_answer(record, "offered" if record.by_provider else None)
-    yield of.response()
+    yield round_.response()
 
 
 def _call_of_answer(record: CallRecord, by_provider: ProviderTool | None) -> Iterator[EventPayload]:

@@ -210,14 +210,14 @@ def plan_fork(
     *,
     repeat: int = 0,
     model_of_suite: bool = False,
-    by: GraderName | None = None,
+    grader: GraderName | None = None,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> PlannedRun:
     # The forked run may come from a recording, whose run ids another program assigned.
     run_id = next_run_id()
     while run_id == fork.origin.run_id:
         run_id = next_run_id()
-    return PlannedRun(run_id, file, with_grader(case, by), model, repeat, model_of_suite, by, fork)
+    return PlannedRun(run_id, file, with_grader(case, grader), model, repeat, model_of_suite, grader, fork)
 
 
 def plan_runs(
@@ -386,23 +386,23 @@ def run_id_at(run_id: str, place: int) -> str:
     return f"{run_id}.{place + 1}"
 
 
-def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
+def places_in_turn(run_count: int, index: int, shard_count: int) -> tuple[int, ...]:
     """Return the positions in the plan of one shard's runs.
 
-    `index` is the number of the shard, from 1. `of` is the number of shards. Each shard gets every `of`-th run.
-    Neighbouring runs have different models, so each shard gets runs of all models."""
-    return tuple(range(index - 1, planned, of))
+    `index` is the number of the shard, from 1. `shard_count` is the number of shards. Each shard gets every
+    `shard_count`-th run. Neighbouring runs have different models, so each shard gets runs of all models."""
+    return tuple(range(index - 1, run_count, shard_count))
 
 
-def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ...]:
-    """Return the positions in the plan of one shard's runs, so that all `of` shards cost about the same.
+def places_by_cost(costs: Sequence[float], index: int, shard_count: int) -> tuple[int, ...]:
+    """Return the positions in the plan of one shard's runs, so that all shards cost about the same.
 
     `index` is the number of the shard, from 1.
 
     The runs are assigned from the most to the least expensive, each to the shard with the least cost so far. This is
     the greedy "longest processing time" rule of R. L. Graham, 1969. Equal costs always give the same shards."""
     # The heap has a pair for each shard: its cost so far and its number.
-    load = [(0.0, shard) for shard in range(of)]
+    load = [(0.0, shard) for shard in range(shard_count)]
     mine: list[int] = []
     for place in sorted(range(len(costs)), key=lambda place: (-costs[place], place)):
         cost, shard = load[0]

@@ -514,9 +514,9 @@ class RunGrading:
         # These graders need no judge and no code of the suite.
         return DeferredResult.of(result, partial(self._late_grades, others))
 
-    def _late_grades(self, others: GradesCallback) -> tuple[Grade, ...]:
+    def _late_grades(self, grade_others: GradesCallback) -> tuple[Grade, ...]:
         try:
-            return others()
+            return grade_others()
         except Exception as error:
             planned = self._planned
             _logger.exception("grading run %s of case %s", planned.run_id, planned.case.id)

@@ -239,7 +239,7 @@ def _read(text: object, left: object, given: Mapping[str, object]) -> PlayerAnsw
 
 
 def player_prompt(
-    table: UserTable, released: Mapping[str, str], trajectory: Trajectory, refused: Sequence[UserRefused]
+    table: UserTable, released: Mapping[str, str], trajectory: Trajectory, refused_messages: Sequence[UserRefused]
 ) -> str:
     """Return the player's prompt: goal, style, `released` facts, conversation and refused messages."""
     parts = [f"Your goal:\n{(table.goal or '').strip()}"]
@@ -260,7 +260,7 @@ def player_prompt(
         parts.append("Say your next message, or leave.")
     else:
         parts.append("The conversation has not begun. Say your first message.")
-    for each in refused:
+    for each in refused_messages:
         what = _FAULTS[each.fault].format(each.detail)
         parts.append(f"You answered {json_text(each.text)}. This was not sent: {what}. Say it differently.")
     return "\n\n".join(parts)
@@ -338,9 +338,9 @@ def _as_written(word: str, text: str) -> str:
 _TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
-def broken_rules(refused: Sequence[UserRefused]) -> str:
+def broken_rules(refused_messages: Sequence[UserRefused]) -> str:
     """Return the error message for a simulated user that broke its rules in every attempt of a turn."""
-    last = refused[-1]
-    times = _TIMES.get(len(refused), f"{len(refused)} times")
+    last = refused_messages[-1]
+    times = _TIMES.get(len(refused_messages), f"{len(refused_messages)} times")
     detail = f' "{last.detail}"' if last.detail else ""
     return f"the simulated user broke its rules in turn {last.turn}, {times}: {last.fault}{detail}"

@@ -125,11 +125,11 @@ class Recorder:
         self._sequence = 0
         self._fold = TrajectoryFold()
 
-    def emit(self, what: EventPayload) -> None:
+    def emit(self, payload: EventPayload) -> None:
         """Emit an event with the current time.
 
         Raises TrajectoryError if the event cannot follow the earlier events; it is then not emitted."""
-        event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
+        event = Event(self.run_id, self._sequence, self.ms_since(self._began), payload)
         # The trajectory comes first: an event that it rejects must never reach the listener.
         self._fold.add(event)
         self._sequence += 1

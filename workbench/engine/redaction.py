@@ -351,14 +351,14 @@ class EventRedaction:
             yield from self.add(event)
         yield from self.flush()
 
-    def _passes_unchanged(self, what: _Delta, finder: Finder) -> bool:
+    def _passes_unchanged(self, delta: _Delta, finder: Finder) -> bool:
         """Return whether no secret begins or ends in a piece of text, so that its event needs no redaction."""
-        if isinstance(what, CallArgumentsDelta):
-            text, piece = self._text(what, what.call_id), what.fragment
-            if self._parts.secrets.redact(what.call_id) is not what.call_id:
+        if isinstance(delta, CallArgumentsDelta):
+            text, piece = self._text(delta, delta.call_id), delta.fragment
+            if self._parts.secrets.redact(delta.call_id) is not delta.call_id:
                 return False
         else:
-            text, piece = self._text(what, ""), what.text
+            text, piece = self._text(delta, ""), delta.text
         return text.try_pass(piece, finder)
 
     def flush(self) -> list[Event]:
@@ -383,10 +383,10 @@ class EventRedaction:
             return event
         return replace(event, payload=shown_what)
 
-    def _text(self, what: _Delta, call_id: str) -> _TextTail:
-        text = self._texts.get((type(what), call_id))
+    def _text(self, delta: _Delta, call_id: str) -> _TextTail:
+        text = self._texts.get((type(delta), call_id))
         if text is None:
-            text = self._texts[type(what), call_id] = _TextTail(self._parts.secrets)
+            text = self._texts[type(delta), call_id] = _TextTail(self._parts.secrets)
         return text
 
     def _end(self, key: tuple[type[_Delta], str], finder: Finder) -> None:
@@ -437,7 +437,7 @@ class _TextTail:
     def add(self, slot: _HeldEvent, piece: str, finder: Finder) -> None:
         self.undecided += piece
         self.pieces.append((slot, len(piece)))
-        self._decide(finder, over=False)
+        self._decide(finder, is_finished=False)
 
     def try_pass(self, piece: str, finder: Finder) -> bool:
         """Add a piece only if it needs no redaction, and return whether it was added."""
@@ -448,11 +448,11 @@ class _TextTail:
         return True
 
     def end(self, finder: Finder) -> None:
-        self._decide(finder, over=True)
+        self._decide(finder, is_finished=True)
 
-    def _decide(self, finder: Finder, *, over: bool) -> None:
+    def _decide(self, finder: Finder, *, is_finished: bool) -> None:
         text, begin = self.before + self.undecided, len(self.before)
-        until, places = finder.decided_part(text, begin, is_last=over)
+        until, places = finder.decided_part(text, begin, is_last=is_finished)
         if not places and until == len(text):
             self._release_unchanged(text)
             return

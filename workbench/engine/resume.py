@@ -220,12 +220,12 @@ def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
     return of_suite or not (model_of(model) in named or is_built_in(model_of(model)))
 
 
-def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
+def _check_path(batch: BatchRow, suite: SuiteRef, other_suites: Collection[SuiteRef]) -> None:
     """Raise HistoryError unless the suite's path is absolute and unique in its batch."""
     # A user trusts a suite by its path, so two suites with the same path would share the trust.
     if not suite.file.is_absolute() or "\0" in str(suite.file):
         raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is incomplete")
-    if suite.file in {other.file for other in others}:
+    if suite.file in {other.file for other in other_suites}:
         raise HistoryError(f"batch {batch.number} is damaged: it has two suites at {suite.file}")
 
 

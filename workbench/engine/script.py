@@ -79,9 +79,9 @@ def next_scripted_message(user: UserTable, trajectory: Trajectory, context: Chec
     return UserSaid(turn, user.otherwise, "otherwise")
 
 
-def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
+def _unsaid(user: UserTable, messages: Iterable[UserSaid]) -> list[ScriptedMessage]:
     left = list(user.messages)
-    for each in said:
+    for each in messages:
         if each.by != "script" and each.original is None:
             continue
         # A person's text counts as the scripted message that it replaced.

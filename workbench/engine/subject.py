@@ -208,13 +208,13 @@ async def run_subject(
     return recorder.trajectory
 
 
-def _emit_run(answered: ExternalRun, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
-    first, *others = external_payloads(answered.with_latency(took_ms).rounds)
+def _emit_run(run: ExternalRun, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
+    first, *others = external_payloads(run.with_latency(took_ms).rounds)
     assert isinstance(first, RequestStarted)  # this event was already emitted, before the subject was started
     for payload in others:
         recorder.emit(payload)
-    if answered.error is not None:
-        return RunFinished("error", answered.error)
+    if run.error is not None:
+        return RunFinished("error", run.error)
     reason: FinishReason = "steps done" if request.case.steps else "answered"
     return RunFinished(reason)
 

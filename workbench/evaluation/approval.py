@@ -384,18 +384,20 @@ def _specs(program: Program, known: ModelSpecs | None = None) -> ModelSpecs:
 
 
 def _request(
-    file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: ModelSpecs, typed: TypedServers = _NOTHING_TYPED
+    file: SuiteFile, needs: SuiteNeeds, all_needs: SuiteNeeds, specs: ModelSpecs, typed: TypedServers = _NOTHING_TYPED
 ) -> ApprovalRequest:
     code = hash_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files, passed=_passed(needs, specs))
-    whole = replace(whole, files=hash_code(whole.folder, whole.code).files, passed=_passed(whole, specs))
+    all_needs = replace(
+        all_needs, files=hash_code(all_needs.folder, all_needs.code).files, passed=_passed(all_needs, specs)
+    )
     environment: Mapping[str, str] | ConfigError
     try:
         environment = specs.environment_at(file.path)
     except ConfigError as error:
         # The error is stored instead of raised, because only runs that need a variable of this `.env` fail.
         environment = error
-    request = ApprovalRequest(file, needs, whole, Grant(needs, environment, code))
+    request = ApprovalRequest(file, needs, all_needs, Grant(needs, environment, code))
     # A history may come from another machine, so nothing in it counts as typed here.
     if file.is_historical or file.path not in typed:
         return request
@@ -448,13 +450,13 @@ def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
 
 
-def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
+def with_asked(needs: SuiteNeeds, models: Collection[ModelNeed]) -> SuiteNeeds:
     """Add the models that a suite's runs would call to the suite's needs.
 
     In a resumed batch, the history may name models that the suite does not name."""
-    if set(asked) <= set(needs.models):
+    if set(models) <= set(needs.models):
         return needs
-    return replace(needs, models=tuple(sorted({*needs.models, *asked}, key=str)))
+    return replace(needs, models=tuple(sorted({*needs.models, *models}, key=str)))
 
 
 def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
@@ -530,13 +532,13 @@ def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> 
     return frozenset(found)
 
 
-def can_run_on_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: StoredListings) -> bool:
+def can_run_on_mocks(file: SuiteFile, models: Collection[ModelNeed], listings: StoredListings) -> bool:
     """Return whether an untrusted suite can run on mocks, without its servers.
 
     The model needs definitions of tools, so the list of tools of each server must be stored from an earlier start.
-    `asked` are the models that the runs would call and that need approval. If there are any, the suite cannot run."""
+    `models` are the models that the runs would call and that need approval. If there are any, the suite cannot run."""
     suite = file.suite
-    if suite is None or not suite.servers or suite.subject is not None or asked:
+    if suite is None or not suite.servers or suite.subject is not None or models:
         return False
     # Mocks can answer calls without a server, but requests to the model need the definitions of the tools too.
     return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}

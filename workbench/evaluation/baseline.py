@@ -402,15 +402,18 @@ def _baseline(
 
 
 def _selected(
-    runs: Iterable[RunRow], same: SameSuites, planned: Mapping[str, Collection[str]], whole: Collection[str]
+    runs: Iterable[RunRow],
+    same_suites: SameSuites,
+    planned: Mapping[str, Collection[str]],
+    whole_suites: Collection[str],
 ) -> Iterable[RunRow]:
     """Yield the runs of a baseline that can be compared with the planned runs.
 
-    `planned` has the ids of planned cases by suite. `whole` names the suites of which all cases are planned. All runs
-    of these suites are yielded: if the suite no longer has a case, the comparison reports the case as removed."""
+    `planned` has the ids of planned cases by suite. `whole_suites` names the suites of which all cases are planned. All
+    runs of these suites are yielded: if the suite no longer has a case, the comparison reports the case as removed."""
     for run in runs:
-        key = same.get(run.suite.key, run.suite.key)
-        if not run.is_fork and (key in whole or run.case_id in planned.get(key, ())):
+        key = same_suites.get(run.suite.key, run.suite.key)
+        if not run.is_fork and (key in whole_suites or run.case_id in planned.get(key, ())):
             yield run
 
 

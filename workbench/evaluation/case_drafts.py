@@ -192,7 +192,7 @@ def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -
     return plan(RunOptions(suites=(file,), models=(options.checks,), repeats=options.repeats), program)
 
 
-def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
+def expected_use(plan: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
     """Return an upper estimate of the tokens and cost of drafting.
 
     The estimate counts the requests for drafts, and all checking runs of the largest possible number of drafts."""
@@ -200,15 +200,15 @@ def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: Dra
     definitions = 0
     for tool in tools.values():
         definitions += len(json_text(dict(tool.parameters))) + len(tool.description)
-    asked = [len(run.case.request or "") + len(_SYSTEM) for run in asking.runs]
+    asked = [len(run.case.request or "") + len(_SYSTEM) for run in plan.runs]
     of_each = DIRECT + NEAR + NONE
-    specs, file = asking.specs, asking.runs[0].file
+    specs, file = plan.specs, plan.runs[0].file
     assert specs is not None
     spec = specs.of_model(options.checks, file.path, by_suite=False)
     checks_price: Price | None = FREE
     if spec is not None:
         checks_price = spec.price
-    first = estimate_of_texts(asked, of_each * OUTPUT_TOKENS, specs.price_of(asking.runs[0]))
+    first = estimate_of_texts(asked, of_each * OUTPUT_TOKENS, specs.price_of(plan.runs[0]))
     then = estimate_of_texts([definitions] * (len(asked) * of_each * options.repeats), OUTPUT_TOKENS, checks_price)
     return Estimate(
         first.runs + then.runs,
@@ -254,14 +254,14 @@ def _written(tool: ToolDefinition) -> Table:
 
 
 def asking_suite(
-    about: Sequence[str], tools: Mapping[str, ToolDefinition], path: Path, *, system: str | None = None
+    tool_names: Sequence[str], tools: Mapping[str, ToolDefinition], path: Path, *, system: str | None = None
 ) -> SuiteFile:
-    """Return a suite whose runs ask a model for drafts, with one case for each tool in `about`.
+    """Return a suite whose runs ask a model for drafts, with one case for each tool in `tool_names`.
 
     `path` and `system` are the path and the instructions of the suite that will receive the drafts."""
     submit = {"name": _SUBMIT, "description": "Submit the requests.", "parameters": json_text(_SUBMIT_SCHEMA)}
     cases = []
-    for number, name in enumerate(about, 1):
+    for number, name in enumerate(tool_names, 1):
         cases.append(
             {
                 "name": f"{number} {one_line(name)}",
@@ -295,20 +295,20 @@ def checking_suite(
 
 def drafts_in(
     results: Iterable[RunResult],
-    about: Sequence[str],
+    tool_names: Sequence[str],
     tools: Mapping[str, ToolDefinition],
-    before: Iterable[str] = (),
+    earlier_requests: Iterable[str] = (),
     secrets: Secrets | None = None,
 ) -> Drafts:
     """Return the drafts in a model's answers, which are the `results` of an asking suite.
 
-    A draft is rejected if its request resembles one of `before`, the requests of existing cases."""
+    A draft is rejected if its request resembles one of `earlier_requests`."""
     kept: list[Draft] = []
     dropped: list[RejectedDraft] = []
     failed: list[RejectedDraft] = []
-    known = [*before]
+    known = [*earlier_requests]
     by_id = {result.case_id: result for result in results}
-    for number, name in enumerate(about, 1):
+    for number, name in enumerate(tool_names, 1):
         result = by_id.get(f"ask-{number}")
         try:
             answer = _requests_in(result)
@@ -461,7 +461,7 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
 
 
 def _draft_of(
-    about: str,
+    tool_name: str,
     item: object,
     tools: Mapping[str, ToolDefinition],
     known: Sequence[str],
@@ -480,7 +480,7 @@ def _draft_of(
         raise ValueError(f"the request has {count_text(len(user))} characters, more than {count_text(MAX_DRAFT_CHARS)}")
     if secrets is not None and secrets.redacted(dict(item)) != dict(item):
         raise ValueError("the draft holds a secret")
-    if (why := _unlike_its_kind(item.get("kind"), about, tool)) is not None:
+    if (why := _unlike_its_kind(item.get("kind"), tool_name, tool)) is not None:
         raise ValueError(why)
     arguments = item.get("arguments")
     if arguments is None:
@@ -497,7 +497,7 @@ def _draft_of(
     names = frozenset[str]()
     if isinstance(free, list):
         names = frozenset(filter(arguments.__contains__, map(str, free)))
-    draft = Draft(about, user, tool, dict(arguments), names)
+    draft = Draft(tool_name, user, tool, dict(arguments), names)
     try:
         suite_text({"cases": [draft.table()]})
     except (ValueError, RecursionError) as error:
@@ -527,15 +527,15 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
     return tool
 
 
-def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
+def _unlike_its_kind(kind: object, tool_name: str, tool: object) -> str | None:
     """Describe how a draft contradicts the `kind` that the model assigned to it; `None` if it fits the kind."""
-    if kind == "needs" and tool != about:
-        return f"it was drafted to need {about}, but expects {tool or 'no tool'}"
-    if kind == "near" and (tool is None or tool == about):
+    if kind == "needs" and tool != tool_name:
+        return f"it was drafted to need {tool_name}, but expects {tool or 'no tool'}"
+    if kind == "near" and (tool is None or tool == tool_name):
         expected = "no tool"
         if tool:
             expected = "that tool"
-        return f"it was drafted as a near miss of {about}, but expects {expected}"
+        return f"it was drafted as a near miss of {tool_name}, but expects {expected}"
     if kind == "none" and tool is not None:
         return f"it was drafted to need no tool, but expects {tool}"
     return None

@@ -248,8 +248,8 @@ def _judging_guess(price: Price | None) -> float:
     return _dollars(_JUDGED_CHARACTERS, _RULING_TOKENS, price or FREE)
 
 
-def _dollars(characters: int, answered: int, price: Price) -> float:
-    return (characters / _CHARACTERS_A_TOKEN * price.input + answered * price.output) / 1_000_000
+def _dollars(characters: int, answer_tokens: int, price: Price) -> float:
+    return (characters / _CHARACTERS_A_TOKEN * price.input + answer_tokens * price.output) / 1_000_000
 
 
 def cost_with_judges(result: RunResult) -> float | None:
@@ -271,10 +271,12 @@ class CostGuard:
 
     status: Status = Status.STOPPED
 
-    def __init__(self, limit: CostLimit, ask: Callable[[float, float], Awaitable[float | None]] | None = None) -> None:
+    def __init__(
+        self, limit: CostLimit, ask_for_more: Callable[[float, float], Awaitable[float | None]] | None = None
+    ) -> None:
         self._limit = limit
         self._usd = limit.usd
-        self._ask = ask
+        self._ask = ask_for_more
         self._asking: asyncio.Task[float | None] | None = None
         self._under_way: dict[str, tuple[str, float]] = {}
         """The model and the expected cost of each unfinished run, by run id."""

@@ -119,11 +119,14 @@ def watch_of(plan: Plan) -> EarlyStopping | None:
 
 
 def watched(
-    until: Until, places: Mapping[int, PlannedRunPlace], over: Mapping[int, RunSummary], gates: Mapping[str, Gate]
+    until: Until,
+    places: Mapping[int, PlannedRunPlace],
+    finished_runs: Mapping[int, RunSummary],
+    gates: Mapping[str, Gate],
 ) -> EarlyStopping:
-    """Return the early-stopping state of a batch, including its finished runs (`over`, by place in the plan)."""
+    """Return the early-stopping state of a batch, including `finished_runs`, by place in the plan."""
     watch = EarlyStopping(until, dict(sorted(places.items(), key=itemgetter(0))), gates)
-    for number, run in over.items():
+    for number, run in finished_runs.items():
         watch.add(number, run)
     return watch
 

@@ -102,7 +102,7 @@ def starter_suite(
     drafted = frozenset(draft.about for draft in drafts)
     introduction = _comment(f"The tools of {_names_of(servers)}.")
     if by_name:
-        introduction = _introduction(servers, drafted=bool(drafted), whole=drafted.issuperset(by_name))
+        introduction = _introduction(servers, drafted=bool(drafted), is_whole=drafted.issuperset(by_name))
     parts: list[str] = []
     if schema:
         parts += [f"#:schema ./{SCHEMA_NAME}", ""]
@@ -160,14 +160,14 @@ def with_prefixes(
     return tables, named
 
 
-def _introduction(servers: Sequence[Table], *, drafted: bool, whole: bool) -> list[str]:
+def _introduction(servers: Sequence[Table], *, drafted: bool, is_whole: bool) -> list[str]:
     lines = _comment(
         f"The tools of {_names_of(servers)}: for each a request that must call it, and one that needs none of them."
     )
     lines.append("#")
     if drafted:
         lines.append("# A case with the tag draft is a model's: read it, correct it, and remove the tag.")
-    if not whole:
+    if not is_whole:
         lines.append(
             "# A case is skipped until its request is written: write `user`, correct the arguments, and remove `skip`."
         )

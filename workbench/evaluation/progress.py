@@ -25,11 +25,11 @@ from workbench.trajectory.events import (
 class BatchProgress(Progress):
     """The progress of planned runs. `over` are runs that a resumed batch finished earlier."""
 
-    def __init__(self, runs: Iterable[PlannedRun], over: Iterable[RunSummary] = ()) -> None:
+    def __init__(self, runs: Iterable[PlannedRun], finished_runs: Iterable[RunSummary] = ()) -> None:
         super().__init__()
         self._model_of = {run.run_id: run.model for run in runs}
         self.plan(self._model_of.values())
-        for run in over:
+        for run in finished_runs:
             self.add_ended(run.model, run.status, run.cost_usd)
 
     def on_event(self, event: BatchEvent, now_s: float) -> bool:

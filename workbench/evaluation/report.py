@@ -278,7 +278,7 @@ class Report:
         """The mean score of all runs, from 0 to 1; `None` if no run has a score."""
         return self.totals.mean_score
 
-    def mean(self, of: str) -> float | None:
+    def mean(self, measure: str) -> float | None:
         """Return the mean of a measure over all graded runs that have a value for it; `None` if no run has a value.
 
         The names of measures are those of a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a
@@ -289,9 +289,9 @@ class Report:
         for run in self.results:
             for metric in run.metrics:
                 named[f"{NAMED_MEASURE}{metric.name}"] = None
-        if of not in (measures := (*MEASURES, *named)):
-            raise KeyError(f"there is no measure {of!r}: {did_you_mean(of, measures) or ', '.join(measures)}")
-        return statistic("mean", measure_of(of).values(self._counting))
+        if measure not in (measures := (*MEASURES, *named)):
+            raise KeyError(f"there is no measure {measure!r}: {did_you_mean(measure, measures) or ', '.join(measures)}")
+        return statistic("mean", measure_of(measure).values(self._counting))
 
     @property
     def passed(self) -> bool:

@@ -332,11 +332,11 @@ def _complete_suites(
     batch: BatchRow,
     lacking: Collection[Path],
     program: Program,
-    left_out: ReportProblem,
+    on_left_out: ReportProblem,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
     """Yield the suites without missing runs, as they were when the batch ran.
 
-    `left_out` is called with the reason for each suite that can no longer be read. A suite from which the history
+    `on_left_out` is called with the reason for each suite that can no longer be read. A suite from which the history
     redacted secrets is yielded too, because its runs are only reported and not executed."""
     specs, used = ModelSpecs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
@@ -349,10 +349,10 @@ def _complete_suites(
             try:
                 file = replace(parse_suite(history.suite_text(suite), suite.file), hash=suite.hash)
             except DamagedError as error:
-                left_out(str(error))
+                on_left_out(str(error))
                 continue
         if file.suite is None:
-            left_out(f"{suite.file}, whose text in batch {batch.number} can no longer be read")
+            on_left_out(f"{suite.file}, whose text in batch {batch.number} can no longer be read")
             continue
         # The report shows results of these suites, so their models' keys must be redacted too.
         register_model_secrets(program, file, [use for use in used if use.suite == suite], specs)

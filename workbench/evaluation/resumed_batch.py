@@ -79,19 +79,19 @@ class RunsBefore:
                     self._figures[row.place] = figures_of(row, self.cases.get(row.suite, {}))
         return self._figures
 
-    def read(self, left_out: ReportProblem) -> Iterator[tuple[int, Case, RunResult]]:
+    def read(self, on_left_out: ReportProblem) -> Iterator[tuple[int, Case, RunResult]]:
         """Yield tuples of a run's place in the plan, the run's case, and its packed result.
 
-        Runs get the present ids of their cases, so that a report joins them with new runs. `left_out` is called with a
-        message about each damaged run. Raises HistoryError."""
+        Runs get the present ids of their cases, so that a report joins them with new runs. `on_left_out` is called with
+        a message about each damaged run. Raises HistoryError."""
         # This import is lazy, because the module loads pickle, and most plans resume no batch.
         from workbench.grading.packed import SharedParts
 
         in_common = SharedParts()
         with History(self.file) as history:
-            readable = history.readable_runs(self.batch, left_out)
+            readable = history.readable_runs(self.batch, on_left_out)
             over = (row for row in self._over(readable) if row.suite in self.cases)
-            for row, recording in history.recordings(over, None, left_out):
+            for row, recording in history.recordings(over, None, on_left_out):
                 assert row.figures is not None
                 damage = f"run {row.place + 1} of batch {row.batch} is damaged"
                 case = self.cases[row.suite].get(row.case_id)
@@ -99,10 +99,10 @@ class RunsBefore:
                     result = result_of_recording(recording)
                     judging = judging_of_recording(recording)
                 except RecordingError as error:
-                    left_out(f"{damage}: {error}")
+                    on_left_out(f"{damage}: {error}")
                     continue
                 if case is None:
-                    left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
+                    on_left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
                 # With the case's present id and name, a report joins this run with the case's new runs.

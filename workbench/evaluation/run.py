@@ -321,7 +321,7 @@ class Evaluation:
             listener = None
             if self._shared is not None:
                 listener = self._put
-            start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
+            start = partial(runtime.start, self.plan, self._approval, recordings=self._record, listener=listener)
             self._batch = await _run_blocking(start)
         except BaseException:
             # The runs did not start, so other programs may resume the batch.

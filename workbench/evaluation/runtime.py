@@ -349,21 +349,21 @@ class Runtime:
         approval: Approval,
         *,
         listener: BatchListener | None = None,
-        record: Recordings | None = None,
+        recordings: Recordings | None = None,
         until: StepTarget = "end",
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> str:
         """Begin a batch, and return its name.
 
         Each run ends with one `RunDone` event, the batch with one `BatchDone`. Runs use what the approval contains, and
-        read no suite or settings again. `listener` receives only the events of this batch, and `record` stores its runs
-        as recordings. `until` is the point at which runs pause for the user. This requires a runtime with `asks`.
+        read no suite or settings again. `listener` receives only the events of this batch, and `recordings` stores its
+        runs as recordings. `until` is the point at which runs pause for the user. This requires a runtime with `asks`.
 
         Blocks until the history and the cluster are ready. Raises WaitCancelledError if `is_cancelled` ends the wait
         for a cluster. Raises HistoryError if a resumed batch is already running in another program or the history
         cannot be written. Raises ClusterError if the plan's cluster cannot execute its runs."""
         name = f"batch-{next(self._batch_numbers)}"
-        events = self._receives_events or record is not None or listener is not None
+        events = self._receives_events or recordings is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)
         # The cluster is opened first, so that the history does not record a batch that the cluster cannot run.
         members = frozenset[str]()
@@ -386,7 +386,7 @@ class Runtime:
         stored = no_wait
         if recorder is not None:
             stored = recorder.wait_until_stored
-        listeners = self._listeners(plan, recorder, record, listener, skip_listener, cost_guard)
+        listeners = self._listeners(plan, recorder, recordings, listener, skip_listener, cost_guard)
         context = replace(
             self._context(plan, approval, listeners),
             # The batch is stored before its first run, so that it can be resumed even if the program is killed early.
@@ -620,12 +620,12 @@ class Runtime:
 
         self._engine.submit(hold())
 
-    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
+    def allow(self, run_id: str, call_id: str, answer: PermissionAnswer) -> None:
         """Answer a `PermissionRequested` event, and return at once.
 
         Nothing happens if the question was answered or its run has ended."""
         if self._engine.alive:
-            self._engine.submit(self._answer(run_id, call_id, leave))
+            self._engine.submit(self._answer(run_id, call_id, answer))
 
     def set_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None:
         """Set the breakpoints at which all runs pause, including runs in progress. Returns at once."""
@@ -717,10 +717,10 @@ class Runtime:
         finally:
             del self._questions[key]
 
-    async def _answer(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
-        answer = self._questions.get((run_id, call_id))
-        if answer is not None and not answer.done():
-            answer.set_result(leave)
+    async def _answer(self, run_id: str, call_id: str, answer: PermissionAnswer) -> None:
+        question = self._questions.get((run_id, call_id))
+        if question is not None and not question.done():
+            question.set_result(answer)
 
 
 def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:

@@ -503,21 +503,21 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
     return tuple(lacking)
 
 
-def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
-    """Return a stored run as if the grader `by` had decided its status.
+def as_graded_by(result: RunResult, grader: GraderName) -> RunResult:
+    """Return a stored run as if `grader` had decided its status.
 
     A graded run becomes "not graded" if this grader stored no grade for it, or found that it does not apply."""
-    if not result.status.graded or result.grading.by == by:
+    if not result.status.graded or result.grading.by == grader:
         return result
-    grading, others, named = replace(result.grading, by=by), list[Grade](), None
+    grading, others, named = replace(result.grading, by=grader), list[Grade](), None
     for grade in result.grades:
-        if grade.grader != by:
+        if grade.grader != grader:
             others.append(grade)
         elif named is None:
             named = grade
     if named is not None and named.status is not None and named.status.graded:
         return replace(result, status=named.status, grades=(named, *others), grading=grading)
-    why = f"no grade of {by} is stored"
+    why = f"no grade of {grader} is stored"
     if named is not None:
         why = named.reason
     return replace(result, status=Status.NOT_GRADED, grades=(), steps=(), error=why, grading=grading)

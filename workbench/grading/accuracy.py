@@ -246,9 +246,9 @@ def _score(counts: dict[str, float], expected: int, options: AccuracyOptions) ->
     return min(max(earned - lost, 0.0), 1.0)
 
 
-def _without_either(expected: int, made: int) -> str:
-    if not expected and not made:
+def _without_either(expected: int, actual: int) -> str:
+    if not expected and not actual:
         return "no call expected, none made"
     if expected:
         return f"{expected} expected, no call made"
-    return f"no call expected, {made} made"
+    return f"no call expected, {actual} made"

@@ -301,18 +301,18 @@ def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:
 
 
 def judge(
-    check: Check, value: JsonValue, given: bool, arcade_compatible: bool, context: CheckContext = EMPTY_CONTEXT
+    check: Check, value: JsonValue, is_given: bool, arcade_compatible: bool, context: CheckContext = EMPTY_CONTEXT
 ) -> CheckVerdict:
     """Evaluate the check of one argument on one value.
 
     The score is in 0..1. With `arcade_compatible`, the score of a value outside a `value_range` may be negative. Raises
     CheckError as `evaluate` does."""
     # Arcade's critics read an argument with `args.get(name)`, so an omitted argument is null.
-    if not given and check.is_critic:
-        value, given = None, True
-    if arcade_compatible and given:
+    if not is_given and check.is_critic:
+        value, is_given = None, True
+    if arcade_compatible and is_given:
         return check.arcade_verdict(value, by_arcade_casting, context)
-    return evaluate(check, value, given, equal=by_casting, context=context)
+    return evaluate(check, value, is_given, equal=by_casting, context=context)
 
 
 _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool was called")
@@ -574,7 +574,7 @@ class CriticPairing:
             outcome = "not all arguments right"
         return CallPairing(row, column, same_tool, tool_score, self._tool_weight, tuple(shown), credit, outcome)
 
-    def _recorded(self, critic: Critic, value: JsonValue, given: bool) -> ArgumentVerdict:
+    def _recorded(self, critic: Critic, value: JsonValue, is_given: bool) -> ArgumentVerdict:
         return ArgumentVerdict(
             critic.argument,
             None,
@@ -582,7 +582,7 @@ class CriticPairing:
             critic.weight,
             describe(critic.check),
             value,
-            given,
+            is_given,
             "recorded, not judged",
             required=critic.required,
         )
@@ -615,10 +615,10 @@ def _extra(column: int) -> CallPairing:
     return CallPairing(None, column, False, 0.0, 0.0, outcome="extra")
 
 
-def _why(verdict: CheckVerdict, given: bool, filled: bool) -> str:
-    if given:
+def _why(verdict: CheckVerdict, is_given: bool, is_filled: bool) -> str:
+    if is_given:
         return verdict.note
-    if filled:
+    if is_filled:
         return "; ".join(filter(None, ("not given, so its default is used", verdict.note)))
     if verdict.holds:
         return verdict.note

@@ -27,11 +27,11 @@ class DeferredResult(LazyResult):
     _others: GradesCallback | None
 
     @staticmethod
-    def of(first: RunResult, others: GradesCallback) -> RunResult:
-        """Return a result that has the grade of its deciding grader now and computes the `others` later."""
+    def of(first: RunResult, grade_others: GradesCallback) -> RunResult:
+        """Return a result that has the grade of its deciding grader now and computes the other grades later."""
         late: DeferredResult = object.__new__(DeferredResult)
         object.__setattr__(late, "_first", first)
-        object.__setattr__(late, "_others", others)
+        object.__setattr__(late, "_others", grade_others)
         return late
 
     @property

@@ -288,10 +288,10 @@ def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     return best_pairing(gains)
 
 
-def _share(judged: _Compared, scale: int) -> int:
-    if not judged.entries:
+def _share(verdicts: _Compared, scale: int) -> int:
+    if not verdicts.entries:
         return scale
-    return judged.halves * scale // (2 * judged.entries)
+    return verdicts.halves * scale // (2 * verdicts.entries)
 
 
 _RIGHT, _WRONG, _NOTHING = 2, 1, 0

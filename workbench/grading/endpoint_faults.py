@@ -230,20 +230,20 @@ class _Reader:
             found += calls
         return found
 
-    def _after_mark(self, text: str, at: int) -> list[TextCall]:
-        at = _filled(text, at)
-        rest = text[at : _end_of_call(text, at)].strip().strip("`").strip()
-        if text[at : at + 1] in ("{", "["):
-            values, _ = _json_values(text, at)
+    def _after_mark(self, text: str, position: int) -> list[TextCall]:
+        position = _filled(text, position)
+        rest = text[position : _end_of_call(text, position)].strip().strip("`").strip()
+        if text[position : position + 1] in ("{", "["):
+            values, _ = _json_values(text, position)
             if not values:
                 # A list cut off at the token limit still has complete calls at its beginning.
-                values, _ = _json_values(text, _filled(text, at + 1))
+                values, _ = _json_values(text, _filled(text, position + 1))
             return (
                 self._valid(_named_in(map(_with_arguments, values)))
                 or self._valid(_named_in(_literal(rest)))
                 or self._python(rest)
             )
-        name = _NAME.match(text, at)
+        name = _NAME.match(text, position)
         if name is None:
             return []
         # Some templates write `name.call(…)`: the dot and `call` are not part of the name.
@@ -251,14 +251,14 @@ class _Reader:
             return self._python(rest)
         return self._valid([(name.group().removesuffix(".call"), self._arguments(text, name.end(), rest))])
 
-    def _arguments(self, text: str, at: int, rest: str) -> JsonValue | list[tuple[str, str]]:
+    def _arguments(self, text: str, position: int, rest: str) -> JsonValue | list[tuple[str, str]]:
         # Kimi writes the number of the call after the name: `functions.get_weather:0`.
-        number = re.compile(r":\d+\b").match(text, at)
-        begin = _filled(text, number.end() if number is not None else at)
+        number = re.compile(r":\d+\b").match(text, position)
+        begin = _filled(text, number.end() if number is not None else position)
         if text[begin : begin + 1] == "{":
             values, _ = _json_values(text, begin)
             return next(iter(values), None)
-        end = _end_of_call(text, at)
+        end = _end_of_call(text, position)
         pairs = []
         for each in _PAIR.finditer(rest):
             pairs.append((each["name"] or each["key"], each["value"] or each["written"] or ""))
@@ -371,22 +371,22 @@ def _accepts(tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
         return True
 
 
-def _filled(text: str, at: int) -> int:
-    if (filling := _FILLING.match(text, at)) is not None:
+def _filled(text: str, position: int) -> int:
+    if (filling := _FILLING.match(text, position)) is not None:
         return filling.end()
-    return at
+    return position
 
 
-def _end_of_call(text: str, at: int) -> int:
+def _end_of_call(text: str, position: int) -> int:
     """Return the position of the next closing mark, or the end of the text."""
-    if (closing := _CLOSING.search(text, at)) is not None:
+    if (closing := _CLOSING.search(text, position)) is not None:
         return closing.start()
     return len(text)
 
 
-def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
+def _json_values(text: str, position: int) -> tuple[list[JsonValue], int]:
     values: list[JsonValue] = []
-    end = at
+    end = position
     while text[end : end + 1] in ("{", "["):
         try:
             value, end = _DECODER.raw_decode(text, end)

@@ -97,7 +97,7 @@ def _read_only(trajectory: Trajectory) -> frozenset[str]:
 
 
 def graded_without_free_calls(
-    by: GraderName,
+    grader: GraderName,
     case: Case,
     grading: Grading,
     trajectory: Trajectory,
@@ -115,16 +115,16 @@ def graded_without_free_calls(
     calls, expected = trajectory.calls, case.expected_calls()
     candidates = rule.free_calls(calls)
     whole = grade(trajectory)
-    if not candidates or _computes_as_published(by, grading):
+    if not candidates or _computes_as_published(grader, grading):
         return whole
     # `trajectory` itself ignores free calls, unless a free call took the position of another call.
     may_displace = bool(rule.corrected) or any(each.is_any for each in expected)
-    if by == "trajectory" and (whole.verdict == Status.PASSED or not may_displace):
+    if grader == "trajectory" and (whole.verdict == Status.PASSED or not may_displace):
         return whole
     # Only `critics` fills in missing arguments from the defaults of schemas.
-    registry = ToolRegistry(trajectory.offered if by == "critics" else ())
+    registry = ToolRegistry(trajectory.offered if grader == "critics" else ())
     surplus = _Surplus(expected, calls, candidates, equal, context, registry)
-    free = surplus.calls(in_order=_compares_places(by, case, grading))
+    free = surplus.calls(in_order=_compares_places(grader, case, grading))
     if not free:
         return whole
     kept = remaining(range(len(calls)), free)
@@ -139,16 +139,16 @@ def graded_without_free_calls(
     return found._replace(pairings=tuple(lines), reason=reason, published=published)
 
 
-def _computes_as_published(by: GraderName, grading: Grading) -> bool:
-    if by == "dimensions":
+def _computes_as_published(grader: GraderName, grading: Grading) -> bool:
+    if grader == "dimensions":
         return grading.dimensions.repeated_calls == "as published"
-    return by == "critics" and grading.critics.arcade_compatible
+    return grader == "critics" and grading.critics.arcade_compatible
 
 
-def _compares_places(by: GraderName, case: Case, grading: Grading) -> bool:
-    if by == "trajectory":
+def _compares_places(grader: GraderName, case: Case, grading: Grading) -> bool:
+    if grader == "trajectory":
         return not case.unordered and all(isinstance(item, ExpectedCall) for item in case.ordered)
-    return by == "decision" or (by == "accuracy" and grading.accuracy.mode == "exact")
+    return grader == "decision" or (grader == "accuracy" and grading.accuracy.mode == "exact")
 
 
 # Surplus calls are found by a separate pairing before any grader runs. It pairs as many expectations as possible with
@@ -459,7 +459,7 @@ def requirement_issues(
     expected = case.expected_calls()
     if any(call.limits_args for call in expected):
         decides = "forbidden_args" not in scored
-        issues += _forbidden_arguments(expected, trajectory.calls, pairings, decides=decides)
+        issues += _forbidden_arguments(expected, trajectory.calls, pairings, is_deciding=decides)
     if why is not None and "extra_calls" not in scored:
         wanted = () if case.expect_no_calls else expected
         issues += _extra_calls(why, wanted, trajectory.calls, pairings, forbidden, rule)
@@ -469,7 +469,7 @@ def requirement_issues(
     if case.duplicate_calls == "forbid":
         issues += _other_duplicates(duplicate_issues(trajectory.calls, pairings), issues)
     if case.response_contains:
-        issues += _keyword_issues(case, trajectory, decides="response_contains" not in scored)
+        issues += _keyword_issues(case, trajectory, is_deciding="response_contains" not in scored)
     return (*issues, *common_issues)
 
 
@@ -565,7 +565,7 @@ def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, cont
 
 
 def _forbidden_arguments(
-    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing], *, decides: bool
+    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing], *, is_deciding: bool
 ) -> Iterator[Issue]:
     for pairing in pairings:
         if pairing.expected_call is None or pairing.call is None or not pairing.same_tool:
@@ -581,7 +581,7 @@ def _forbidden_arguments(
                 expected_call=pairing.expected_call,
                 argument=name,
                 got=describe_value(record.arguments[name]),
-                decides=decides,
+                decides=is_deciding,
                 because=wanted.reason_for(name),
             )
 
@@ -620,10 +620,10 @@ def _extra_calls(
             yield extra_call(calls, index, rule_name, is_deciding=True)
 
 
-def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Iterator[Issue]:
+def _keyword_issues(case: Case, trajectory: Trajectory, *, is_deciding: bool) -> Iterator[Issue]:
     for keyword in case.missing_keywords(trajectory.final_answer):
         expected = f"containing {describe_value(keyword)}"
-        yield _answer_issue(expected, trajectory, "not in the final answer", decides=decides)
+        yield _answer_issue(expected, trajectory, "not in the final answer", is_deciding=is_deciding)
 
 
 def metrics_of(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> tuple[Metric, ...]:
@@ -659,7 +659,7 @@ def _answer_issues(
                 decides = case.response[metric.name].required is not False
                 expected, why = f"{metric.name}: {metric.expected}", f"{metric.name}: {metric.why}"
                 because = case.response[metric.name].because
-                yield _answer_issue(expected, trajectory, why, decides=decides)._replace(because=because)
+                yield _answer_issue(expected, trajectory, why, is_deciding=decides)._replace(because=because)
     elif case.response is not None:
         verdict_note = _answer_check(case.response, trajectory.final_answer, context)
         if verdict_note is not None:
@@ -688,12 +688,12 @@ def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) 
         raise CheckError(f"{key}: {error}") from error
 
 
-def _answer_issue(expected: str, trajectory: Trajectory, reason: str, *, decides: bool = True) -> Issue:
+def _answer_issue(expected: str, trajectory: Trajectory, reason: str, *, is_deciding: bool = True) -> Issue:
     answer, finish = trajectory.final_answer, trajectory.finish
     got = describe_value(answer) if answer else unfinished_answer(trajectory) or "no final answer"
     if not answer and finish is not None and finish.reason == "step failed":
         reason = "none was requested: the chain stopped at a failed step"
-    return Issue("response", reason, expected=expected, got=got, decides=decides)
+    return Issue("response", reason, expected=expected, got=got, decides=is_deciding)
 
 
 def latency_issue(limits: Limits, latency_ms: float) -> Issue:

@@ -116,21 +116,21 @@ class ResolvedCase:
 
 
 def resolved_case(
-    by: GraderName, case: Case, grading: Grading, trajectory: Trajectory, equal: EqualsRule, context: CheckContext
+    grader: GraderName, case: Case, grading: Grading, trajectory: Trajectory, equal: EqualsRule, context: CheckContext
 ) -> ResolvedCase:
     """Resolve a case's expected calls against a run, comparing tool names and values by the rules of a grader.
 
     Raises CheckError if a check cannot be evaluated. Raises GradingError under `arcade_compatible`, because Arcade has
     no expectations that must be resolved."""
-    if by == "critics" and grading.critics.arcade_compatible:
+    if grader == "critics" and grading.critics.arcade_compatible:
         raise GradingError(
             "grading.critics.arcade_compatible: Arcade has no `any_of`, `optional`, `times`, `result`, `is_error` or "
             "`parallel`; remove them, or switch arcade_compatible off"
         )
-    calls = _Calls(by, trajectory, equal, context)
+    calls = _Calls(grader, trajectory, equal, context)
     if case.steps:
         return _resolved_steps(case, trajectory, calls)
-    return _Resolution(case, calls).resolved(by)
+    return _Resolution(case, calls).resolved(grader)
 
 
 def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -> frozenset[int]:
@@ -160,14 +160,14 @@ class _Fit(NamedTuple):
 
 
 class _Calls:
-    def __init__(self, by: GraderName, trajectory: Trajectory, equal: EqualsRule, context: CheckContext) -> None:
+    def __init__(self, grader: GraderName, trajectory: Trajectory, equal: EqualsRule, context: CheckContext) -> None:
         self.records = trajectory.calls
-        self.name: Callable[[str], str] = _NAME_OF.get(by, str)
-        self._by = by
+        self.name: Callable[[str], str] = _NAME_OF.get(grader, str)
+        self._by = grader
         self._equal = equal
         self._context = context
         # Only `critics` fills in missing arguments from the defaults of schemas.
-        self._registry = ToolRegistry(trajectory.offered if by == "critics" else ())
+        self._registry = ToolRegistry(trajectory.offered if grader == "critics" else ())
         self._of_tool: dict[str, list[int]] = {}
         made = [(record.tool, record.arguments) for record in self.records]
         candidates = Candidates((), made, apart=broken_calls(self.records))
@@ -350,7 +350,7 @@ class _Resolution:
         self._base = len(calls.records) + 1
         self._all_compared = True
 
-    def resolved(self, by: GraderName) -> ResolvedCase:
+    def resolved(self, grader: GraderName) -> ResolvedCase:
         taken = self._best()
         tried = self._tried(taken)
         written: list[int] = []
@@ -370,7 +370,7 @@ class _Resolution:
             lists.append(tuple(plain_items))
         update: dict[str, object] = {"ordered": lists[0], "unordered": lists[1]}
         if not written:
-            update |= _expecting_nothing(self._case, by)
+            update |= _expecting_nothing(self._case, grader)
         issues = (*self._result_issues(taken, tried), *self._too_many(taken, tried), *self._apart(taken))
         made = {index: len(calls) for index, calls in enumerate(taken)}
         return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues, made, self._all_compared)
@@ -596,9 +596,9 @@ class _Resolution:
             answers.setdefault(record.round, []).append(index)
         return answers.values()
 
-    def _holds_all(self, made: Mapping[int, int], calls: Sequence[int]) -> bool:
+    def _holds_all(self, counts: Mapping[int, int], calls: Sequence[int]) -> bool:
         """Return whether one answer has enough calls for each expectation of a group."""
-        slots = _Slots(made, self._wanted, self._fitting, False, made)
+        slots = _Slots(counts, self._wanted, self._fitting, False, counts)
         pairing = slots.pairing(slots.all)
         for call in calls:
             pairing.add(call)
@@ -713,11 +713,11 @@ class _Slots:
         return True
 
 
-def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
+def _expecting_nothing(case: Case, grader: GraderName) -> dict[str, object]:
     """Return changes to a case that make it expect no calls.
 
     The changes apply to a run that made none of the case's expected calls, which are all optional."""
-    if by == "trajectory":
+    if grader == "trajectory":
         # Under `trajectory`, surplus calls cost nothing by themselves.
         return {"extra_calls": "allow"} if case.extra_calls is None else {}
     return {"expect_no_calls": True}

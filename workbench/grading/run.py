@@ -255,7 +255,7 @@ def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
 
 
 def grade_steps(
-    by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
+    grader: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> tuple[StepGrade, ...]:
     """Grade every step of a chain with one grader. Return an empty tuple for a case that is not a chain.
 
@@ -264,7 +264,7 @@ def grade_steps(
         return ()
     steps = []
     for number, reached in enumerate(rounds_of_steps(case, trajectory), 1):
-        steps.append(_named(by, case, settings, number, reached, trajectory, context))
+        steps.append(_named(grader, case, settings, number, reached, trajectory, context))
     return tuple(steps)
 
 
@@ -281,7 +281,7 @@ def grade_step(
 
 
 def _named(
-    by: GraderName,
+    grader: GraderName,
     case: Case,
     settings: CaseSettings,
     step: int,
@@ -290,7 +290,7 @@ def _named(
     context: CheckContext,
 ) -> StepGrade:
     try:
-        return _graded(by, case, settings, step, reached, trajectory, context)
+        return _graded(grader, case, settings, step, reached, trajectory, context)
     except (CheckError, GradingError) as error:
         raise type(error)(f"step {step} cannot be judged: {error}") from error
 
@@ -314,7 +314,7 @@ _NO_LIMITS = Limits(max_tool_calls=sys.maxsize, max_latency_ms=sys.float_info.ma
 
 
 def _graded(
-    by: GraderName,
+    grader: GraderName,
     case: Case,
     settings: CaseSettings,
     step: int,
@@ -331,13 +331,13 @@ def _graded(
     limitless = replace(settings, limits=_NO_LIMITS)
     # A step is graded as a separate case. Only `decision` has rules for chains, so it grades a step as a chain of one
     # step.
-    alone_of = _chains_of_one if by == "decision" else _cases_of_steps
+    alone_of = _chains_of_one if grader == "decision" else _cases_of_steps
     alone = alone_of(case)[step - 1]
 
     def grade(answer: Round) -> Grade:
         # The round of a case without steps counts as the round of its only step.
         run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
-        return grade_whole(by, alone, limitless, run, context)
+        return grade_whole(grader, alone, limitless, run, context)
 
     grades = [grade(reached.round)]
     if len(reached.round.calls) > 1:

@@ -434,11 +434,11 @@ def arguments_hold(expected: ExpectedCall, record: CallRecord, verdicts: _Verdic
     return True
 
 
-def _verdict(asked: _Asked, arguments: _Arguments, context: CheckContext) -> CheckVerdict:
-    value = arguments.get(asked.argument)
-    if asked.compares_texts:
+def _verdict(expected: _Asked, arguments: _Arguments, context: CheckContext) -> CheckVerdict:
+    value = arguments.get(expected.argument)
+    if expected.compares_texts:
         value = canonical(value)
-    return evaluate(asked.check, value, asked.argument in arguments, context=context)
+    return evaluate(expected.check, value, expected.argument in arguments, context=context)
 
 
 def _shown(name: str, verdict: CheckVerdict | None, described: str, arguments: _Arguments) -> ArgumentVerdict:

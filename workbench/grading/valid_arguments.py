@@ -200,10 +200,10 @@ def argument_issues(
             why = None
             if record.round in cut_off:
                 why = f"cut off {cut_off[record.round]}"
-            yield _broken(record, index, why, decides=not check.corrected)
+            yield _broken(record, index, why, is_deciding=not check.corrected)
         elif check.valid is False and decides != "ignore":
             fails = decides == "fail" and not check.corrected
-            yield from _violated(record, index, check, decides=fails)
+            yield from _violated(record, index, check, is_deciding=fails)
 
 
 def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> Iterator[Issue]:
@@ -218,7 +218,7 @@ def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> It
             yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
 
 
-def _broken(record: CallRecord, index: int, reason: str | None, *, decides: bool) -> Issue:
+def _broken(record: CallRecord, index: int, reason: str | None, *, is_deciding: bool) -> Issue:
     return Issue(
         "broken arguments",
         reason or record.call.problem or "the arguments never became complete",
@@ -226,11 +226,11 @@ def _broken(record: CallRecord, index: int, reason: str | None, *, decides: bool
         call=index,
         expected="a JSON object",
         got=cut(record.call.raw or ""),
-        decides=decides,
+        decides=is_deciding,
     )
 
 
-def _violated(record: CallRecord, index: int, check: CheckedCall, *, decides: bool) -> Iterator[Issue]:
+def _violated(record: CallRecord, index: int, check: CheckedCall, *, is_deciding: bool) -> Iterator[Issue]:
     corrected = "; corrected later" if check.corrected else ""
     for found in check.violations:
         got = None
@@ -243,8 +243,8 @@ def _violated(record: CallRecord, index: int, check: CheckedCall, *, decides: bo
             call=index,
             argument=found.place or None,
             got=got,
-            decides=decides,
+            decides=is_deciding,
         )
     if not check.violations and check.refusal is not None:
         why = f"the server refused the arguments: {check.refusal}{corrected}"
-        yield Issue("schema violation", why, tool=record.tool, call=index, decides=decides)
+        yield Issue("schema violation", why, tool=record.tool, call=index, decides=is_deciding)

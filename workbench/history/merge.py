@@ -55,10 +55,11 @@ class StoredShard:
         return f"{self.ref}, {batch}"
 
 
-def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
+def shards_in(file: Path, batch_number: int | None = None) -> list[StoredShard]:
     """Return the shards and merged batches of a history from the oldest to the newest.
 
-    `only` is the number of the single batch to return. Raises HistoryError for a missing history and a damaged batch.
+    `batch_number` is the number of the single batch to return. Raises HistoryError for a missing history and a damaged
+    batch.
     """
     with as_history_errors(file):
         if not file.exists():
@@ -67,7 +68,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
         if connection is None:
             raise HistoryError(f"{file} has no batch: copy its file {file.name}-wal as well")
         with closing(connection):
-            rows = connection.execute(_SHARDS, (only, only)).fetchall()
+            rows = connection.execute(_SHARDS, (batch_number, batch_number)).fetchall()
     found = []
     for number, uid, settings, ended_at in rows:
         try:
@@ -85,14 +86,14 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
     return found
 
 
-def plan_differences(one: StoredShard, other: StoredShard) -> list[str]:
+def plan_differences(shard: StoredShard, other_shard: StoredShard) -> list[str]:
     """Return the differences between the plans of two shards; empty if the plans are equal.
 
     Raises HistoryError."""
-    (settings, outline), (others, another) = _plan_of(one), _plan_of(other)
+    (settings, outline), (others, another) = _plan_of(shard), _plan_of(other_shard)
     found = []
-    if one.plan_id != other.plan_id:
-        found.append(f"ids {one.plan_id} and {other.plan_id}")
+    if shard.plan_id != other_shard.plan_id:
+        found.append(f"ids {shard.plan_id} and {other_shard.plan_id}")
     paths = sorted({path for path, _ in {*outline.suites} ^ {*another.suites}})
     for path in paths:
         found.append(f"suite {path}")

@@ -717,8 +717,8 @@ def _shape(runs: Iterable[OutlinedRun]) -> Shape:
     return tuple(found)
 
 
-def _way(way: tuple[str, bool, str | None, int, int]) -> tuple[str, bool, str | None, int, int]:
-    model, of_suite, by, first, count = way
+def _way(failure_mode: tuple[str, bool, str | None, int, int]) -> tuple[str, bool, str | None, int, int]:
+    model, of_suite, by, first, count = failure_mode
     if not (type(first) is type(count) is int and first >= 0 and count > 0 and type(of_suite) is bool):
         raise TypeError("repeats must be whole numbers")
     grader = None

@@ -559,8 +559,8 @@ class RowReader:
         return DamagedError(f"{name} in {self.file} is damaged: {reason}")
 
 
-def _keep(texts: dict[int, _Text], id_: int, text: _Text, most: int = _MAX_CACHED_TEXTS) -> None:
+def _keep(texts: dict[int, _Text], id_: int, text: _Text, maximum: int = _MAX_CACHED_TEXTS) -> None:
     # Drop the oldest entry. Dictionaries keep the order of insertion.
-    if len(texts) >= most:
+    if len(texts) >= maximum:
         del texts[next(iter(texts))]
     texts[id_] = text

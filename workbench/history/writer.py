@@ -409,8 +409,8 @@ class HistoryWriter:
                 self._report_missing_runs()
         return not self._thread.is_alive() and not self._waiting and self._runs_given == self._runs_written
 
-    def _enqueue(self, given: Entry | threading.Event | None) -> None:
-        self._given.put(given)
+    def _enqueue(self, entry: Entry | threading.Event | None) -> None:
+        self._given.put(entry)
         self._in_a_hurry.set()
 
     def _write(self) -> None:

@@ -35,14 +35,14 @@ Table = dict[str, object]
 
 
 def mutants_of(
-    tools: Sequence[ToolDefinition], kinds: Iterable[MutantKind] = MUTANT_KINDS, only: Iterable[str] = ()
+    tools: Sequence[ToolDefinition], kinds: Iterable[MutantKind] = MUTANT_KINDS, tool_names: Iterable[str] = ()
 ) -> tuple[Mutant, ...]:
     """Return the mutants of tools: at least one of each kind for each tool to which the kind applies.
 
-    `only` names the tools to mutate; if it is empty, all tools are mutated. A kind that removes a part of a definition
-    applies only to tools that have the part."""
+    `tool_names` are the tools to mutate; if it is empty, all tools are mutated. A kind that removes a part of a
+    definition applies only to tools that have the part."""
     wanted = set(kinds)
-    meant = set(only or names_of_tools(tools))
+    meant = set(tool_names or names_of_tools(tools))
     mutated = [tool for tool in tools if tool.name in meant]
     found: list[Mutant] = []
     for tool in mutated:
@@ -53,8 +53,8 @@ def mutants_of(
 
 
 def _of_tool(tool: ToolDefinition) -> Iterator[Mutant]:
-    def mutant(kind: MutantKind, change: Table, what: str = "") -> Mutant:
-        name = f"{kind}: {tool.name}{what}"
+    def mutant(kind: MutantKind, change: Table, description: str = "") -> Mutant:
+        name = f"{kind}: {tool.name}{description}"
         return Mutant(name, kind, (tool.name,), {"name": name, "changes": [{"tool": tool.name, **change}]})
 
     properties = properties_of(tool.parameters)

@@ -72,16 +72,16 @@ def failure_mode_of(result: RunResult, case: Case) -> FailureMode | None:
 
 
 def shrink(
-    document: Document, way: FailureMode, offered: Sequence[str], fails: Callable[[Document], bool]
+    document: Document, failure_mode: FailureMode, tool_names: Sequence[str], fails: Callable[[Document], bool]
 ) -> ShrinkResult:
     """Remove every piece of a suite document that its case does not need in order to fail.
 
-    `way` is how the case must still fail. `offered` names the tools that its runs were offered. `fails` makes a run and
-    returns whether a document still fails in this way. If `fails` raises OutOfRunsError, the search ends with the
-    smallest document so far."""
+    `failure_mode` is how the case must still fail. `tool_names` names the tools that its runs were offered. `fails`
+    makes a run and returns whether a document still fails in this way. If `fails` raises OutOfRunsError, the search
+    ends with the smallest document so far."""
     shrunk = ShrinkResult(document)
     # Each kind of piece begins with the document that the kinds before it have left.
-    for kind, pieces, put in _kinds(document, way, offered):
+    for kind, pieces, put in _kinds(document, failure_mode, tool_names):
         found = pieces(shrunk.document)
         kept, shrunk.complete = _minimal_pieces(found, partial(_fails_with, shrunk.document, put, fails))
         if len(kept) < len(found):
@@ -124,12 +124,12 @@ def _minimal_pieces(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -
     return kept, True
 
 
-def _kinds(document: Document, way: FailureMode, offered: Sequence[str]) -> Iterator[_Kind]:
-    yield "tools", lambda _: list(offered), _with_tools
+def _kinds(document: Document, failure_mode: FailureMode, tool_names: Sequence[str]) -> Iterator[_Kind]:
+    yield "tools", lambda _: list(tool_names), _with_tools
     yield "prior messages", lambda each: list(_case(each).get("messages", ())), _with_messages
     yield "sentences of the system prompt", _sentences_of_system, _with_system
     yield "sentences of descriptions", _sentences_of_tools, _with_descriptions
-    if way[0] not in _BY_SILENCE and isinstance(_case(document).get("user"), str):
+    if failure_mode[0] not in _BY_SILENCE and isinstance(_case(document).get("user"), str):
         yield "sentences of the request", lambda each: _split(_case(each)["user"]), _with_request
         yield "words of the request", lambda each: [*map(_Text, _case(each)["user"].split())], _with_request
 

@@ -220,11 +220,11 @@ class ViewerServer:
         viewer.unsent_lines.append(line)
         viewer.backlog_bytes += len(line)
 
-    def _attend(self, viewer: Viewer, what: int) -> None:
+    def _attend(self, viewer: Viewer, position: int) -> None:
         try:
-            if what & selectors.EVENT_WRITE:
+            if position & selectors.EVENT_WRITE:
                 self._write(viewer)
-            if what & selectors.EVENT_READ:
+            if position & selectors.EVENT_READ:
                 self._read(viewer)
         except (BlockingIOError, InterruptedError):
             return

@@ -44,15 +44,15 @@ class Gate:
     path: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}/")
     """The path with which the addresses of all pages begin."""
 
-    def knows_token(self, given: str) -> bool:
+    def knows_token(self, text: str) -> bool:
         """Return whether a text is the token.
 
         The comparison takes constant time, so it reveals nothing about the token."""
-        return compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+        return compare_digest(text.encode("utf-8", "replace"), self.token.encode())
 
-    def knows_key(self, given: str) -> bool:
+    def knows_key(self, text: str) -> bool:
         """Return whether a text is the value of the cookie. The comparison takes constant time."""
-        return compare_digest(given.encode("utf-8", "replace"), self.key.encode())
+        return compare_digest(text.encode("utf-8", "replace"), self.key.encode())
 
     def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
         """Return why a request is refused because of its headers; `None` if it is accepted.

@@ -302,16 +302,16 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
     return PlannedRun(str(row.place), file, case, model, row.repeat, row.model_of_suite, by)
 
 
-def _stored_runs(history: History, known: DetachedBatch, over: int) -> Sequence[RunRow]:
+def _stored_runs(history: History, known: DetachedBatch, ended_count: int) -> Sequence[RunRow]:
     """Wait until the history has stored the batch's plan, and return the batch's runs.
 
-    The function also waits for `over` finished runs, but only for a short time."""
+    The function also waits for `ended_count` finished runs, but only for a short time."""
     # The batch sends events at once, but stores its plan and its runs in the history a moment later.
     began = time.monotonic()
     while True:
         rows, waited_s = history.runs(known.batch), time.monotonic() - began
         if len(rows) >= known.planned or waited_s > _PLAN_TIMEOUT_S:
-            settled = sum(not row.missing for row in rows) >= over
+            settled = sum(not row.missing for row in rows) >= ended_count
             if settled or waited_s > _STORED_TIMEOUT_S:
                 return rows
         time.sleep(_RETRY_INTERVAL_S)

@@ -187,7 +187,7 @@ class App:
     environment: Mapping[str, str]
 
 
-def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: bool) -> App:
+def app_for(command_line: Sequence[str], environment: Mapping[str, str], *, read_only: bool) -> App:
     """Return the app that this command line starts.
 
     A read-only app gets only the variables that any program needs, so it has no keys of providers."""
@@ -201,7 +201,9 @@ def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: 
     # `-P` and this process's `sys.path` keep the current folder out of the module search path. Otherwise, a module in
     # that folder could replace a module of the program.
     begin = f"import sys; sys.path[:] = {sys.path!r}; from workbench.cli.main import main; sys.exit(main())"
-    return App((sys.executable, "-P", "-c", begin, *words), {**kept, "TERM": "xterm-256color", SERVED_VARIABLE: "1"})
+    return App(
+        (sys.executable, "-P", "-c", begin, *command_line), {**kept, "TERM": "xterm-256color", SERVED_VARIABLE: "1"}
+    )
 
 
 class Visitor(AppService):
@@ -314,8 +316,8 @@ class Connections:
     If the limit is reached, a new connection replaces the connection that has waited longest for its first allowed
     request. If all connections have sent such a request, the new connection is refused."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, maximum: int) -> None:
+        self._most = maximum
         self._open: set[Connection] = set()
         self._outside: dict[Connection, asyncio.TimerHandle] = {}
         """Connections without an allowed request, the oldest first, each with the timer that ends it."""
@@ -650,14 +652,14 @@ def _address(settings: Settings, port: int) -> str:
     return f"http://{host}:{port}"
 
 
-def _bounded(text: str | int | None, otherwise: int, most: int) -> int:
-    """Return a number of columns or rows, limited to the range from 1 to `most`.
+def _bounded(text: str | int | None, default: int, maximum: int) -> int:
+    """Return a number of columns or rows, limited to the range from 1 to `maximum`.
 
-    If the number is absent or invalid, the result is `otherwise`."""
+    If the number is absent or invalid, the result is `default`."""
     try:
-        return min(max(int(text or otherwise), 1), most)
+        return min(max(int(text or default), 1), maximum)
     except ValueError:
-        return otherwise
+        return default
 
 
 def _html(text: str, status: int = 200, socket: str = "") -> web.Response:

@@ -252,10 +252,10 @@ class SuiteNeeds:
         names += [reference.partition(":")[0] for reference in self.python]
         return tuple(dict.fromkeys(names))
 
-    def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
+    def lines(self, models: Collection[ModelNeed] = ()) -> tuple[str, ...]:
         """Return one line for each thing that the suite may do if the user trusts it.
 
-        `asked` holds the models of the coming run. Each of them has its own line, and all other models share one line.
+        `models` holds the models of the coming run. Each of them has its own line, and all other models share one line.
         The texts come from the suite, so do not interpret markup in them."""
         lines = []
         for command in self.commands:
@@ -286,16 +286,16 @@ class SuiteNeeds:
         if self.passed:
             lines.append(f"give its commands these variables of your shell: {', '.join(self.passed)}")
         others = []
-        for words in dict.fromkeys(model.command for model in self.models if model in asked):
+        for words in dict.fromkeys(model.command for model in self.models if model in models):
             if words:
                 lines.append(f"run the command: {shlex.join(words)} (beside its workbench.toml), which prints a key")
         for model in self.models:
-            if model in asked:
+            if model in models:
                 lines.append(f"ask the model {model}")
             else:
                 others.append(model)
         if others:
-            more = "more " if asked else ""
+            more = "more " if models else ""
             lines.append(f"ask, if chosen, {_grouped_by_endpoint(others, more)}")
         return tuple(lines)
 

@@ -134,11 +134,11 @@ def _media_of(block: ContentBlock) -> Media | None:
     return None
 
 
-def _placeholder(what: str, base64_text: str) -> str:
+def _placeholder(media: str, base64_text: str) -> str:
     size = _size(base64_text)
     if size > MAX_MEDIA_BYTES:
-        return f"[{what}, {size_text(size)}, not sent: it {MAX_MEDIA_BYTES.exceeded()}]"
-    return f"[{what}, {size_text(size)}]"
+        return f"[{media}, {size_text(size)}, not sent: it {MAX_MEDIA_BYTES.exceeded()}]"
+    return f"[{media}, {size_text(size)}]"
 
 
 def _json(value: object) -> str:

@@ -91,12 +91,12 @@ class AuditLog:
             ) from error
         return AuditedExecution(self, about)
 
-    def end(self, about: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
+    def end(self, details: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
         # The tool has been executed and its start is logged. If its end cannot be logged, the run goes on.
         try:
-            self._append({**about, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})
+            self._append({**details, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})
         except OSError:
-            _logger.exception("the end of execution %s is not in the audit log", about["execution"])
+            _logger.exception("the end of execution %s is not in the audit log", details["execution"])
 
     def _append(self, record: dict[str, JsonValue]) -> None:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -192,10 +192,10 @@ class ClientRequests:
             self._calls.remove(asking)
             await asking.end()
 
-    async def user_consents(self, asking: _CallInProgress, required: Sequence[ElicitRequestURLParams]) -> bool:
+    async def user_consents(self, call: _CallInProgress, required: Sequence[ElicitRequestURLParams]) -> bool:
         """Ask the user to open the addresses that a refused call requires. Return whether the user agreed to all."""
         for each in required:
-            reply = await asking.reply(self._elicitation(each))
+            reply = await call.reply(self._elicitation(each))
             if reply is None or reply.action != "accept":
                 return False
         return True

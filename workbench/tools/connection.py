@@ -108,10 +108,12 @@ class AnnounceStart(Protocol):
 
     With `downloads`, the context manager yields a function to call when the download has ended."""
 
-    def __call__(self, what: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]: ...
+    def __call__(
+        self, description: str, *, downloads: bool = False
+    ) -> AbstractContextManager[Callable[[], object]]: ...
 
 
-def announce_nothing(what: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]:
+def announce_nothing(description: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]:
     return nullcontext(lambda: None)
 
 

@@ -253,13 +253,13 @@ class Pins:
 
 
 def write_pins(
-    suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]], instructions: Mapping[str, str]
+    suite_file: Path, listings: Mapping[str, Sequence[ToolDefinition]], instructions: Mapping[str, str]
 ) -> Path:
     """Write the tools and instructions of a suite's servers into its pin file. Return the path of the file.
 
-    `listed` and `instructions` have the names of servers as keys, and must be redacted already. Raises OSError."""
+    `listings` and `instructions` have the names of servers as keys, and must be redacted already. Raises OSError."""
     servers = {}
-    for server, tools in listed.items():
+    for server, tools in listings.items():
         servers[server] = {tool.name: _pinned(tool) for tool in _sorted(tools)}
     file = pin_file(suite_file)
     document = {"format": PINS_FORMAT, "servers": servers, "instructions": dict(instructions)}

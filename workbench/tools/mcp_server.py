@@ -386,9 +386,9 @@ class McpServer:
         self._sessions.append(session)
         return session
 
-    def _note_wait(self, what: str) -> None:
+    def _note_wait(self, description: str) -> None:
         name = self._server.name
-        text = f'server {name!r} {what}: `protocol = "legacy"` in its [[servers]] saves the time'
+        text = f'server {name!r} {description}: `protocol = "legacy"` in its [[servers]] saves the time'
         self._news.append(StartNotice(text))
 
 

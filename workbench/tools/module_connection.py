@@ -213,10 +213,10 @@ class _Serving:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             self.to_server.send_nowait(message)
 
-    def soon(self, what: Callable[..., object], *arguments: object) -> None:
+    def soon(self, function: Callable[..., object], *arguments: object) -> None:
         """Call a function soon on the server's loop. Do nothing if the server has ended."""
         with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(what, *arguments)
+            self.loop.call_soon_threadsafe(function, *arguments)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

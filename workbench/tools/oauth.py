@@ -92,22 +92,22 @@ class ServerLogin:
         # The SDK's log lines about errors quote the answer, which may contain a token.
         silence_sdk_logging()
 
-    async def token(self, refused: str | None = None) -> str:
-        """Return a valid token. If necessary, it is renewed. The token `refused` is never returned.
+    async def token(self, refused_token: str | None = None) -> str:
+        """Return a valid token. If necessary, it is renewed. `refused_token` is never returned.
 
         Raises LoginError if there is no valid token."""
-        if (token := self._usable(refused)) is not None:
+        if (token := self._usable(refused_token)) is not None:
             return token
         async with self._renewing:
-            if (token := self._usable(refused)) is not None:
+            if (token := self._usable(refused_token)) is not None:
                 return token
             try:
-                return await _finish_renewal(self._renewed(refused))
+                return await _finish_renewal(self._renewed(refused_token))
             except LoginError:
                 # Tokens are renewed early. If the current token is still valid, it can be used, and the renewal can be
                 # tried again later.
                 login = self._login
-                if login is None or login.access_token == refused or not login.is_valid(time.time()):
+                if login is None or login.access_token == refused_token or not login.is_valid(time.time()):
                     raise
                 return login.access_token
             except LoginFileError as error:
@@ -137,23 +137,23 @@ class ServerLogin:
         `reason` is added to the message. It is "" or begins with a space."""
         return LoginError(f"wants a login{reason}: run '{self._command}'")
 
-    def _usable(self, refused: str | None) -> str | None:
+    def _usable(self, refused_token: str | None) -> str | None:
         login = self._login
-        if login is None or login.access_token == refused or not login.is_fresh(time.time()):
+        if login is None or login.access_token == refused_token or not login.is_fresh(time.time()):
             return None
         return login.access_token
 
-    async def _renewed(self, refused: str | None) -> str:
+    async def _renewed(self, refused_token: str | None) -> str:
         # A refresh token works only once. If another process has renewed the login meanwhile, only its tokens are
         # valid.
         async with self._file.locked():
             self._set_login(self._file.read())
-            if (token := self._usable(refused)) is not None:
+            if (token := self._usable(refused_token)) is not None:
                 return token
             if self._settings.auth == "client_credentials":
                 login = await self._authorized(_MachineProvider(self._settings))
             else:
-                login = await self._refreshed(refused)
+                login = await self._refreshed(refused_token)
             self._set_login(login)
             self._file.write(login)
         return login.access_token
@@ -163,12 +163,14 @@ class ServerLogin:
         if login is not None:
             login.register_secrets(self._server, self._secrets)
 
-    async def _refreshed(self, refused: str | None) -> StoredLogin:
+    async def _refreshed(self, refused_token: str | None) -> StoredLogin:
         login = self._login
         if login is None:
             raise self.wants_login()
         if not login.can_be_renewed or login.client is None:
-            raise self.wants_login(" (the last one has expired)" if refused is None else " (it refused the last one)")
+            raise self.wants_login(
+                " (the last one has expired)" if refused_token is None else " (it refused the last one)"
+            )
         provider = _PersonProvider(self._settings)
         try:
             _resume(provider, login, self._settings)

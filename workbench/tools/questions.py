@@ -31,9 +31,9 @@ class ServerQuestion:
         return schema if isinstance(schema, dict) else None
 
 
-def question_of(asked: ServerAsked) -> ServerQuestion:
+def question_of(event: ServerAsked) -> ServerQuestion:
     """Convert the recorded event of a server's request back to a `ServerQuestion`."""
-    return ServerQuestion(asked.kind, asked.server, asked.message, asked.request, asked.undeclared)
+    return ServerQuestion(event.kind, event.server, event.message, event.request, event.undeclared)
 
 
 @dataclass(frozen=True, slots=True)

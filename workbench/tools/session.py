@@ -336,28 +336,28 @@ class Session:
         await self._end()
         raise error
 
-    async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
-        """Wait until a start has ended (`over`) or has exceeded its time limit. Return a text that says why it is late.
+    async def _lateness(self, end_futures: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
+        """Wait until one of `end_futures` is done or a time limit is exceeded. Return why the start is late.
 
         Use the text only if the start has not ended."""
         limits = self._limits
         if self._launcher is not None:
-            if not await self._is_launched(over):
+            if not await self._is_launched(end_futures):
                 more = _more_time("start_timeout_s", limits.download_s)
                 return f"was not started by {self._launcher} within {seconds_text(limits.download_s)}; {more}"
             launched()
-        await asyncio.wait(over, timeout=limits.start_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(end_futures, timeout=limits.start_s, return_when=asyncio.FIRST_COMPLETED)
         late = f"did not answer within {seconds_text(limits.start_s)}{self._connection.hint()}"
         return f"{late}; {_more_time('start_timeout_s', limits.start_s)}"
 
-    async def _is_launched(self, over: set[asyncio.Future[Any]]) -> bool:
+    async def _is_launched(self, end_futures: set[asyncio.Future[Any]]) -> bool:
         """Wait until a launcher has downloaded the server. Return `False` if that took too long.
 
         The download is over when the server reads messages or when a future in `over` is done."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._limits.download_s
         while clock() < deadline:
-            done, _ = await asyncio.wait(over, timeout=_POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(end_futures, timeout=_POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
             if done or self._connection.has_read:
                 return True
         return False
@@ -517,12 +517,12 @@ class Session:
             shown = self._cut(clean_text(message))
         on_progress(progress, total, shown)
 
-    def _message(self, what: str) -> str:
+    def _message(self, text: str) -> str:
         # Redaction comes first, because later steps cut the message, and half of a secret would not be recognised.
-        return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
+        return self._secrets.redact(clean_text(f"server {self._server.name!r} {text} ({self._connection.where})"))
 
-    def _failure(self, what: str) -> ServerError:
-        return ServerError(self._message(what), self._connection.output)
+    def _failure(self, text: str) -> ServerError:
+        return ServerError(self._message(text), self._connection.output)
 
     def _forgotten(self) -> ExpiredError:
         return ExpiredError(self._message("has forgotten the session: it was probably restarted"))

@@ -218,10 +218,10 @@ def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
     return ToolAnswer(f"Input validation error: {_listed(found, _MAX_NAMED, '; ', '; and ')}", is_error=True)
 
 
-def _listed(texts: Sequence[str], most: int, separator: str, last_separator: str) -> str:
-    listed = separator.join(texts[:most])
-    if len(texts) > most:
-        return f"{listed}{last_separator}{len(texts) - most} more"
+def _listed(texts: Sequence[str], maximum: int, separator: str, last_separator: str) -> str:
+    listed = separator.join(texts[:maximum])
+    if len(texts) > maximum:
+        return f"{listed}{last_separator}{len(texts) - maximum} more"
     return listed
 
 

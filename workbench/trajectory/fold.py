@@ -362,18 +362,18 @@ class TrajectoryFold:
         self._forget_calls(failed)
         self._rounds[-1] = failed.without_answer(errors=failed.errors)
 
-    def _supersede(self, answered: _OpenRound) -> None:
+    def _supersede(self, answer: _OpenRound) -> None:
         """Move an answer to `superseded`, so that its round can take another answer to the request.
 
         Messages that were added after the answer become part of the request."""
-        self._forget_calls(answered)
-        asked = answered.without_answer()
+        self._forget_calls(answer)
+        asked = answer.without_answer()
         asked.added += self._added
-        asked.superseded += (replace(answered.record(), superseded=()),)
+        asked.superseded += (replace(answer.record(), superseded=()),)
         self._rounds[-1], self._added = asked, ()
 
-    def _forget_calls(self, answered: _OpenRound) -> None:
-        for call in (*answered.calls, *answered.not_offered):
+    def _forget_calls(self, answer: _OpenRound) -> None:
+        for call in (*answer.calls, *answer.not_offered):
             del self._calls[call.id]
 
     def _begin_call(self, started: CallStarted) -> None:

@@ -443,19 +443,19 @@ class AgentModel:
             if call.has_ended:
                 yield ResultReceived(call_id, call.output, call.failed, "provider", 0.0)
 
-    def _answer_permission_request(self, number: int, asked: IncomingRequest) -> Iterator[ModelEvent]:
+    def _answer_permission_request(self, number: int, request: IncomingRequest) -> Iterator[ModelEvent]:
         """Answer the agent's request for permission to call a tool, and yield a note if the answer is no.
 
         Tools of the suite are allowed. The suite decides about the agent's built-in tools."""
-        call = self._reported.merge(_object(asked.params.get("toolCall")))
+        call = self._reported.merge(_object(request.params.get("toolCall")))
         offered = None if call is None else self._reported.offered_tool(call)
         allowed = offered is not None or self._subject.builtin == "allow"
         kinds = ("allow_once", "allow_always") if allowed else ("reject_once", "reject_always")
-        option = _option_of_kind(asked.params.get("options"), kinds)
+        option = _option_of_kind(request.params.get("options"), kinds)
         if option is None:
-            self._connection.answer(asked, {"outcome": {"outcome": "cancelled"}})
+            self._connection.answer(request, {"outcome": {"outcome": "cancelled"}})
         else:
-            self._connection.answer(asked, {"outcome": {"outcome": "selected", "optionId": option}})
+            self._connection.answer(request, {"outcome": {"outcome": "selected", "optionId": option}})
         what = "a tool without a name" if call is None else _words(call)
         if offered is not None and option is None:
             raise AgentError(

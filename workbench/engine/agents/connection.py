@@ -152,13 +152,13 @@ class AgentConnection:
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         self._send({"method": method, "params": params})
 
-    def answer(self, asked: IncomingRequest, result: Mapping[str, Any]) -> None:
-        self._send({"id": asked.number, "result": result})
+    def answer(self, request: IncomingRequest, result: Mapping[str, Any]) -> None:
+        self._send({"id": request.number, "result": result})
 
-    def refuse(self, asked: IncomingRequest) -> None:
+    def refuse(self, request: IncomingRequest) -> None:
         """Answer a request of the agent with the error "method not found"."""
-        error = {"code": _NO_METHOD, "message": f"{asked.method} is not offered by this client"}
-        self._send({"id": asked.number, "error": error})
+        error = {"code": _NO_METHOD, "message": f"{request.method} is not offered by this client"}
+        self._send({"id": request.number, "error": error})
 
     def error(self, message: str) -> AgentError:
         return AgentError(self._secrets.redact(message), self.output)

@@ -47,10 +47,12 @@ class PromptUsage:
         return tokens, cost
 
 
-def _tokens(told: Mapping[str, Any]) -> Usage | None:
-    read, written = (_count(told, f"{what}Tokens") or _count(told, f"{what}_tokens") for what in ("input", "output"))
+def _tokens(reported: Mapping[str, Any]) -> Usage | None:
+    read, written = (
+        _count(reported, f"{what}Tokens") or _count(reported, f"{what}_tokens") for what in ("input", "output")
+    )
     cached, cached_anew, thought, total = [
-        _count(told, key) for key in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens", "totalTokens")
+        _count(reported, key) for key in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens", "totalTokens")
     ]
     if not read + written:
         return None
@@ -60,8 +62,8 @@ def _tokens(told: Mapping[str, Any]) -> Usage | None:
     return Usage(read, written, cached, thought)
 
 
-def _count(told: Mapping[str, Any], key: str) -> int:
-    count = told.get(key)
+def _count(reported: Mapping[str, Any], key: str) -> int:
+    count = reported.get(key)
     return max(count, 0) if isinstance(count, int) else 0
 
 

@@ -418,12 +418,12 @@ class ClusterBatch(Batch):
         out.following = self._begin(self._follow(worker, out))
         return True
 
-    async def _follow(self, worker: _Worker, out: _AssignedPortion) -> None:
+    async def _follow(self, worker: _Worker, portion: _AssignedPortion) -> None:
         try:
-            if not await self._group.cluster.result(out.task):
+            if not await self._group.cluster.result(portion.task):
                 self._lost(worker, "it no longer works for this batch")
         except UnreachableError as error:
-            if out.portion.number in worker.assigned:
+            if portion.portion.number in worker.assigned:
                 self._lost(worker, f"a portion broke: {error}")
 
     def _listen_to(self, worker: _Worker) -> None:
@@ -567,18 +567,18 @@ class ClusterBatch(Batch):
             case EventMessage(event=event):
                 self._context.listener(event)
 
-    def _handle_result(self, worker: _Worker, made: ResultMessage) -> None:
-        if made.shared_parts is not None:
-            worker.shared_parts = worker.shared_parts or SharedParts(made.shared_parts.key)
-            worker.shared_parts.add_parts(made.shared_parts)
+    def _handle_result(self, worker: _Worker, message: ResultMessage) -> None:
+        if message.shared_parts is not None:
+            worker.shared_parts = worker.shared_parts or SharedParts(message.shared_parts.key)
+            worker.shared_parts.add_parts(message.shared_parts)
         for out in worker.assigned.values():
-            if made.run_id in out.runs:
+            if message.run_id in out.runs:
                 break
         else:
             # The worker was considered lost in the meantime, so the run was assigned to another worker.
             return
-        planned = out.runs[made.run_id]
-        result, row, events = made.result, made.row, made.events
+        planned = out.runs[message.run_id]
+        result, row, events = message.result, message.row, message.events
         if not isinstance(result, RunResult):
             assert worker.shared_parts is not None
             result = worker.shared_parts.received(
@@ -591,9 +591,9 @@ class ClusterBatch(Batch):
         for event in events:
             self._context.listener(RunEvent(event))
         # The run is removed only now, so that another worker gets it if a listener raises an error above.
-        del out.runs[made.run_id]
+        del out.runs[message.run_id]
         try:
-            self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
+            self._context.listener(RunDone(result, message.began_ms, message.ended_ms, row))
         finally:
             self._done()
 

@@ -203,9 +203,9 @@ def _content(folder: Path, word: str) -> str | None:
         return None
 
 
-def _hashed(suite: Path, what: object) -> str:
+def _hashed(suite: Path, content: object) -> str:
     # The hash includes the suite's path, because a command may be approved for one suite and not for another.
-    return hashlib.sha256(json.dumps([str(absolute(suite)), what], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([str(absolute(suite)), content], sort_keys=True).encode()).hexdigest()
 
 
 PERMIT_MARGIN_S = 1.0

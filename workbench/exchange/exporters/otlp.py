@@ -335,12 +335,12 @@ class Collector:
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
 
 
-def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *, content: bool) -> Collector:
-    """Return the collector at the address `asked`, or else at the address in the environment.
+def collector_of(address: str, environment: Mapping[str, str], secrets: Secrets, *, content: bool) -> Collector:
+    """Return the collector at `address`, or else at the address in the environment.
 
     Its headers come from the environment, and their values are registered in `secrets`. Raises ExportError for a
     missing or invalid address."""
-    base = asked or environment.get(ENDPOINT, "")
+    base = address or environment.get(ENDPOINT, "")
     if not base:
         raise ExportError(f"there is no address to send traces to: give it after --otlp, or set {ENDPOINT}")
     secrets.add_passwords(ENDPOINT, base)

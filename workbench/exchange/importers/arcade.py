@@ -157,7 +157,7 @@ def _servers(root: Node, added: Iterable[Node], notes: list[Note]) -> dict[str |
     return found
 
 
-def _server_name(entry: Table, taken: set[str]) -> str:
+def _server_name(entry: Table, used_names: set[str]) -> str:
     name = entry.pop("name", None)
     if not isinstance(name, str) or not name:
         args = entry.get("args")
@@ -165,10 +165,10 @@ def _server_name(entry: Table, taken: set[str]) -> str:
         if isinstance(args, list):
             name = server_name([str(entry["command"]), *map(str, args)])
     unique, number = name, 1
-    while unique in taken:
+    while unique in used_names:
         number += 1
         unique = f"{name}-{number}"
-    taken.add(unique)
+    used_names.add(unique)
     return unique
 
 

@@ -218,13 +218,13 @@ def collect_cases(
     return tuple(cases), tuple(notes)
 
 
-def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], what: str) -> ImportedFile:
+def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], description: str) -> ImportedFile:
     """Make a case from each node with `make`. Raises RefusedError if no case can be made.
 
-    `what` names the nodes in the error's message."""
+    `description` names the nodes in the error's message."""
     cases, notes = collect_cases(partial(make, node) for node in nodes)
     if not cases:
-        raise first_refusal(notes, f"holds no {what}")
+        raise first_refusal(notes, f"holds no {description}")
     return ImportedFile(cases, notes=notes)
 
 
@@ -334,11 +334,11 @@ def results_in(messages: Iterable[Message]) -> dict[str, ExternalResult]:
     return results
 
 
-def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCase:
+def case_of(conversation: Conversation, request_index: int | None = None) -> ImportedCase:
     """Make a case from a conversation, with a run if the request was answered.
 
-    `asked` is the index of the message that becomes the request. By default, this is the user's last message with an
-    answer. Raises RefusedError for a conversation without a user's message."""
+    `request_index` is the index of the message that becomes the request. By default, this is the user's last message
+    with an answer. Raises RefusedError for a conversation without a user's message."""
     messages = conversation.messages
     requests = list(indices_of("user", messages))
     # A request without an answer has no calls that a case could expect. It may be the last request of an abandoned
@@ -350,26 +350,26 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     if not requests:
         raise RefusedError("has no user message, so it cannot become a case", conversation.place)
     request = "the request"
-    if asked is None:
+    if request_index is None:
         request = "the last request"
-        asked = (followed or requests)[-1]
+        request_index = (followed or requests)[-1]
     mapped = [MappedPart(request, "user")]
-    table: Table = {"name": conversation.name or case_name(messages[asked].content, conversation.place)}
+    table: Table = {"name": conversation.name or case_name(messages[request_index].content, conversation.place)}
     notes = list(conversation.notes)
     if conversation.tags:
         table["tags"] = list(conversation.tags)
-    table["user"] = messages[asked].content
+    table["user"] = messages[request_index].content
     if conversation.system:
         table["system"] = conversation.system
         mapped.append(MappedPart("system"))
-    if before := messages[:asked]:
+    if before := messages[:request_index]:
         table["messages"], more = written_messages(before, conversation.place)
         notes += more
         mapped.append(MappedPart(f"{counted(len(before), 'message')} before it", "messages"))
     if conversation.tools:
         table["tools"] = [dict(tool) for tool in conversation.tools]
         mapped.append(MappedPart(counted(len(conversation.tools), "tool")))
-    later = requests[requests.index(asked) + 1 :]
+    later = requests[requests.index(request_index) + 1 :]
     end = len(messages)
     # A run has the answer to one request, so later requests are left out.
     if later:
@@ -377,7 +377,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
         then = "and what followed" if set(later) & set(followed) else "which no answer followed"
         why = f"{counted(len(later), 'message')} of the user after it, {then}, left out"
         notes.append(Note(conversation.place, why))
-    rounds = rounds_of(conversation, asked + 1, end)
+    rounds = rounds_of(conversation, request_index + 1, end)
     if not rounds:
         notes.append(Note(conversation.place, _NO_ANSWER, "expects nothing yet"))
         table["expect_nothing_yet"] = True

@@ -111,10 +111,10 @@ def _calls(record: Node, key: str, ids: CallRegistry) -> tuple[list[ToolCall], d
     return calls, results
 
 
-def _run(record: Node, made: list[ToolCall], results: dict[str, ExternalResult]) -> ImportedRun | None:
+def _run(record: Node, calls: list[ToolCall], results: dict[str, ExternalResult]) -> ImportedRun | None:
     rounds: list[ExternalRound] = []
-    if made:
-        rounds.append(ExternalRound(calls=tuple(made), results=results))
+    if calls:
+        rounds.append(ExternalRound(calls=tuple(calls), results=results))
     if answer := record.text_of("actual_output"):
         rounds.append(ExternalRound(answer))
     if not rounds:

@@ -325,9 +325,9 @@ def without_infinity(value: Any) -> Any:
     return str(value) if value in (INFINITY, -INFINITY) else value
 
 
-def document_of(made: list[Any], module: types.ModuleType) -> dict[str, Any]:
-    tests = [each for each in made if type(each).__name__ == "TestCase"]
-    others = [each for each in made if type(each).__name__ != "TestCase"]
+def document_of(evaluations: list[Any], module: types.ModuleType) -> dict[str, Any]:
+    tests = [each for each in evaluations if type(each).__name__ == "TestCase"]
+    others = [each for each in evaluations if type(each).__name__ != "TestCase"]
     held = [value for each in others for value in vars(each).values()]
     systems = [getattr(each, "system_prompt", "") for each in others]
     return {

@@ -93,20 +93,20 @@ def _case(suite: Node, result: Node) -> ImportedCase:
     return replace(case, runs=(imported,))
 
 
-def _request(given: Node) -> str:
-    if isinstance(given.value, str):
-        return given.value
-    if (messages := given.get("messages")) is not None:
-        given = messages
-    if isinstance(given.value, list):
-        asked = [each for each in given.items() if each.text_of("role") in ("", "user")]
+def _request(node: Node) -> str:
+    if isinstance(node.value, str):
+        return node.value
+    if (messages := node.get("messages")) is not None:
+        node = messages
+    if isinstance(node.value, list):
+        asked = [each for each in node.items() if each.text_of("role") in ("", "user")]
         if asked:
-            given = asked[-1]
-    if text := given.text_of(*_REQUESTS):
+            node = asked[-1]
+    if text := node.text_of(*_REQUESTS):
         return text
-    if given.value is None:
-        raise given.refused("has no input")
-    return as_text(given.value)
+    if node.value is None:
+        raise node.refused("has no input")
+    return as_text(node.value)
 
 
 def _expecting(case: ImportedCase, result: Node) -> ImportedCase:

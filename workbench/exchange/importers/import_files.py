@@ -246,26 +246,28 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
     return planned, events, regrade_result(result_of(planned, Status.ERROR, fold(events)), planned, CheckContext())
 
 
-def agreement_of(made: ImportedSuite) -> tuple[Agreement, ...]:
+def agreement_of(imported_suite: ImportedSuite) -> tuple[Agreement, ...]:
     """Return how far the grades of imported runs agree with the scores that the source gave them."""
-    assert made.file.suite is not None
+    assert imported_suite.file.suite is not None
     results: list[RunResult] = []
-    for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
+    for case, imported in zip(imported_suite.file.suite.cases, imported_suite.cases, strict=True):
         for repeat, run in enumerate(imported.runs):
             if run.scores:
-                results.append(run_of(made.file, case, run, repeat)[2])
+                results.append(run_of(imported_suite.file, case, run, repeat)[2])
     return agreements(results)
 
 
-def record_runs(made: ImportedSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None) -> int:
+def record_runs(
+    imported_suite: ImportedSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None
+) -> int:
     """Save a recording of each imported run in a folder, and return the number of runs.
 
     The grades of the runs are added to `agreement`. Raises RecordingError."""
-    assert made.file.suite is not None
+    assert imported_suite.file.suite is not None
     count, excerpts = 0, Excerpts()
-    for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
+    for case, imported in zip(imported_suite.file.suite.cases, imported_suite.cases, strict=True):
         for repeat, run in enumerate(imported.runs):
-            planned, events, result = run_of(made.file, case, run, repeat)
+            planned, events, result = run_of(imported_suite.file, case, run, repeat)
             if agreement is not None:
                 agreement.add(result)
             started_at = run.started_at or datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -565,7 +567,7 @@ def _all_within(file: Path, notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def write_import(
-    made: ImportedSuite,
+    imported_suite: ImportedSuite,
     suite: Path | None,
     recordings: Path | None,
     secrets: Secrets,
@@ -584,9 +586,9 @@ def write_import(
         # import.
         recorded = 0
         if recordings is not None:
-            recorded = record_runs(made, recordings, secrets, agreement)
+            recorded = record_runs(imported_suite, recordings, secrets, agreement)
         if suite is not None:
-            save(suite, made.file.text, state_of(suite) if force else None)
+            save(suite, imported_suite.file.text, state_of(suite) if force else None)
     except RecordingError as error:
         raise RefusedError(f"no suite was written, since {error}") from error
     except (SavingError, OSError) as error:

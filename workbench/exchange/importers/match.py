@@ -114,9 +114,9 @@ def match_in(source: Source) -> Match | None:
     return None if source.match is None else match_of(source.match)
 
 
-def match_of(words: str) -> Match:
+def match_of(text: str) -> Match:
     """Parse the value of `--match`, such as `superset,args=ignore,book=to+date.day`. Raises RefusedError."""
-    mode, *options = (word.strip() for word in words.split(","))
+    mode, *options = (word.strip() for word in text.split(","))
     mode = mode.lower().replace("-", "_")
     if mode not in _MODES:
         raise RefusedError(f"--match begins with one of {', '.join(_MODES)}, not {mode!r}")

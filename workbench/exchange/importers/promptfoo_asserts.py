@@ -114,20 +114,22 @@ class Expectations:
             return {"any_of": [{"tool": tool} for tool in self._tools]}
         return {"tool": self._tools[0] if self._tools else ANY_TOOL}
 
-    def _expect_uses(self, tool: str, least: int, most: float) -> None:
-        """Expect from `least` to `most` calls of a tool, including calls that other assertions already expect."""
+    def _expect_uses(self, tool: str, minimum: int, maximum: float) -> None:
+        """Expect a number of calls of a tool, including calls that other assertions already expect."""
         known = sum(each.get("tool") == tool for each in self._calls)
-        least = max(0, least - known)
-        if most == 0:
+        minimum = max(0, minimum - known)
+        if maximum == 0:
             self._disallowed.append(self._call(tool))
-        elif most <= known:
+        elif maximum <= known:
             self.notes.append(
-                Note("", f"trajectory:tool-used: that {tool} is called {number_text(most)} times at most: not mapped")
+                Note(
+                    "", f"trajectory:tool-used: that {tool} is called {number_text(maximum)} times at most: not mapped"
+                )
             )
-        elif (least, most) == (1, math.inf) and tool not in self._repeatable:
+        elif (minimum, maximum) == (1, math.inf) and tool not in self._repeatable:
             self._calls.append(self._call(tool))
-        elif least or most < math.inf or tool in self._repeatable:
-            self._calls.append(self._call(tool) | {"times": [least, most - known]})
+        elif minimum or maximum < math.inf or tool in self._repeatable:
+            self._calls.append(self._call(tool) | {"times": [minimum, maximum - known]})
 
     def _call(self, name: str) -> Table:
         if not set("*?") & set(name):

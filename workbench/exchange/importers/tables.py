@@ -34,10 +34,10 @@ MEANINGS = {
 """The meanings that `--map` can give to a field."""
 
 
-def fields_of(words: str) -> dict[str, str]:
+def fields_of(option: str) -> dict[str, str]:
     """Parse the value of `--map`, such as `user=question,tool=expected_tool`. Raises RefusedError."""
     fields: dict[str, str] = {}
-    for word in words.split(","):
+    for word in option.split(","):
         meaning, equals, field = word.partition("=")
         if not equals or not field or meaning not in MEANINGS or meaning in fields:
             raise RefusedError(

@@ -336,18 +336,18 @@ def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> Impor
     return case.with_notes(*notes)
 
 
-def _by_turn(actions: Sequence[_Action], calls: list[list[ToolCall]], answered: int) -> dict[int, list[_Action]]:
+def _by_turn(actions: Sequence[_Action], calls: list[list[ToolCall]], answered_turn: int) -> dict[int, list[_Action]]:
     """Return the actions of a task by the number (from 1) of the turn in which the agent executed them.
 
     An action that the agent did not execute belongs to the last turn with calls. If no turn has calls, it belongs to
-    the turn `answered`."""
+    `answered_turn`."""
     # First, actions are matched with calls that have the same arguments, over all turns. Otherwise, an action could
     # take the call that belongs to a later action.
     free = []
     for number, made in enumerate(calls, start=1):
         for call in made:
             free.append((number, call))
-    last = max((number for number, _ in free), default=answered)
+    last = max((number for number, _ in free), default=answered_turn)
     turn_of: dict[int, int] = {}
     for exactly in (True, False):
         for index, action in enumerate(actions):
@@ -430,17 +430,17 @@ def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore,
     return (SourceScore(f"reward of {system}", min(reward, 1.0), reward >= 1 - _ROUNDING, name),)
 
 
-def _openai_messages(message: Node, about: list[Note]) -> Iterator[JsonValue]:
+def _openai_messages(message: Node, notes: list[Note]) -> Iterator[JsonValue]:
     """Convert a message of tau2 to messages in OpenAI's form. Calls of the user's own tools are left out."""
     table = message.table()
     inner = message.get("tool_messages")
     if inner is not None:
         for each in inner.items():
-            yield from _openai_messages(each, about)
+            yield from _openai_messages(each, notes)
         return
     by_user = message.text_of("requestor") == "user"
     if by_user or (message.text_of("role") == "user" and message.has("tool_calls")):
-        about.append(Note("", "the simulated user has its own tools in this domain: their calls are left out"))
+        notes.append(Note("", "the simulated user has its own tools in this domain: their calls are left out"))
     if message.text_of("role") == "tool":
         if not by_user:
             failed = table.get("error") is True

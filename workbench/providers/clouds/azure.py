@@ -24,15 +24,17 @@ from workbench.providers.model import ModelError
 _PATHS = {"chat": "/chat/completions", "responses": "/responses", "messages": "/v1/messages"}
 
 
-async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
+async def connect(
+    spec: ModelSpec, key: KeySource | None, environment: Mapping[str, str], store: CredentialStore
+) -> Sdk:
     """Return a client of the SDK for a deployment at Azure.
 
-    `key` returns the key of the Azure resource; it is `None` for Entra ID. `given` are the environment variables with
-    the credentials of an Entra ID application. Raises ModelError."""
+    `key` returns the key of the Azure resource; it is `None` for Entra ID. `environment` are the environment variables
+    with the credentials of an Entra ID application. Raises ModelError."""
     if key is not None:
         bearer, credentials = Bearer(key), None
     else:
-        credentials = _credentials(spec, given, store)
+        credentials = _credentials(spec, environment, store)
         bearer = Bearer(partial(token_of, credentials))
     await bearer.renew()
     make = _of_anthropic if spec.api == "messages" else _of_openai
@@ -81,7 +83,9 @@ def _scope(spec: ModelSpec) -> str:
     return "https://ai.azure.com/.default"
 
 
-def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> RenewableCredentials[Token]:
+def _credentials(
+    spec: ModelSpec, environment: Mapping[str, str], store: CredentialStore
+) -> RenewableCredentials[Token]:
     assert spec.place is not None
     source, scope = spec.place.source, _scope(spec)
 
@@ -94,7 +98,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
         found: Any
         try:
             if source.kind == "Entra secret":
-                found = ClientSecretCredential(*(given[name] for name in source.variables))
+                found = ClientSecretCredential(*(environment[name] for name in source.variables))
             else:
                 found = DefaultAzureCredential()
             with found:
@@ -108,7 +112,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
             ) from error
         return Token(token.token, float(token.expires_on))
 
-    return store.get(source, (scope, *given.values()), fetch, _secrets_in)
+    return store.get(source, (scope, *environment.values()), fetch, _secrets_in)
 
 
 def _secrets_in(token: Token) -> Mapping[str, str]:

@@ -23,17 +23,19 @@ _UNUSED = "unused"
 _PATHS = {"messages": "/v1/messages", "chat": "/chat/completions", "responses": "/responses"}
 
 
-async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
+async def connect(
+    spec: ModelSpec, key: KeySource | None, environment: Mapping[str, str], store: CredentialStore
+) -> Sdk:
     """Return a client of the SDK for a model at Bedrock.
 
-    `key` returns the bearer key; it is `None` for signed requests. `given` are the environment variables with the
+    `key` returns the bearer key; it is `None` for signed requests. `environment` are the environment variables with the
     credentials for signing. Raises ModelError."""
     if key is not None:
         bearer = Bearer(key)
         await bearer.renew()
         make_by_key = _anthropic_by_key if spec.api == "messages" else _openai_by_key
         return await asyncio.to_thread(make_by_key, spec, bearer)
-    credentials = _credentials(spec, given, store)
+    credentials = _credentials(spec, environment, store)
     await credentials.current()
     make = _anthropic_by_signature if spec.api == "messages" else _openai_by_signature
     return await asyncio.to_thread(make, spec, credentials)
@@ -135,7 +137,9 @@ class _SigningKeys:
     token: str | None = None
 
 
-def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> RenewableCredentials[AwsKeys]:
+def _credentials(
+    spec: ModelSpec, environment: Mapping[str, str], store: CredentialStore
+) -> RenewableCredentials[AwsKeys]:
     assert spec.place is not None
     source = spec.place.source
 
@@ -147,7 +151,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
         except ImportError:
             raise missing_extra(spec, "boto3") from None
         if source.kind == "AWS keys":
-            access_key, secret_key, token = (given.get(name) for name in source.variables)
+            access_key, secret_key, token = (environment.get(name) for name in source.variables)
             return AwsKeys(access_key or "", secret_key or "", token or None)
         try:
             # A new session reads the files of profiles again, because they may have changed.
@@ -164,7 +168,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
         expires_s = expiry.timestamp() if expiry is not None else None
         return AwsKeys(frozen.access_key, frozen.secret_key, frozen.token, expires_s)
 
-    return store.get(source, tuple(given.values()), fetch, _secrets_in)
+    return store.get(source, tuple(environment.values()), fetch, _secrets_in)
 
 
 def _secrets_in(keys: AwsKeys) -> Mapping[str, str]:

@@ -27,17 +27,19 @@ _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _LOGIN = "run 'gcloud auth application-default login'"
 
 
-async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
+async def connect(
+    spec: ModelSpec, key: KeySource | None, environment: Mapping[str, str], store: CredentialStore
+) -> Sdk:
     """Return a client of the SDK for a model at Vertex.
 
-    `key` returns a token. If it is `None`, the environment variables in `given` name the source of the credentials.
-    Raises ModelError."""
+    `key` returns a token. If it is `None`, the environment variables in `environment` name the source of the
+    credentials. Raises ModelError."""
     assert spec.place is not None
     project = spec.place.project
     if key is not None:
         bearer, credentials = Bearer(key), None
     else:
-        credentials = _credentials(spec, given, store)
+        credentials = _credentials(spec, environment, store)
         bearer = Bearer(partial(token_of, credentials))
         # The SDKs need the project for the address, even if the credentials contain it.
         project = project or (await credentials.current()).project
@@ -84,7 +86,9 @@ def _of_openai(spec: ModelSpec, project: str, bearer: Bearer, credentials: Renew
     return Sdk(client, "/chat/completions", bearer.renew, openai.Omit(), (openai.OpenAIError,), credentials)
 
 
-def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> RenewableCredentials[Token]:
+def _credentials(
+    spec: ModelSpec, environment: Mapping[str, str], store: CredentialStore
+) -> RenewableCredentials[Token]:
     assert spec.place is not None
     source = spec.place.source
 
@@ -98,7 +102,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
         found: Any
         try:
             if source.kind == "Google file":
-                found, project = _from_file(given[source.variables[0]])
+                found, project = _from_file(environment[source.variables[0]])
             else:
                 found, project = google.auth.default(scopes=_SCOPES)
             found.refresh(Request())
@@ -113,7 +117,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
         expires_s = found.expiry.replace(tzinfo=UTC).timestamp() if found.expiry is not None else None
         return Token(found.token, expires_s, project or "")
 
-    return store.get(source, tuple(given.values()), fetch, _secrets_in)
+    return store.get(source, tuple(environment.values()), fetch, _secrets_in)
 
 
 def _from_file(path: str) -> tuple[Any, str]:

@@ -359,12 +359,12 @@ async def _known(key: str) -> str:
     return key
 
 
-async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
+async def _renewed(command: KeyCommand, refused_key: str, response: aiohttp.ClientResponse) -> str | None:
     """Return a key in place of a refused key; `None` if the command may not run again yet.
 
     `response` is the error response. It is closed if a key is returned. Otherwise, the caller still needs it."""
     try:
-        renewed = await command.renewed_key(refused)
+        renewed = await command.renewed_key(refused_key)
     except BaseException:
         response.close()
         raise

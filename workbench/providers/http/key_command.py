@@ -74,14 +74,14 @@ class KeyCommand:
                 self._key = await self._run()
             return self._key
 
-    async def renewed_key(self, refused: str) -> str | None:
+    async def renewed_key(self, refused_key: str) -> str | None:
         """Return a key in place of a key that an endpoint has refused; `None` if the command may not run again yet.
 
         See `MIN_RERUN_INTERVAL_S`. Raises KeyCommandError."""
         async with self._alone:
             # If several requests have the same expired key, the first of them runs the command, and the others get its
             # key here.
-            if self._key is not None and self._key != refused:
+            if self._key is not None and self._key != refused_key:
                 return self._key
             if self._is_doubtful and self._clock() - self._ran_s < MIN_RERUN_INTERVAL_S:
                 return None

@@ -142,7 +142,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     found: list[Clause] = []
     beginning = 0
     for start, end, joint in _parts(whole):
-        part = _cut(whole, start, end, after=joint == "then", joined=joint == "join")
+        part = _cut(whole, start, end, after=joint == "then", is_joined=joint == "join")
         if _REFUSAL.match(part.text):
             # Blank the forbidden part in the whole text too, because a clause may later be extended over it.
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
@@ -151,13 +151,13 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
             found.append(part)
             beginning = start
         else:
-            found[-1] = _cut(whole, beginning, end, after=found[-1].after, joined=found[-1].joined)
+            found[-1] = _cut(whole, beginning, end, after=found[-1].after, is_joined=found[-1].joined)
     return found
 
 
-def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
+def _parts(clause: Clause) -> Iterator[tuple[int, int, str]]:
     # Values are replaced by letters, so that no boundary is found inside a quotation or a number.
-    text = blank_out(whole.text, whole.evidence, "x")
+    text = blank_out(clause.text, clause.evidence, "x")
     start, joint = 0, "sentence"
     for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
         if text[start : match.start()].strip():
@@ -170,17 +170,17 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
         yield start, len(text), joint
 
 
-def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
+def _cut(clause: Clause, start: int, end: int, *, after: bool, is_joined: bool) -> Clause:
     """Return the part of a request from `start` to `end` as a clause.
 
     Polite words and "then" at its beginning are left out."""
-    while match := _FILLER.match(whole.text, start, end):
+    while match := _FILLER.match(clause.text, start, end):
         start = match.end()
     inside = []
-    for one in whole.evidence:
+    for one in clause.evidence:
         if start <= one.start and one.end <= end:
             inside.append(one._replace(start=one.start - start, end=one.end - start))
-    return Clause(whole.text[start:end].rstrip(), tuple(inside), whole.index, after, joined)
+    return Clause(clause.text[start:end].rstrip(), tuple(inside), clause.index, after, is_joined)
 
 
 def _stands_alone(part: Clause, before: Clause) -> bool:

@@ -229,23 +229,23 @@ def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
     return sorted(found, key=lambda one: one.is_uncertain)
 
 
-def _next_calls(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[PlannedCall, ...]:
+def _next_calls(tasks: Sequence[_Task], past_calls: Sequence[_PastCall]) -> tuple[PlannedCall, ...]:
     """Return the missing calls of the first turn that is not complete, at most `_MAX_CALLS`."""
     results: dict[int, ToolResult | None] = {}
-    left = list(made)
+    left = list(past_calls)
     for turn in sorted({task.turn for task in tasks}):
         planned: list[tuple[int, PlannedCall]] = []
         for number, task in enumerate(tasks):
             if task.turn == turn:
                 planned += [(number, PlannedCall(task.tool.name, each)) for each in _arguments_now(task, results)]
         for number, call in planned:
-            for one in made:
+            for one in past_calls:
                 if one.call == call:
                     results[number] = one.result
         left = [one for one in left if all(one.call != call for _, call in planned)]
         due: list[PlannedCall] = []
         for number, call in planned:
-            if call in due or any(one.call == call for one in made):
+            if call in due or any(one.call == call for one in past_calls):
                 continue
             # A person may have changed the arguments of a call, so that it equals no planned call. It then counts as
             # the first planned call of its tool.
@@ -283,13 +283,13 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN_CLAUSE_CHARS else text[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
 
 
-def _final_answer(made: _PastCall) -> str:
-    if made.result is None:
-        return f"{made.call.tool} gave no result."
-    if made.result.is_error:
-        return f"{made.call.tool} failed: {made.result.line}"
-    given = [str(value) for value in made.call.arguments.values() if isinstance(value, str | int | float)]
-    return f"{made.call.tool}({_cut(', '.join(given))}): {made.result.line}"
+def _final_answer(call: _PastCall) -> str:
+    if call.result is None:
+        return f"{call.call.tool} gave no result."
+    if call.result.is_error:
+        return f"{call.call.tool} failed: {call.result.line}"
+    given = [str(value) for value in call.call.arguments.values() if isinstance(value, str | int | float)]
+    return f"{call.call.tool}({_cut(', '.join(given))}): {call.result.line}"
 
 
 _WORD_WITH_BLANKS = late_pattern(r"\s*\S+\s*|\s+")

@@ -344,15 +344,15 @@ class ToolIndex:
         It is 1 if a single tool contains the word, and near 0 if there are many tools and all contain the word."""
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
-    def _alike(self, asked: str) -> dict[str, float]:
+    def _alike(self, text: str) -> dict[str, float]:
         """Return the words of the tools that match a word of the text, each with a likeness from 0 to 1.
 
         A match is an equal word, a synonym or a word with a similar spelling."""
-        alike = dict.fromkeys(RELATED.get(asked, set()).intersection(self._worth), _SYNONYM_FACTOR)
-        if asked in self._worth:
-            alike[asked] = 1.0
-        elif len(asked) >= _MIN_FUZZY_CHARS:
-            near = process.extract(asked, self._fuzzy, scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF, limit=5)
+        alike = dict.fromkeys(RELATED.get(text, set()).intersection(self._worth), _SYNONYM_FACTOR)
+        if text in self._worth:
+            alike[text] = 1.0
+        elif len(text) >= _MIN_FUZZY_CHARS:
+            near = process.extract(text, self._fuzzy, scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF, limit=5)
             alike = {word: _SYNONYM_FACTOR * ratio / 100 for word, ratio, _ in near} | alike
         return alike
 

@@ -234,20 +234,20 @@ class MessagesReader:
         parts = [part for block in self._blocks if (part := block.part()) is not None]
         # If the answer has calls, it is not paused, because their results must be sent before the model can continue.
         paused = self._reason in _PAUSED and not self._calls.calls
-        state = self._errors.storable_state(self._state(parts, whole=paused or self._continues))
+        state = self._errors.storable_state(self._state(parts, is_whole=paused or self._continues))
         deviations = (*self._text.deviations, *self._calls.deviations)
         yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations, paused=paused)
 
-    def _state(self, parts: list[Part], *, whole: bool) -> JsonValue:
+    def _state(self, parts: list[Part], *, is_whole: bool) -> JsonValue:
         """Return the data of an answer that must be sent back with it; `None` if text and calls suffice.
 
-        With `whole`, all parts are included in any case."""
+        With `is_whole`, all parts are included in any case."""
         state: dict[str, Any] = {"wire": WIRE, "parts": parts}
         # The next request must name the container, because code that the provider runs there may wait for the result of
         # a call.
         if self._container:
             return {**state, "container": self._container}
-        if whole:
+        if is_whole:
             return state
         return provider_state(WIRE, parts)
 

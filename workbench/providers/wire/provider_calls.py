@@ -68,17 +68,17 @@ class ProviderCalls:
         if isinstance(fragment, str) and fragment and not call.is_finished:
             yield CallArgumentsDelta(call.id, fragment)
 
-    def finish(self, call: ProviderCall, given: object) -> Iterator[ModelEvent]:
-        """Finish a call and yield its last events. `given` is its input, as an object or as JSON text."""
+    def finish(self, call: ProviderCall, call_input: object) -> Iterator[ModelEvent]:
+        """Finish a call and yield its last events. `call_input` is its input, as an object or as JSON text."""
         if call.is_finished:
             return
         call.is_finished = True
-        if isinstance(given, str):
-            given = joined_surrogates(given)
-        arguments, problem = read_arguments(given)
+        if isinstance(call_input, str):
+            call_input = joined_surrogates(call_input)
+        arguments, problem = read_arguments(call_input)
         raw: str | None = None
         if problem is not None:
-            raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+            raw = call_input if isinstance(call_input, str) else json.dumps(call_input, ensure_ascii=False)
         yield CallFinished(call.id, arguments, raw, problem)
 
     def result(self, given_id: object, content: JsonValue, *, is_error: bool, name: str) -> Iterator[ModelEvent]:

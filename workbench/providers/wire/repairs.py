@@ -101,9 +101,9 @@ def json_object(text: str) -> dict[str, Any] | None:
     return None
 
 
-def same_json(one: object, other: object) -> bool:
+def same_json(value: object, other_value: object) -> bool:
     """Return whether two values are the same JSON. Unlike in Python, `1` and `true` differ."""
-    return _canonical(one) == _canonical(other)
+    return _canonical(value) == _canonical(other_value)
 
 
 def _objects_in(text: str) -> list[dict[str, Any]]:
@@ -189,43 +189,43 @@ class AnswerText:
     def add(self, piece: str) -> Iterator[TextEvent]:
         """Add a piece of the text, and yield events for the text that is certainly answer or reasoning."""
         self._held += piece
-        yield from self._steps(over=False)
+        yield from self._steps(is_complete=False)
 
     def flush(self) -> Iterator[TextEvent]:
         """End the text, or a block of the text, and yield the events for the rest that was held back."""
-        yield from self._steps(over=True)
+        yield from self._steps(is_complete=True)
 
-    def _steps(self, *, over: bool) -> Iterator[TextEvent]:
+    def _steps(self, *, is_complete: bool) -> Iterator[TextEvent]:
         read = None
         while self._held and read != self._read:
             read = self._read
-            yield from read(over)
+            yield from read(is_complete)
 
-    def _as_it_is(self, over: bool) -> Iterator[TextEvent]:
+    def _as_it_is(self, is_complete: bool) -> Iterator[TextEvent]:
         text, self._held = self._held, ""
         yield TextDelta(self._round, text)
 
-    def _at_beginning(self, over: bool) -> Iterator[TextEvent]:
+    def _at_beginning(self, is_complete: bool) -> Iterator[TextEvent]:
         text = self._held.lstrip()
         begin = next((mark for mark in _ENDS if text.startswith(mark)), None)
         if begin is not None:
             self._held, self._ends = text.removeprefix(begin), _ENDS[begin]
             self._found, self._thought = True, False
             self._read = self._within_thoughts
-        elif text and (over or not any(mark.startswith(text) for mark in _ENDS)):
+        elif text and (is_complete or not any(mark.startswith(text) for mark in _ENDS)):
             if self._found:
                 self._held, self._read = text, self._as_it_is
             else:
                 self._read = self._unmarked
-        elif over and not self._found:
-            yield from self._as_it_is(over)
+        elif is_complete and not self._found:
+            yield from self._as_it_is(is_complete)
 
-    def _within_thoughts(self, over: bool) -> Iterator[TextEvent]:
+    def _within_thoughts(self, is_complete: bool) -> Iterator[TextEvent]:
         at, end = _first_of(self._ends, self._held)
         if end:
             thoughts, self._held = self._held[:at].rstrip(), self._held[at + len(end) :]
             self._read = self._at_beginning
-        elif over:
+        elif is_complete:
             thoughts, self._held = self._held.rstrip(), ""
         else:
             # Trailing blanks are held back too, because blanks right before the end of the thoughts are dropped.
@@ -237,14 +237,14 @@ class AnswerText:
             self._thought = True
             yield ReasoningDelta(self._round, thoughts)
 
-    def _unmarked(self, over: bool) -> Iterator[TextEvent]:
+    def _unmarked(self, is_complete: bool) -> Iterator[TextEvent]:
         """Read a text that does not begin with an opening mark of thoughts.
 
         If a closing mark arrives, the text before it was thoughts. `over` means that no more text follows."""
         at, end = _first_of(_ALL_ENDS, self._held)
         if not end:
-            at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
-        elif not over and not self._held[at + len(end) :].strip(" \t"):
+            at = len(self._held) if is_complete else _certain(self._held, _ALL_ENDS)
+        elif not is_complete and not self._held[at + len(end) :].strip(" \t"):
             end = ""  # wait: the next character decides whether the mark ends thoughts
         text, rest = self._held[:at], self._held[at:]
         self._said.append(text)

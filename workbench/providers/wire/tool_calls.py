@@ -495,12 +495,12 @@ class CallAssembly:
             yield from self.finish(call)
 
 
-def _repair(call: OpenCall, given: object) -> RepairedArguments | None:
-    if not isinstance(given, str):
+def _repair(call: OpenCall, value: object) -> RepairedArguments | None:
+    if not isinstance(value, str):
         return None
-    if call.complete_arguments is None and given == call.text:
+    if call.complete_arguments is None and value == call.text:
         return repair([joined_surrogates(piece) for piece in call.pieces])
-    return repair([given])
+    return repair([value])
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> RepairedArguments | None:
@@ -516,17 +516,17 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
     return found
 
 
-def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
+def read_arguments(raw: object) -> tuple[Mapping[str, Any], str | None]:
     """Return the arguments of a call and `None`, or an empty object and the problem if they are not a JSON object."""
     # Many endpoints send an empty text or `null` for a call without arguments.
-    value = given
-    if isinstance(given, str):
-        if not given.strip():
+    value = raw
+    if isinstance(raw, str):
+        if not raw.strip():
             return {}, None
         try:
-            value = parsed_json(given)
+            value = parsed_json(raw)
         except json.JSONDecodeError as error:
-            return {}, _broken(given, error)
+            return {}, _broken(raw, error)
         except ValueError as error:
             return {}, f"arguments that cannot be read: {error}"
     if value is None:

@@ -128,10 +128,10 @@ class UsageCount:
         reasoning = self._number("output_tokens_details", "thinking_tokens")
         return self._usage(total, self._number("output_tokens"), cached, reasoning)
 
-    def _usage(self, given: int, made: int, cached: int, reasoning: int) -> Usage | None:
+    def _usage(self, input_tokens: int, output_tokens: int, cached: int, reasoning: int) -> Usage | None:
         if not self._fields:
             return None
-        return Usage(given, made, cached, reasoning)
+        return Usage(input_tokens, output_tokens, cached, reasoning)
 
     def _number(self, *path: str) -> int:
         value: Any = self._fields

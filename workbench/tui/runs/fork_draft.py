@@ -181,7 +181,7 @@ def _refusal(fork: Fork, model: str, now: CurrentCase) -> str | None:
 def _planned(run: RunRecord, model: str, fork: Fork, now: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
     # The model needs approval if a suite or recording named it and the user did not select it.
     of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model_of(model) not in chosen
-    return plan_fork(now.file, now.case, model, fork, repeat=run.repeat, model_of_suite=of_suite, by=run.planned.by)
+    return plan_fork(now.file, now.case, model, fork, repeat=run.repeat, model_of_suite=of_suite, grader=run.planned.by)
 
 
 def fork_draft(

@@ -35,7 +35,7 @@ class AppRuntime(Protocol):
     """The part of `workbench.evaluation.runtime.Runtime` used by the app."""
 
     def start(
-        self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: StepTarget = "end"
+        self, plan: Plan, approval: Approval, *, recordings: Recordings | None = None, until: StepTarget = "end"
     ) -> str: ...
     def allow(self, run_id: str, call_id: str, answer: PermissionAnswer) -> None: ...
     def raise_cost_limit(self, batch: str, usd: float | None) -> None: ...
@@ -102,7 +102,7 @@ class Runner:
         if record is not None:
             self._recordings.append(record)
         # Storing the plan in the history reads the suites of thousands of runs, so this also runs in a thread.
-        batch = await asyncio.to_thread(runtime.start, plan, approval, record=record, until=until)
+        batch = await asyncio.to_thread(runtime.start, plan, approval, recordings=record, until=until)
         # The batch is entered in the book now, because the user may press another key before the engine's event
         # arrives.
         self.book.apply(BatchStarted(batch, plan.runs))
