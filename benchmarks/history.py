@@ -35,7 +35,7 @@ from workbench.evaluation.runtime import Runtime
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.history import History
 from workbench.history.packing import PackedRun, RunPacker
-from workbench.history.records import FinishedRun, NewBatch, NewRun
+from workbench.history.records import NewBatch, NewRun, RunWithEvents
 from workbench.history.rows import begin_batch, end_batch, write_run
 from workbench.history.writer import BatchHandle, BeginBatch, EndBatch, HistoryWriter, OpenHistory, WriteRun
 from workbench.suite.suite_file import parse_suite
@@ -77,17 +77,17 @@ def runs_made(
                 say(event.text)
 
 
-def done_runs(folder: Path, runs: tuple[PlannedRun, ...]) -> list[FinishedRun]:
+def done_runs(folder: Path, runs: tuple[PlannedRun, ...]) -> list[RunWithEvents]:
     """What really happens in runs."""
     events: dict[str, list[Event]] = {}
-    done: list[FinishedRun] = []
+    done: list[RunWithEvents] = []
 
     def take(event: BatchEvent) -> None:
         if isinstance(event, RunEvent):
             events.setdefault(event.event.run_id, []).append(event.event)
         elif isinstance(event, RunDone):
             run_id = event.result.run_id
-            done.append(FinishedRun(run_id, event.result, tuple(events.pop(run_id)), 0.0, 1.0))
+            done.append(RunWithEvents(run_id, event.result, tuple(events.pop(run_id)), 0.0, 1.0))
 
     runs_made(folder, runs, None, take)
     return done
@@ -104,7 +104,7 @@ def batch_of(runs: tuple[PlannedRun, ...]) -> NewBatch:
     )
 
 
-def fill(file: Path, batch: NewBatch, done: list[FinishedRun], batches: int) -> None:
+def fill(file: Path, batch: NewBatch, done: list[RunWithEvents], batches: int) -> None:
     """So many batches of the same runs, written as they are always written, but without a commit for each run."""
     places = {run.run_id: place for place, run in enumerate(batch.runs)}
     packed = [run for run in map(RunPacker().packed, done) if run is not None]
@@ -188,7 +188,7 @@ def sqlite_alone(folder: Path, packed: list[PackedRun], synchronous: str) -> flo
         return 10 * len(packed) / (time.perf_counter() - began)
 
 
-def writing(folder: Path, batch: NewBatch, done: list[FinishedRun]) -> None:
+def writing(folder: Path, batch: NewBatch, done: list[RunWithEvents]) -> None:
     """Runs a second: through the writer, and what SQLite can do with the same rows."""
     began = time.perf_counter()
     writer = HistoryWriter(folder / "writer.sqlite3", say)

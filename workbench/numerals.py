@@ -161,21 +161,21 @@ def _signed(number: float, digits: int, full: float) -> str:
     return f"{float(decimals(number, digits, full=full)) + 0.0:+.{digits}f}"
 
 
-def reached_text(reached: float, demanded: float, *, is_rate: bool = False) -> str:
+def reached_text(value: float, threshold: float, *, is_rate: bool = False) -> str:
     """Return a score or a rate that was compared with a threshold: `0.67`, `66.7%`.
 
     The text has enough decimals to differ from the threshold."""
     if is_rate:
-        return f"{_apart(100 * reached, 100 * demanded, 1, 100)}%"
-    return _apart(reached, demanded, 2, 1)
+        return f"{_apart(100 * value, 100 * threshold, 1, 100)}%"
+    return _apart(value, threshold, 2, 1)
 
 
-def _apart(reached: float, demanded: float, digits: int, full: float) -> str:
+def _apart(value: float, threshold: float, digits: int, full: float) -> str:
     for more in range(digits, 10):
-        text = decimals(reached, more, full=full)
-        if (float(text) < demanded, float(text) > demanded) == (reached < demanded, reached > demanded):
+        text = decimals(value, more, full=full)
+        if (float(text) < threshold, float(text) > threshold) == (value < threshold, value > threshold):
             return text
-    return decimals(reached, digits, full=full)
+    return decimals(value, digits, full=full)
 
 
 def demanded_text(threshold: float, *, is_rate: bool = False) -> str:

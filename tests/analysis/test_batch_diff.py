@@ -220,7 +220,7 @@ def test_the_same_case_of_another_checkout_is_compared_with_it() -> None:
     same = same_suites([here], [there])
     before = [replace(ran(), suite=here.key)]
     after = [replace(ran(status=Status.FAILED, score=0.0), suite=there.key)]
-    diff = batch_diff(before, after, unfinished=([(here.key, "b", "m")], [(there.key, "b", "m")]), same=same)
+    diff = batch_diff(before, after, unfinished=([(here.key, "b", "m")], [(there.key, "b", "m")]), same_suites=same)
     assert [(change.kind, change.suite) for change in diff.changes] == [("broke", there.key)]
     assert diff.tests["m"].worse == 1
 

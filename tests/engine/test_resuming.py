@@ -101,7 +101,7 @@ def happening(said: queue.SimpleQueue[BatchEvent]) -> Iterator[BatchEvent]:
 
 def resumption(history: Path, program: Program, *named: str) -> Resumption:
     with History(history) as opened:
-        return resumable(opened, opened.batch("1"), program, named=named)
+        return resumable(opened, opened.batch("1"), program, named_models=named)
 
 
 def test_what_was_stopped_and_what_never_began_is_missing(suite: Path, history: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ OWN = {"Host": "127.0.0.1:8765", "Origin": "http://127.0.0.1:8765"}
     ],
 )
 def test_own_pages_are_let_in(gate: Gate, headers: dict[str, str]) -> None:
-    assert gate.refusal(headers, socket=True) is None
+    assert gate.refusal(headers, is_socket=True) is None
 
 
 @each_row(
@@ -49,11 +49,11 @@ def test_own_pages_are_let_in(gate: Gate, headers: dict[str, str]) -> None:
     ],
 )
 def test_all_others_are_refused(gate: Gate, headers: dict[str, str]) -> None:
-    assert gate.refusal(headers, socket=True) is not None
+    assert gate.refusal(headers, is_socket=True) is not None
 
 
 def test_any_page_may_link_to_the_address_with_the_token() -> None:
-    assert HERE.refusal({"Host": "127.0.0.1:8765", "Sec-Fetch-Site": "cross-site"}, entering=True) is None
+    assert HERE.refusal({"Host": "127.0.0.1:8765", "Sec-Fetch-Site": "cross-site"}, is_entry=True) is None
 
 
 def test_each_server_has_secrets_of_its_own() -> None:

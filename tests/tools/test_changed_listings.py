@@ -58,7 +58,7 @@ def told() -> Told:
 
 @pytest.fixture
 async def told_pool(program: Program, told: Told) -> AsyncIterator[ServerPool]:
-    pool = ServerPool(program, QUICK, listed=told)
+    pool = ServerPool(program, QUICK, on_listing=told)
     yield pool
     await pool.close()
 

@@ -395,15 +395,15 @@ def _texts(kind: PartKind, rounds: tuple[int, int], left: Sequence[str], right: 
     rights = (Part(kind, rounds[1], text) for text in right)
     for old, new in zip_longest(lefts, rights):
         same = old is not None and new is not None and old.text == new.text
-        yield _row(old, new, same=same)
+        yield _row(old, new, is_same=same)
 
 
-def _row(left: Part | None, right: Part | None, *, same: bool) -> AlignedRow:
+def _row(left: Part | None, right: Part | None, *, is_same: bool) -> AlignedRow:
     if right is None:
         return AlignedRow(left, right, "left")
     if left is None:
         return AlignedRow(left, right, "right")
-    return AlignedRow(left, right, "same" if same else "differs")
+    return AlignedRow(left, right, "same" if is_same else "differs")
 
 
 # Rounds and calls, matched by their tools.
@@ -423,7 +423,7 @@ def _round(left: Round | None, right: Round | None) -> list[AlignedRow]:
     ]
     for call, beside in _matched(one.calls, other.calls, _call_fingerprint, _call_similarity):
         rows += _call(call, beside, numbers)
-    return [_row(old, new, same=all(row.state == "same" for row in rows)), *rows]
+    return [_row(old, new, is_same=all(row.state == "same" for row in rows)), *rows]
 
 
 _NO_ROUND = Round(0)
@@ -454,9 +454,9 @@ def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, 
     has_same_call = has_same_answer = False
     if left is not None and right is not None:
         has_same_call, has_same_answer = same_call(left, right), same_result(left, right)
-    yield _row(old, new, same=has_same_call)
+    yield _row(old, new, is_same=has_same_call)
     if was is not None or now is not None:
-        yield _row(was, now, same=has_same_answer)
+        yield _row(was, now, is_same=has_same_answer)
 
 
 def _part_of(kind: Literal["call", "result"], round_: int, call: CallRecord | None) -> Part | None:

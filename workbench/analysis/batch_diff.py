@@ -187,15 +187,15 @@ def batch_diff(
     after: Sequence[RunSummary],
     *,
     unfinished: tuple[Collection[CellKey], Collection[CellKey]] = ((), ()),
-    same: SameSuites = MappingProxyType({}),
-    lost: Container[tuple[str, str]] = (),
+    same_suites: SameSuites = MappingProxyType({}),
+    lost_cells: Container[tuple[str, str]] = (),
 ) -> BatchDiff:
     """Compare two batches by the summaries of their runs, without forks.
 
     `unfinished` holds the cases that the earlier and the later batch planned but never finished. They are left out and
-    count neither as new nor as gone. `same` maps the keys of the earlier batch's suites to those of the later batch, if
-    they differ. `lost` holds cases, by suite and id in the later batch, that have lost their expectations. They count
-    as not graded. Only the runs of one model are in memory at a time."""
+    count neither as new nor as gone. `same_suites` maps the keys of the earlier batch's suites to those of the later
+    batch, if they differ. `lost_cells` holds cases, by suite and id in the later batch, that have lost their
+    expectations. They count as not graded. Only the runs of one model are in memory at a time."""
     earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
     across: tuple[str, str] | None = None
@@ -209,7 +209,7 @@ def batch_diff(
 
     def in_later(key: CellKey) -> CellKey:
         suite, case_id, model = key
-        return same.get(suite, suite), case_id, renamed.get(model, model)
+        return same_suites.get(suite, suite), case_id, renamed.get(model, model)
 
     as_later = {renamed.get(model, model): indices for model, indices in earlier.items()}
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
@@ -225,7 +225,7 @@ def batch_diff(
             old[in_later(key)] = placed
         new = cells_with_positions(after, later.get(model, ()))
         for key, (place, cell) in new.items():
-            if key[:2] in lost:
+            if key[:2] in lost_cells:
                 new[key] = place, _ungraded(cell)
         for key in dict.fromkeys((*new, *old)):
             old_place, one = old.get(key, (0, None))

@@ -62,8 +62,8 @@ class ConfusionFold:
         self._names: dict[str, str] = {}
         self._known: dict[str, str] = {}
 
-    def add(self, expected: Sequence[str], called: Sequence[str]) -> None:
-        self._counts.update(_pairs([*map(self._canonical, expected)], [*map(self._canonical, called)]))
+    def add(self, expected: Sequence[str], called_tools: Sequence[str]) -> None:
+        self._counts.update(_pairs([*map(self._canonical, expected)], [*map(self._canonical, called_tools)]))
 
     def found(self) -> ConfusionCounts:
         return ConfusionCounts(self._counts)
@@ -75,8 +75,8 @@ class ConfusionFold:
         return self._known[name]
 
 
-def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[ToolPair]:
-    open_calls = Counter(called)
+def _pairs(expected: Sequence[str], called_tools: Sequence[str]) -> Iterator[ToolPair]:
+    open_calls = Counter(called_tools)
     left: list[str] = []
     for tool in expected:
         if open_calls[tool]:
@@ -86,7 +86,7 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[ToolPair]
             left.append(tool)
     # Expected tools are paired with the first of several equal calls, so the last calls remain.
     over: deque[str] = deque()
-    for tool in reversed(called):
+    for tool in reversed(called_tools):
         if open_calls[tool]:
             open_calls[tool] -= 1
             over.appendleft(tool)
@@ -207,17 +207,17 @@ def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Ca
             yield _meant(expected[line.expected_call], calls[line.call].tool if line.call is not None else None)
 
 
-def _meant(expected: ExpectedCall, called: str | None) -> str:
+def _meant(expected: ExpectedCall, called_tool: str | None) -> str:
     for alternative in expected.alternatives:
-        if called is not None and same_tool(alternative.tool, called):
+        if called_tool is not None and same_tool(alternative.tool, called_tool):
             return alternative.tool
     return expected.alternatives[0].tool
 
 
-def _with_wildcards_replaced(expected: Sequence[str], called: Sequence[str]) -> list[str]:
+def _with_wildcards_replaced(expected: Sequence[str], called_tools: Sequence[str]) -> list[str]:
     """Return the expected tools, with each `*` (any tool) replaced by a called tool that no expected call names."""
     named = [tool for tool in expected if tool != ANY_TOOL]
-    left = list((Counter(called) - Counter(named)).elements())
+    left = list((Counter(called_tools) - Counter(named)).elements())
     wildcards = len(expected) - len(named)
     return [*named, *left[:wildcards], *[tool_text(ANY_TOOL)] * (wildcards - len(left))]
 

@@ -120,15 +120,15 @@ def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> 
     return tuple(found)
 
 
-def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_most: bool = False) -> bool:
+def gate_holds(value: float | None, threshold: float, *, strictly: bool, at_most: bool = False) -> bool:
     """Return whether a statistic meets its threshold: at least, strictly above, or at most the threshold."""
-    if reached is None:
+    if value is None:
         return False
     if at_most:
-        return reached <= threshold + TOLERANCE
+        return value <= threshold + TOLERANCE
     if strictly:
-        return reached > threshold + TOLERANCE
-    return reached >= threshold - TOLERANCE
+        return value > threshold + TOLERANCE
+    return value >= threshold - TOLERANCE
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
@@ -358,7 +358,7 @@ def quality_of(
     *,
     suite_of: Callable[[RunResult], str] = path_of_suite,
     aggregates: tuple[AggregateResult, ...] = (),
-    watched: Iterable[GateEarlyStop] = (),
+    early_stops: Iterable[GateEarlyStop] = (),
 ) -> Quality:
     """Decide whether a batch is good enough.
 
@@ -367,10 +367,10 @@ def quality_of(
     together with the suites' gates. A requirement on scores replaces the statuses of cases, and any other requirement
     applies in addition to them. If only published metrics are required, they replace only failures by score.
 
-    `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate over all suites,
-    replaces all gates of suites. The result then contains no suite gates."""
+    `early_stops` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate over all
+    suites, replaces all gates of suites. The result then contains no suite gates."""
     cases, ungraded = case_results(results, suite_of), nothing_graded(results)
-    known = {(each.suite, each.model): each for each in watched}
+    known = {(each.suite, each.model): each for each in early_stops}
     rate: float | None = None
     for each in known.values():
         if each.suite is None:
@@ -437,14 +437,15 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 
 
 def with_early_stop(
-    gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateEarlyStop]
+    gates: Iterable[GateResult], early_stops: Mapping[tuple[str | None, str | None], GateEarlyStop]
 ) -> Iterator[GateResult]:
     """Yield the gates of a batch that may stop early.
 
-    Each gate on a pass rate gets the early-stopping state of that rate. `watched` has the states by suite and model."""
+    Each gate on a pass rate gets the early-stopping state of that rate. `early_stops` has the states by suite and
+    model."""
     for gate in gates:
         if gate.measure == "pass rate":
-            gate = replace(gate, watched=watched.get((gate.suite, gate.model)))
+            gate = replace(gate, watched=early_stops.get((gate.suite, gate.model)))
         yield gate
 
 

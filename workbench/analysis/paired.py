@@ -512,11 +512,11 @@ def _differences(measure: Measure, pairs: Iterable[CellPair]) -> Differences:
 
 
 def compare_pairs(
-    first: Iterable[Cell], second: Iterable[Cell], watched: PairEarlyStop | None = None
+    first: Iterable[Cell], second: Iterable[Cell], early_stop: PairEarlyStop | None = None
 ) -> PairedComparison:
     """Compare the cells of a model A with those of a model B. A pair has the same suite and case id.
 
-    `watched` is the decision about the two models in a batch that may stop early."""
+    `early_stop` is the decision about the two models in a batch that may stop early."""
     of_a, of_b = _by_case(first), _by_case(second)
     pairs: list[CellPair] = []
     for key, a in of_a.items():
@@ -525,7 +525,7 @@ def compare_pairs(
             pairs.append((a, b))
     # `PairedComparison.discordant` relies on this order.
     pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(SCORE, pair) or 0.0)))
-    return PairedComparison(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs), watched)
+    return PairedComparison(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs), early_stop)
 
 
 def _by_case(cells: Iterable[Cell]) -> dict[tuple[str, str], Cell]:

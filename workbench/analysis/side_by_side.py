@@ -165,13 +165,13 @@ def compare_cells(
     models: Sequence[str],
     suite_names: Mapping[str, str],
     gates: Mapping[str, Gate] = NO_GATES,
-    watched: Sequence[PairEarlyStop] = (),
+    early_stops: Sequence[PairEarlyStop] = (),
 ) -> Comparison:
     """Return a comparison of cells. `models` are the columns.
 
-    `suite_names` and `gates` have the name and the gate of each suite, by the suite's key in the cells. `watched` are
-    the pairs of models in a batch that may stop early. No other pair is then tested, and a case that the early decision
-    skipped for every model has no row."""
+    `suite_names` and `gates` have the name and the gate of each suite, by the suite's key in the cells. `early_stops`
+    are the pairs of models in a batch that may stop early. No other pair is then tested, and a case that the early
+    decision skipped for every model has no row."""
     models = tuple(dict.fromkeys(models))
     columns: dict[str, list[Cell]] = {model: [] for model in models}
     rows_cells: dict[tuple[str, str], list[Cell | None]] = {}
@@ -191,7 +191,7 @@ def compare_cells(
         tuple(rows),
         tuple(model_totals(model, column, gates) for model, column in columns.items()),
         totals_on_same_cases(columns),
-        tuple(_pairs(columns, watched)),
+        tuple(_pairs(columns, early_stops)),
     )
 
 
@@ -226,17 +226,19 @@ def _is_not_needed(cell: Cell) -> bool:
     return all(map(is_not_needed, cell.runs))
 
 
-def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairEarlyStop]) -> Iterator[ModelPair]:
-    pairs = list(_tested(list(columns), watched))
+def _pairs(columns: Mapping[str, Sequence[Cell]], early_stops: Sequence[PairEarlyStop]) -> Iterator[ModelPair]:
+    pairs = list(_tested(list(columns), early_stops))
     found = corrected_for_count(compare_pairs(columns[one], columns[other], decision) for one, other, decision in pairs)
     for (one, other, _), test in zip(pairs, found, strict=True):
         yield ModelPair(one, other, test)
 
 
-def _tested(models: Sequence[str], watched: Sequence[PairEarlyStop]) -> Iterator[tuple[str, str, PairEarlyStop | None]]:
+def _tested(
+    models: Sequence[str], early_stops: Sequence[PairEarlyStop]
+) -> Iterator[tuple[str, str, PairEarlyStop | None]]:
     # Tests for a fixed number of cases are invalid for a batch that may stop early.
-    if watched:
-        for each in watched:
+    if early_stops:
+        for each in early_stops:
             yield each.first, each.second, each
     elif len(models) <= MAX_ALL_PAIRS:
         for one, other in combinations(models, 2):

@@ -194,15 +194,15 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
 
 
 def paired_shares_interval(
-    better: int, worse: int, pairs: int, effect: float = 1.0, z: float | None = None
+    better_pairs: int, worse_pairs: int, pairs: int, effect: float = 1.0, z: float | None = None
 ) -> Interval:
     """Return the interval of the difference between two shares of the same cases: Tango's score interval (1998).
 
-    `better` and `worse` count the pairs that are good on only one side. A difference lies in the interval if the
-    observed difference is at most `z` standard errors away, where the standard error is computed under the assumed
-    difference. `z` defaults to the normal quantile of 95%. Dependent pairs count as `pairs / effect` independent
-    pairs."""
-    b, c, n = better / effect, worse / effect, pairs / effect
+    `better_pairs` and `worse_pairs` count the pairs that are good on only one side. A difference lies in the interval
+    if the observed difference is at most `z` standard errors away, where the standard error is computed under the
+    assumed difference. `z` defaults to the normal quantile of 95%. Dependent pairs count as `pairs / effect`
+    independent pairs."""
+    b, c, n = better_pairs / effect, worse_pairs / effect, pairs / effect
     reach = normal_quantile(MISS_PROBABILITY) if z is None else z
 
     # Tango's interval excludes 0 wherever McNemar's test calls the difference real. Wald's simpler interval uses the
@@ -215,7 +215,7 @@ def paired_shares_interval(
         worse_share = (math.sqrt(root) - linear) / (4 * n)
         return (b - c - n * distance) / math.sqrt(max(n * (2 * worse_share + distance * (1 - distance)), 1e-300))
 
-    found = (better - worse) / pairs
+    found = (better_pairs - worse_pairs) / pairs
     low, high = (
         _root_of_decreasing(lambda at: away(at) - reach, -1.0, found),
         _root_of_decreasing(lambda at: away(at) + reach, found, 1.0),
@@ -264,7 +264,9 @@ MIN_CLUSTERS = 6
 """The fewest cases or clusters that can give a p of at most 0.05. Five of them give a p of at least 2 / 32."""
 
 
-def detectable_share(better: int, worse: int, pairs: int, level: float, effect: float = 1.0) -> float | None:
+def detectable_share(
+    better_pairs: int, worse_pairs: int, pairs: int, level: float, effect: float = 1.0
+) -> float | None:
     """Return the approximate smallest difference of two shares that a test at `level` usually detects.
 
     "Usually" means in four of five tries. The formula is (z + z') · √(share of discordant pairs ÷ n), with the observed
@@ -274,7 +276,7 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
     # Two extra discordant pairs keep the share above 0 if no pair differed.
-    discordant = ((better + worse) / effect + 2) / (trials + 2)
+    discordant = ((better_pairs + worse_pairs) / effect + 2) / (trials + 2)
     # If all discordant pairs are better, the difference equals their share: d = (z + z') · √(d ÷ n), so d = `reach`.
     found = max(math.sqrt(reach * discordant), reach)
     return found if found <= 1 else None

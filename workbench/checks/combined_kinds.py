@@ -64,14 +64,16 @@ class _Combined(CheckBase):
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         return self.evaluate(value, context)
 
-    def _found(self, value: JsonValue, context: CheckContext, decides: bool) -> list[tuple[CheckVerdict, CheckBase]]:
+    def _found(
+        self, value: JsonValue, context: CheckContext, deciding_verdict: bool
+    ) -> list[tuple[CheckVerdict, CheckBase]]:
         """Return the verdicts of the nested checks. If one of them decides the result, judges are not asked.
 
-        `decides` is the verdict that decides: False for `all_of`, and True for `any_of` and `none_of`."""
+        `deciding_verdict` is the verdict that decides: False for `all_of`, and True for `any_of` and `none_of`."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
         # Judges come last because they cost money and seconds.
         for part in sorted(self.parts, key=lambda part: has_kind(part, Judged)):
-            if has_kind(part, Judged) and any(verdict.holds is decides for verdict, _ in found):
+            if has_kind(part, Judged) and any(verdict.holds is deciding_verdict for verdict, _ in found):
                 break
             found.append((evaluate(part, value, context=context), part))
         return found
@@ -118,7 +120,7 @@ class AllOf(_Combined):
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         """Return the verdict of the nested check with the worst result."""
-        found = self._found(value, context, decides=False)
+        found = self._found(value, context, deciding_verdict=False)
         verdict, part = min(found, key=lambda each: (each[0].holds, each[0].score))
         if verdict.holds:
             return verdict
@@ -160,7 +162,7 @@ class AnyOf(_Combined):
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         """Return the verdict of the nested check with the best result."""
-        found = self._found(value, context, decides=True)
+        found = self._found(value, context, deciding_verdict=True)
         verdict, _ = max(found, key=lambda each: (each[0].holds, each[0].score))
         if verdict.holds:
             return verdict
@@ -209,7 +211,7 @@ class NoneOf(_Combined):
         """Return a verdict that holds if the value meets none of the nested checks.
 
         Otherwise, the verdict names the first check that the value meets."""
-        for verdict, part in self._found(value, context, decides=True):
+        for verdict, part in self._found(value, context, deciding_verdict=True):
             if verdict.holds:
                 return CheckVerdict(0.0, False, with_because(f"excluded: {describe(part)}", part.because))
         return HOLDS

@@ -238,19 +238,19 @@ class _Comparison:
             return f"missing {describe(self._checks[place])}"
         return f"[{place}]: {self._why(place, place)}"
 
-    def differences(self, found: Mapping[int, int]) -> list[str]:
-        taken = set(found.values())
+    def differences(self, matches: Mapping[int, int]) -> list[str]:
+        taken = set(matches.values())
         surplus = [column for column in range(len(self._elements)) if column not in taken]
-        unmet = [row for row in range(len(self._checks)) if row not in found]
+        unmet = [row for row in range(len(self._checks)) if row not in matches]
         if len(unmet) == len(surplus) == 1 and not self._checks[unmet[0]].uses_outside_service:
             return [f"[{surplus[0]}]: {self._why(unmet[0], surplus[0])}"]
         return [
-            *self.missing(found),
+            *self.missing(matches),
             *(f"[{column}]: {describe_value(self._elements[column])} is not expected" for column in surplus),
         ]
 
-    def missing(self, found: Mapping[int, int]) -> list[str]:
-        return [f"missing {describe(check)}" for row, check in enumerate(self._checks) if row not in found]
+    def missing(self, matches: Mapping[int, int]) -> list[str]:
+        return [f"missing {describe(check)}" for row, check in enumerate(self._checks) if row not in matches]
 
     def _why(self, row: int, column: int) -> str:
         return verdict_text(self._checks[row], self._verdict(row, column), self._elements[column])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
+def announce_download(description: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
     """Announce, if `downloads` is true, that the launcher of a server may have to download the server first.
 
     This function is an `AnnounceStart` of `workbench.tools.connection`."""
@@ -15,5 +15,5 @@ def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callabl
         # Lazy import: most commands that import this module download nothing.
         from workbench.cli.redaction import warn
 
-        warn(f"downloading {what}: this may take some minutes")
+        warn(f"downloading {description}: this may take some minutes")
     yield lambda: None

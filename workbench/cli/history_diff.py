@@ -65,7 +65,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     command.register_secrets(before.batch, after.batch)
     same = same_suites(before.batch.suites, after.batch.suites)
     unfinished = before.runs.unfinished, after.runs.unfinished
-    diff = batch_diff(before.runs.figures, after.runs.figures, unfinished=unfinished, same=same)
+    diff = batch_diff(before.runs.figures, after.runs.figures, unfinished=unfinished, same_suites=same)
     notes = []
     if options.by is not None:
         notes.append(f"all runs as {options.by} grades them")

@@ -192,13 +192,13 @@ def _add_result(call: Document, part: Mapping[str, Any]) -> None:
             return
 
 
-def usage_of(given: object) -> Document:
+def usage_of(record: object) -> Document:
     """Return the tokens of a step or a result under the names of `Usage`; empty if unknown."""
     usage: Document = {}
-    if isinstance(given, dict):
+    if isinstance(record, dict):
         for theirs, ours in _USAGE.items():
-            if isinstance(given.get(theirs), int):
-                usage[ours] = given[theirs]
+            if isinstance(record.get(theirs), int):
+                usage[ours] = record[theirs]
     return usage
 
 

@@ -113,9 +113,9 @@ class Conversation:
             return RunFinished("error", str(error))
         return RunFinished("stopped by rule") if found else None
 
-    def _emit_departure(self, ended: UserEnded) -> RunFinished:
-        self._recorder.emit(ended)
-        return RunFinished(FINISH_REASONS[ended.end])
+    def _emit_departure(self, event: UserEnded) -> RunFinished:
+        self._recorder.emit(event)
+        return RunFinished(FINISH_REASONS[event.end])
 
     async def _scripted_reply(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
         def decide(context: CheckContext) -> UserSaid | Departure:

@@ -58,11 +58,11 @@ class EngineThread:
     def alive(self) -> bool:
         return self._thread.is_alive()
 
-    def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+    def submit(self, coroutine: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         """Run a coroutine on the engine's loop, and return its future.
 
         Every thread except the engine's may wait for the future."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def wait_until_idle(self, timeout_s: float) -> bool:
         """Wait until the engine is idle, for at most `timeout_s` seconds. Return whether the engine is idle.

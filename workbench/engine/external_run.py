@@ -89,18 +89,18 @@ def external_run_started(
 
 
 def external_payloads(
-    rounds: Iterable[ExternalRound], first: int = 1, taken: Iterable[str] = (), calls_before: int = 0
+    rounds: Iterable[ExternalRound], first: int = 1, used_ids: Iterable[str] = (), calls_before: int = 0
 ) -> Iterator[EventPayload]:
     """Yield the events of rounds that another program made, with call ids that are unique in the run.
 
-    `first` is the number of the first round. `taken` holds the ids of earlier calls, and `calls_before` is their
+    `first` is the number of the first round. `used_ids` holds the ids of earlier calls, and `calls_before` is their
     number."""
     rounds = tuple(rounds)
     calls: list[ToolCall] = []
     for each in rounds:
         calls.extend(each.calls)
     # Make ids unique over the whole run, because many agents restart the numbering of calls in each answer.
-    ids = (call_id for call_id, _ in with_ids(calls, taken, calls_before + 1))
+    ids = (call_id for call_id, _ in with_ids(calls, used_ids, calls_before + 1))
     for number, each in enumerate(rounds, start=first):
         yield RequestStarted(number)
         if each.reasoning:

@@ -102,10 +102,10 @@ class HistoryRecorder:
         return datetime.fromtimestamp(self._now_ms() / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def done_run(done: RunDone, events: tuple[Event, ...]) -> RunWithEvents:
+def done_run(event: RunDone, events: tuple[Event, ...]) -> RunWithEvents:
     """Return a finished run with its events and times, in the form that the history stores."""
-    assert done.began_ms is not None and done.ended_ms is not None
-    return RunWithEvents(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
+    assert event.began_ms is not None and event.ended_ms is not None
+    return RunWithEvents(event.result.run_id, event.result, events, event.began_ms, event.ended_ms)
 
 
 def redaction_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunRedaction:

@@ -85,7 +85,11 @@ class Resumption:
 
 
 def claim_and_read(
-    history: History, number: int, program: Program, named: Collection[str], own_models: OwnModels = NO_OWN_MODELS
+    history: History,
+    number: int,
+    program: Program,
+    named_models: Collection[str],
+    own_models: OwnModels = NO_OWN_MODELS,
 ) -> Resumption:
     """Claim a batch, and return its missing runs like `resumable`.
 
@@ -93,7 +97,9 @@ def claim_and_read(
     Raises HistoryError."""
     taken = claim(history.file, number)
     try:
-        resumption = resumable(history, history.batch(f"#{number}"), program, named=named, own_models=own_models)
+        resumption = resumable(
+            history, history.batch(f"#{number}"), program, named_models=named_models, own_models=own_models
+        )
     except BaseException:
         taken.release()
         raise
@@ -106,15 +112,15 @@ def resumable(
     batch: BatchRow,
     program: Program,
     *,
-    named: Collection[str] = (),
+    named_models: Collection[str] = (),
     own_models: OwnModels = NO_OWN_MODELS,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> Resumption:
     """Return the missing runs of a batch, ready to be run.
 
-    The function blocks while it reads the history, suites and settings. `named` are the models that the user gives in
-    this command. `own_models` must contain the Python models that the batch uses. Raises HistoryError when no run is
-    missing, or when a missing run cannot be made as planned."""
+    The function blocks while it reads the history, suites and settings. `named_models` are the models that the user
+    gives in this command. `own_models` must contain the Python models that the batch uses. Raises HistoryError when no
+    run is missing, or when a missing run cannot be made as planned."""
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes new reruns")
@@ -130,8 +136,12 @@ def resumable(
     # A foreign history may claim that the user named a model. Requests would then go to an endpoint that the user never
     # chose. So only the user's own history is trusted here. In other histories, models count as named by the suites.
     if history.file.resolve() != program.folders.history.resolve():
-        missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
-        used = [use._replace(is_named_by_suite=_of_suite(use.model, use.is_named_by_suite, named)) for use in used]
+        missing = [
+            replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named_models)) for row in missing
+        ]
+        used = [
+            use._replace(is_named_by_suite=_of_suite(use.model, use.is_named_by_suite, named_models)) for use in used
+        ]
     specs = ModelSpecs(program.models, program.environment)
     files: dict[SuiteRef, SuiteFile] = {}
     as_then: list[str] = []
@@ -216,8 +226,8 @@ def _new_id(next_run_id: Callable[[], str], row: RunRow, batch: BatchRow) -> str
     return run_id_at(next_run_id(), row.place)
 
 
-def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
-    return of_suite or not (model_of(model) in named or is_built_in(model_of(model)))
+def _of_suite(model: str, of_suite: bool, named_models: Collection[str]) -> bool:
+    return of_suite or not (model_of(model) in named_models or is_built_in(model_of(model)))
 
 
 def _check_path(batch: BatchRow, suite: SuiteRef, other_suites: Collection[SuiteRef]) -> None:
@@ -305,21 +315,21 @@ def _differences(
             yield from _difference(f"the {kind} {name!r}", batch.number, before, now)
 
 
-def _difference(which: str, batch: int, then: JsonValue, now: JsonValue) -> Iterator[str]:
+def _difference(subject: str, batch: int, before: JsonValue, now: JsonValue) -> Iterator[str]:
     assert isinstance(now, dict)
-    if not isinstance(then, dict):
+    if not isinstance(before, dict):
         if "problem" in now:
             yield f"batch {batch} was judged, but not all of its checks can be judged now: {now['problem']}"
         else:
-            yield f"{which} was not asked in batch {batch}"
-    elif "problem" in then:
+            yield f"{subject} was not asked in batch {batch}"
+    elif "problem" in before:
         return
     elif "problem" in now:
-        yield f"{which} of batch {batch} can no longer be reached: {now['problem']}"
+        yield f"{subject} of batch {batch} can no longer be reached: {now['problem']}"
     else:
         changed = []
         for name in ANSWER_SETTINGS:
-            if then.get(name) != now.get(name):
-                changed.append(f"{name} was {then.get(name)} and is now {now.get(name)}")
+            if before.get(name) != now.get(name):
+                changed.append(f"{name} was {before.get(name)} and is now {now.get(name)}")
         if changed:
-            yield f"{which} has different settings than in batch {batch}: {'; '.join(changed)}"
+            yield f"{subject} has different settings than in batch {batch}: {'; '.join(changed)}"

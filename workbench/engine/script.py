@@ -41,13 +41,13 @@ def heard_answers(trajectory: Trajectory) -> tuple[str, ...]:
 
 
 def turn_condition_holds(
-    condition: TurnCondition, answer: str | None, called: Iterable[str], context: CheckContext
+    condition: TurnCondition, answer: str | None, called_tools: Iterable[str], context: CheckContext
 ) -> bool:
     """Return whether a condition of a conversation is met.
 
-    `answer` is the latest answer shown to the user, `None` before the first answer. `called` has the names of the tools
-    called so far. Raises CheckError."""
-    made = tuple(called)
+    `answer` is the latest answer shown to the user, `None` before the first answer. `called_tools` has the names of the
+    tools called so far. Raises CheckError."""
+    made = tuple(called_tools)
     for tool in condition.called:
         if not any(same_tool(tool, each) for each in made):
             return False

@@ -109,11 +109,11 @@ class ServerControl:
 
         return self._engine.submit(stop())
 
-    def wait_for_change(self, server: SuiteServer, seen: ServerStatus) -> Future[ServerStatus]:
-        """Wait until the status of a server differs from `seen`, and return the new status."""
+    def wait_for_change(self, server: SuiteServer, known_status: ServerStatus) -> Future[ServerStatus]:
+        """Wait until the status of a server differs from `known_status`, and return the new status."""
 
         async def wait() -> ServerStatus:
-            await self._pool.wait_for_change(*server, seen.tools)
+            await self._pool.wait_for_change(*server, known_status.tools)
             return self._pool.status(*server)
 
         return self._engine.submit(wait())

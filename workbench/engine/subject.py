@@ -242,24 +242,24 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
     return _read(ended, who)
 
 
-def _read(ended: ProgramResult, who: str) -> ExternalRun:
-    error_text = f": {ended.last_error}" if ended.last_error else ""
-    if ended.output_too_large:
-        raise SubjectError(MAX_OUTPUT_BYTES.reached(who=who))
-    if ended.code != 0:
-        raise SubjectError(f"{who} {ended.how}{error_text}")
-    text = ended.output.decode("utf-8", "replace").strip()
+def _read(result: ProgramResult, subject_name: str) -> ExternalRun:
+    error_text = f": {result.last_error}" if result.last_error else ""
+    if result.output_too_large:
+        raise SubjectError(MAX_OUTPUT_BYTES.reached(who=subject_name))
+    if result.code != 0:
+        raise SubjectError(f"{subject_name} {result.how}{error_text}")
+    text = result.output.decode("utf-8", "replace").strip()
     if not text:
         wanted = '{"calls": […], "answer": "…"}'
-        raise SubjectError(f"{who} wrote nothing to standard output, where {wanted} belongs{error_text}")
+        raise SubjectError(f"{subject_name} wrote nothing to standard output, where {wanted} belongs{error_text}")
     try:
         return parse_run_document(parsed_json(text)).external_run
     except RunDocumentError as error:
-        raise SubjectError(f"{who} wrote an answer that cannot be used: {error}") from error
+        raise SubjectError(f"{subject_name} wrote an answer that cannot be used: {error}") from error
     except ValueError as error:
         begins = " ".join(text[:_SHOWN_OUTPUT].split())
         raise SubjectError(
-            f"the output of {who} is not one JSON object ({error}): {begins!r}; logs belong on standard error"
+            f"the output of {subject_name} is not one JSON object ({error}): {begins!r}; logs belong on standard error"
         ) from error
 
 

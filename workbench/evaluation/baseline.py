@@ -47,7 +47,7 @@ _MAX_NAMED = 5
 
 
 def changed_suites(
-    history: History, baseline: BatchRow, suites: Iterable[SuiteRef], same: SameSuites
+    history: History, baseline: BatchRow, suites: Iterable[SuiteRef], same_suites: SameSuites
 ) -> dict[SuiteRef, Suite | None]:
     """Return the suites whose text has changed since the baseline, each with its earlier version.
 
@@ -55,7 +55,7 @@ def changed_suites(
     now = {suite.key: suite for suite in suites}
     found: dict[SuiteRef, Suite | None] = {}
     for then in baseline.suites:
-        suite = now.get(same.get(then.key, then.key))
+        suite = now.get(same_suites.get(then.key, then.key))
         if suite is not None and suite.hash != then.hash:
             found[suite] = None
             with suppress(DamagedError):
@@ -148,20 +148,22 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
     return compared
 
 
-def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
+def offered_tools(
+    history: History, runs: RunTable, diff: BatchDiff, earlier_suites: SameSuites | None = None
+) -> OfferedTools:
     """Return a function that finds the tools offered to the cases of a batch.
 
-    For the earlier batch of a comparison, `earlier` maps the keys of its suites to the suite keys of the later
+    For the earlier batch of a comparison, `earlier_suites` maps the keys of its suites to the suite keys of the later
     batch."""
     # All runs of a case were offered the same tools, so the first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
     # If the batches have different models, the earlier batch stores the case under its own model.
     models = {}
-    if diff.across is not None and earlier is not None:
+    if diff.across is not None and earlier_suites is not None:
         models = dict([diff.across])
     for run in runs.of_cases({case_id for _, case_id, _ in wanted}):
         if run.figures is not None:
-            suite = (earlier or {}).get(run.suite.key, run.suite.key)
+            suite = (earlier_suites or {}).get(run.suite.key, run.suite.key)
             key = suite, run.case_id, models.get(run.model, run.model)
             if key in wanted:
                 first.setdefault(key, run)
@@ -250,7 +252,9 @@ class Baseline:
         # A case without a run counts as unfinished. Otherwise, it would count as missing, and so as broken, although
         # the batch was only interrupted.
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
-        diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
+        diff = batch_diff(
+            before, after, unfinished=(self.runs.unfinished, not_yet), same_suites=self.same, lost_cells=lost
+        )
         suite_changes = []
         for ref, then in changed.items():
             if ref in defined and (note := note_on_suite(ref.path, then, defined[ref], _worse_cases(diff, ref.key))):

@@ -86,18 +86,18 @@ async def prepare(setup: bytes) -> tuple[str, ...]:
         return (NO_SECRETS.redact(f"{type(error).__name__}: {error}"),)
 
 
-async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
-    """Handle messages from the program, and return this worker's messages with numbers above `seen`.
+async def exchange(token: str, last_number: int, data: bytes) -> bytes | None:
+    """Handle messages from the program, and return this worker's messages with numbers above `last_number`.
 
     If there are no messages yet, the call waits for some. It returns `None` if this worker no longer works for the
     batch."""
     node = _NODES.get(token)
     if node is None or not node.requests.record_request():
         return None
-    messages: tuple[ToWorker, ...] = pickle.loads(sent)
+    messages: tuple[ToWorker, ...] = pickle.loads(data)
     for message in messages:
         node.handle_message(message)
-    return await node.messages_after(seen)
+    return await node.messages_after(last_number)
 
 
 def run_portion(token: str, portion: bytes) -> bool:
@@ -266,13 +266,13 @@ class Node:
             case ReturnLeases(lease_id=number):
                 self._runtime.run_on_engine(self._give_back(number))
 
-    async def messages_after(self, seen: int) -> bytes | None:
-        """Return the messages with numbers above `seen`.
+    async def messages_after(self, last_number: int) -> bytes | None:
+        """Return the messages with numbers above `last_number`.
 
         The program has received the earlier messages, so they are deleted. If there are no messages yet, the call waits
         for some. It returns `None` if the program's request came too late."""
         with self._saying:
-            while self._outbox and self._outbox[0][0] <= seen:
+            while self._outbox and self._outbox[0][0] <= last_number:
                 self._outbox.popleft()
         for _ in range(int(LONG_POLL_S / POLL_INTERVAL_S)):
             if self._outbox:
@@ -379,11 +379,11 @@ class _RedactingSender(RunSender):
         if not isinstance(event, ToolsListed):
             super()._send_event(self._secrets.redacted(event))
 
-    def _send_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        run, row = self._redaction.pack(done_run(done, events))
+    def _send_done(self, event: RunDone, events: tuple[Event, ...]) -> None:
+        run, row = self._redaction.pack(done_run(event, events))
         events = ()
         if self._receives_events or (row is None and self._history):
             events = run.events
         if not self._history:
             row = None
-        self._send(self._made(replace(done, result=run.result), row, events, known=0))
+        self._send(self._made(replace(event, result=run.result), row, events, known=0))

@@ -182,9 +182,11 @@ def _key(change: CaseChange) -> CellKey:
 
 
 def _confirmed(
-    change: CaseChange, outcome: Confirmation, failed: int = 0, good: int = 0, reason: str | None = None
+    change: CaseChange, outcome: Confirmation, failed_count: int = 0, passed_count: int = 0, reason: str | None = None
 ) -> ConfirmedCase:
-    return ConfirmedCase(change.suite, change.case_id, change.case_name, change.model, outcome, failed, good, reason)
+    return ConfirmedCase(
+        change.suite, change.case_id, change.case_name, change.model, outcome, failed_count, passed_count, reason
+    )
 
 
 def _runs_of(

@@ -27,14 +27,14 @@ _Run = TypeVar("_Run")
 _Other = TypeVar("_Other")
 
 
-def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[CaseKey, RunRow]:
+def first_runs(rows: Iterable[RunRow], same_suites: SameSuites | None = None) -> dict[CaseKey, RunRow]:
     """Return each case's first finished run in a stored batch.
 
-    `same` maps keys of suites to their keys in a later batch, if they differ there."""
+    `same_suites` maps keys of suites to their keys in a later batch, if they differ there."""
     found: dict[CaseKey, RunRow] = {}
     for row in islice(rows, MAX_RUNS):
         if row.figures is not None and not row.is_fork:
-            suite = (same or {}).get(row.suite.key, row.suite.key)
+            suite = (same_suites or {}).get(row.suite.key, row.suite.key)
             found.setdefault((suite, row.case_id), row)
     return found
 
@@ -83,18 +83,18 @@ def notes_on_instructions(
                 yield sentence
 
 
-def instructions_between(history: History, before: DiffSide, after: DiffSide, same: SameSuites) -> Iterator[str]:
+def instructions_between(history: History, before: DiffSide, after: DiffSide, same_suites: SameSuites) -> Iterator[str]:
     """Yield a sentence for each difference in instructions and images between two batches of a history."""
     start_of = stored_start(history)
-    earlier, later = first_runs(before.runs, same), first_runs(after.runs)
+    earlier, later = first_runs(before.runs, same_suites), first_runs(after.runs)
     return notes_on_instructions(earlier, later, start_of, start_of, names_of(before, after))
 
 
-def _image_changes(then: RunStarted, now: RunStarted, names: tuple[str, str]) -> Iterator[str]:
-    old, new = _images(then), _images(now)
+def _image_changes(before: RunStarted, after: RunStarted, names: tuple[str, str]) -> Iterator[str]:
+    old, new = _images(before), _images(after)
     for file in old.keys() & new.keys():
         if old[file] != new[file]:
-            yield f"the image {file} of the case {now.case_name!r} differs between {names[0]} and {names[1]}"
+            yield f"the image {file} of the case {after.case_name!r} differs between {names[0]} and {names[1]}"
 
 
 def _images(start: RunStarted) -> dict[str, str]:
@@ -105,10 +105,10 @@ def _images(start: RunStarted) -> dict[str, str]:
     return images
 
 
-def _changes(then: RunStarted, now: RunStarted, names: tuple[str, str]) -> Iterator[str]:
+def _changes(before: RunStarted, after: RunStarted, names: tuple[str, str]) -> Iterator[str]:
     earlier, later = names
-    old = {each.server: each.text for each in then.instructions}
-    new = {each.server: each.text for each in now.instructions}
+    old = {each.server: each.text for each in before.instructions}
+    new = {each.server: each.text for each in after.instructions}
     for server in {**old, **new}:
         if server not in old:
             yield f"{earlier} did not send the instructions of the server {server!r}, which {later} sends"

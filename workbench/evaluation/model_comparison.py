@@ -92,7 +92,7 @@ class ModelComparison:
         gates: Mapping[str, Gate],
         outcome: Outcome,
         only_differences: bool,
-        watched: Sequence[PairEarlyStop],
+        early_stops: Sequence[PairEarlyStop],
         against: AgainstBaseline | None = None,
     ) -> ModelComparison:
         ungraded = nothing_graded(figures)
@@ -104,7 +104,7 @@ class ModelComparison:
             code = INFRASTRUCTURE
         elif ungraded is not None:
             code = NOTHING_GRADED
-        comparison = compare_cells(cells_of(figures), models, names, gates, watched)
+        comparison = compare_cells(cells_of(figures), models, names, gates, early_stops)
         return cls(comparison, outcome, code, only_differences, against, not_made=not_made, nothing_graded=ungraded)
 
     def document(self) -> ComparisonReport:

@@ -52,16 +52,16 @@ class BatchProgress(Progress):
                 return False
         return True
 
-    def _record(self, happened: Event, now_s: float) -> bool:
+    def _record(self, event: Event, now_s: float) -> bool:
         """Record an event of a run. Returns true if the progress line must be redrawn at once.
 
         New text of an answer is not redrawn at once, because it arrives often. The next timed redraw shows it."""
-        awaited = self.awaited.get(happened.run_id)
-        match happened.payload:
+        awaited = self.awaited.get(event.run_id)
+        match event.payload:
             case RequestStarted():
                 # A dictionary keeps requests in the order in which they were sent. A repeated request moves to the end.
-                self.awaited.pop(happened.run_id, None)
-                self.awaited[happened.run_id] = AnswerProgress(now_s)
+                self.awaited.pop(event.run_id, None)
+                self.awaited[event.run_id] = AnswerProgress(now_s)
             case PromptProgress() as reading if awaited is not None:
                 awaited.reading = reading
             case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
@@ -69,7 +69,7 @@ class BatchProgress(Progress):
                     awaited.add(piece, now_s)
                 return False
             case RequestFailed() | ResponseFinished():
-                self.awaited.pop(happened.run_id, None)
+                self.awaited.pop(event.run_id, None)
             case _:
                 pass
         return True

@@ -229,7 +229,7 @@ class Report:
         if self.watch is not None:
             watched = self.watch.gates
         quality = quality_of(
-            results, self.suite_gates, self.min_score, suite_of=of, aggregates=aggregates, watched=watched
+            results, self.suite_gates, self.min_score, suite_of=of, aggregates=aggregates, early_stops=watched
         )
         user_errors = user_errors_of(results, self.suite_gates)
         met = quality.met and all(each.met for each in user_errors)

@@ -255,12 +255,12 @@ def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | Non
     return CompleteBatch(batch, figures, gates, tuple(damaged))
 
 
-def _named(history: History, which: str) -> BatchRow:
+def _named(history: History, name: str) -> BatchRow:
     try:
-        return history.batch(which)
+        return history.batch(name)
     except HistoryError as error:
         # In `--resume PATH`, argparse takes the path for the name of a batch. The message explains this mistake.
-        if Path(which).exists():
+        if Path(name).exists():
             raise HistoryError(f"{error}; put paths before --resume, or after the number of a batch") from error
         raise
 
@@ -330,7 +330,7 @@ def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -
 def _complete_suites(
     history: History,
     batch: BatchRow,
-    lacking: Collection[Path],
+    incomplete_suites: Collection[Path],
     program: Program,
     on_left_out: ReportProblem,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
@@ -340,7 +340,7 @@ def _complete_suites(
     redacted secrets is yielded too, because its runs are only reported and not executed."""
     specs, used = ModelSpecs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
-        if suite.file in lacking:
+        if suite.file in incomplete_suites:
             continue
         try:
             file = suite_of(history, batch, suite)[0]

@@ -338,7 +338,7 @@ class Runtime:
         self._servers = ServerPool(
             program,
             starting=self._start_ups.watch,
-            listed=lambda suite_file, server, change: listener(ToolsListed(suite_file, server, change)),
+            on_listing=lambda suite_file, server, change: listener(ToolsListed(suite_file, server, change)),
         )
         self.serving = ServerControl(self._servers, self._engine, program)
         """Starts, stops and calls servers on the user's request."""
@@ -413,11 +413,11 @@ class Runtime:
         context = self._context(plan, approval, with_times(self._listener))
         return Batch("", runs, lambda planned: QueueKey("", at_once), context)
 
-    def run_on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+    def run_on_engine(self, coroutine: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         """Run a coroutine on the engine's thread, and return a future for its result.
 
         Any other thread may wait for the future."""
-        return self._engine.submit(work)
+        return self._engine.submit(coroutine)
 
     def start_run(self, batch: Batch, planned: PlannedRun) -> Future[None]:
         """Begin one run of an open batch, and return at once. The run ends with one `RunDone` event."""

@@ -547,23 +547,27 @@ def figures_by(run: RunRow, outcome: Outcome, by: GraderName) -> RunSummary:
     return replace(figures, is_broken=decided.is_broken, grading=decided.grading)
 
 
-def combined_report(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
+def combined_report(
+    earlier_report: Report, later_report: Report, against: AgainstBaseline, same_suites: Mapping[str, str]
+) -> Report:
     """Join the reports on two batches.
 
-    The names of the earlier batch's models get the batch's name as a suffix. `same` maps the paths of suites in the
+    The names of the earlier batch's models get the batch's name as a suffix. `same_suites` maps the paths of suites in the
     earlier batch to paths in the later batch."""
     name = batch_name(against.batch)
     before = []
-    for run in earlier.runs:
+    for run in earlier_report.runs:
         result = replace(
             run.result,
             run_id=f"{name} {run.result.run_id}",
-            suite=same.get(run.result.suite, run.result.suite),
+            suite=same_suites.get(run.result.suite, run.result.suite),
             model=f"{run.result.model} ({name})",
         )
         before.append(replace(run, result=result))
-    suites = {same.get(path, path): suite for path, suite in earlier.suites.items()}
-    return replace(later, runs=(*before, *later.runs), suites={**suites, **later.suites}, against=against)
+    suites = {same_suites.get(path, path): suite for path, suite in earlier_report.suites.items()}
+    return replace(
+        later_report, runs=(*before, *later_report.runs), suites={**suites, **later_report.suites}, against=against
+    )
 
 
 def _suites(history: History, batch: BatchRow, damaged: ReportProblem) -> list[SuiteFile]:

@@ -97,7 +97,7 @@ class RunSender:
     def _send_event(self, event: BatchEvent) -> None:
         self._send(EventMessage(event))
 
-    def _send_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
+    def _send_done(self, event: RunDone, events: tuple[Event, ...]) -> None:
         # Secrets are read before the run is packed. Any secret that packing finds is sent with the next run.
         known = self._secrets.replacements
         learned: tuple[SecretsMessage, ...] = ()
@@ -109,20 +109,20 @@ class RunSender:
             # A run that cannot be packed is sent with its events. The program cannot pack it either, and reports the
             # error.
             with suppress(TypeError, ValueError, RecursionError):
-                row = self._packer.packed(done_run(done, events))
+                row = self._packer.packed(done_run(event, events))
         if not self._receives_events and (row is not None or self._packer is None):
             events = ()
-        self._send(*learned, self._made(done, row, events, len(known)))
+        self._send(*learned, self._made(event, row, events, len(known)))
 
-    def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> ResultMessage:
-        result: TransferredResult | RunResult = self._in_common.packed(done.result)
+    def _made(self, event: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> ResultMessage:
+        result: TransferredResult | RunResult = self._in_common.packed(event.result)
         if isinstance(result, PackedResult):
             result = result.for_transfer
         return ResultMessage(
-            done.result.run_id,
+            event.result.run_id,
             result,
             self._in_common.new_parts(),
-            *(done.began_ms, done.ended_ms),
+            *(event.began_ms, event.ended_ms),
             row,
             known,
             events,

@@ -72,26 +72,26 @@ class Decision(NamedTuple):
 
 def judge_decision(
     expected: ExpectedCall | None,
-    called: bool,
+    has_called: bool,
     tool: str,
     arguments: Mapping[str, JsonValue],
     context: CheckContext = EMPTY_CONTEXT,
     *,
-    broken: bool = False,
+    is_broken: bool = False,
 ) -> Decision:
     """Grade one decision: whether to call a tool, the tool's exact name, and the arguments.
 
-    `expected` is `None` if no call is expected. `broken` arguments are not a JSON object and earn nothing. Raises
-    CheckError if a check cannot be evaluated."""
+    `expected` is `None` if no call is expected. Arguments are broken if they are not a JSON object, and earn nothing.
+    Raises CheckError if a check cannot be evaluated."""
     # As published, the arguments are graded even without a call. They then count as empty arguments.
     if expected is None:
         # A correct refusal has no arguments, and its tool does not matter.
-        return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
+        return Decision(float(not has_called), 1.0, *judge_expected_arguments(tool, {}, arguments))
     same = expected.is_any or expected.tool == tool
     share, verdicts = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, context=context)
-    if broken:
+    if is_broken:
         share = 0.0
-    return Decision(float(called), float(same), share, verdicts)
+    return Decision(float(has_called), float(same), share, verdicts)
 
 
 def judge_expected_arguments(
@@ -145,7 +145,7 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
             # the tool's name stays 1, and the arguments are graded as empty.
             yield _line(index, None, judge_decision(wanted, False, wanted.tool, {}), "not called")
         else:
-            judged = judge_decision(wanted, True, record.tool, record.arguments, context, broken=record.is_broken)
+            judged = judge_decision(wanted, True, record.tool, record.arguments, context, is_broken=record.is_broken)
             yield _line(index, index, judged, _outcome(judged.tool_name, judged.arguments, judged.verdicts))
 
 

@@ -25,8 +25,8 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.pairing import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
+    ActualCall,
     Candidates,
-    Made,
     best_pairing,
     gain_table,
     greedy_pairs,
@@ -235,13 +235,13 @@ def _perfect(
     All rows and columns must belong to one tool."""
     # All rows and columns belong to one tool, so an empty name stands for it.
     wanted = [("", expected[row].args) for row in rows]
-    made: list[Made] = []
+    made: list[ActualCall] = []
     broken = set()
     for place, column in enumerate(columns):
         made.append(("", calls[column].arguments))
         if calls[column].is_broken:
             broken.add(place)
-    among = Candidates(wanted, made, apart=broken, ask_outside=False)
+    among = Candidates(wanted, made, incomparable=broken, ask_outside=False)
 
     def fits(row: int, column: int) -> bool:
         return judged_on(rows[row], columns[column]).score == 1

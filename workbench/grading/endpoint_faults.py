@@ -224,7 +224,7 @@ class _Reader:
             return react
         found = []
         for language, body in _fences(answer) or [("", answer.strip("`"))]:
-            calls = self._body(_unwrapped(body.strip()), printed=language.strip() == "tool_code")
+            calls = self._body(_unwrapped(body.strip()), is_printed=language.strip() == "tool_code")
             if not calls:
                 return []
             found += calls
@@ -284,7 +284,7 @@ class _Reader:
             return self._valid(_named_in(values))
         return self._valid([(name, values[0])])
 
-    def _body(self, text: str, *, printed: bool) -> list[TextCall]:
+    def _body(self, text: str, *, is_printed: bool) -> list[TextCall]:
         values, end = _json_values(text, 0)
         if values and end == len(text):
             # If one value is not a call, the answer does not consist of calls.
@@ -295,11 +295,11 @@ class _Reader:
             return []
         if text.startswith(("{", "[")) and (calls := self._valid(_named_in(_literal(text)))):
             return calls
-        return self._python(text, printed=printed)
+        return self._python(text, is_printed=is_printed)
 
-    def _python(self, text: str, *, printed: bool = False) -> list[TextCall]:
+    def _python(self, text: str, *, is_printed: bool = False) -> list[TextCall]:
         calls = []
-        for written in _python_calls(text, printed=printed):
+        for written in _python_calls(text, is_printed=is_printed):
             call = self._call(written.name, self._by_name(written))
             if call is None:
                 return []
@@ -454,16 +454,16 @@ _PYTHON_START = late_pattern(r"[\[(\s]*[A-Za-z_][\w.]*\s*(?:\(|=\s*[A-Za-z_][\w.
 _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
 
 
-def _python_calls(text: str, *, printed: bool) -> list[_Python]:
+def _python_calls(text: str, *, is_printed: bool) -> list[_Python]:
     """Return the calls of a text that consists only of Python calls, or an empty list for any other text.
 
-    With `printed`, a call inside `print(…)` counts too, as in Gemini's `tool_code` blocks."""
+    With `is_printed`, a call inside `print(…)` counts too, as in Gemini's `tool_code` blocks."""
     if not _PYTHON_START.match(text):
         return []
     calls: list[_Python] = []
     try:
         for statement in ast.parse(text).body:
-            calls.extend(_calls_of(_expression(statement), printed=printed))
+            calls.extend(_calls_of(_expression(statement), is_printed=is_printed))
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         return []
     return calls
@@ -475,17 +475,17 @@ def _expression(statement: ast.stmt) -> ast.expr:
     raise ValueError("not an expression")
 
 
-def _calls_of(node: ast.expr, *, printed: bool) -> Iterator[_Python]:
+def _calls_of(node: ast.expr, *, is_printed: bool) -> Iterator[_Python]:
     if isinstance(node, ast.List | ast.Tuple):
         for each in node.elts:
-            yield from _calls_of(each, printed=printed)
+            yield from _calls_of(each, is_printed=is_printed)
         return
     if not isinstance(node, ast.Call):
         raise ValueError("not a call")
     name = ast.unparse(node.func).removesuffix(".call")
-    if printed and name == "print":
+    if is_printed and name == "print":
         for each in node.args:
-            yield from _calls_of(each, printed=False)
+            yield from _calls_of(each, is_printed=False)
         return
     positional = tuple(map(_value, node.args))
     named = {}

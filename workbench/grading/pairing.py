@@ -54,8 +54,8 @@ def greedy_pairs(
     return pairs
 
 
-def remaining(numbers: Iterable[int], taken: Container[int]) -> list[int]:
-    return [number for number in numbers if number not in taken]
+def remaining(numbers: Iterable[int], used: Container[int]) -> list[int]:
+    return [number for number in numbers if number not in used]
 
 
 def broken_calls(calls: Sequence[CallRecord]) -> frozenset[int]:
@@ -88,7 +88,7 @@ def large_pairing(
     best: Callable[[Sequence[int], Sequence[int]], Mapping[int, int]],
     in_turn: Callable[[Sequence[int], Sequence[int]], Mapping[int, int]],
     gain: Callable[[int, int], float],
-    most: Callable[[int], float],
+    max_gain: Callable[[int], float],
 ) -> LargePairing:
     """Pair more rows and columns than can all be compared with each other. The result contains the `perfect` pairs.
 
@@ -100,7 +100,7 @@ def large_pairing(
     if len(rows_left) * len(columns_left) <= MAX_PAIRS:
         pair_the_rest = best
     pairs = {**perfect, **pair_the_rest(rows_left, columns_left)}
-    return LargePairing(pairs, _each_has_its_best(rows, columns, pairs, gain, most))
+    return LargePairing(pairs, _each_has_its_best(rows, columns, pairs, gain, max_gain))
 
 
 def _each_has_its_best(
@@ -108,7 +108,7 @@ def _each_has_its_best(
     columns: Sequence[int],
     pairs: Mapping[int, int],
     gain: Callable[[int, int], float],
-    most: Callable[[int], float],
+    max_gain: Callable[[int], float],
 ) -> bool:
     """Return whether every line of the shorter side (rows or columns) has its largest gain. `False` if unknown."""
     # A pairing is best if every line of the shorter side has its maximum. If two rows want the same column, one of them
@@ -116,10 +116,10 @@ def _each_has_its_best(
     by_row = len(rows) <= len(columns)
     if len(pairs) < min(len(rows), len(columns)):
         return False
-    limit = max(map(most, rows), default=0.0)
+    limit = max(map(max_gain, rows), default=0.0)
     doubtful = []
     for row, column in pairs.items():
-        bound = most(row) if by_row else limit
+        bound = max_gain(row) if by_row else limit
         if gain(row, column) < bound - _SLACK:
             doubtful.append((row, column))
     if len(doubtful) * max(len(rows), len(columns)) > _MAX_VERIFIED:
@@ -285,14 +285,17 @@ class BucketIndex(Protocol):
 
 
 def maximum_matching(
-    members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: BucketIndex | None = None
+    members: Sequence[int],
+    calls: Iterable[int],
+    fits: Callable[[int, int], bool],
+    bucket_index: BucketIndex | None = None,
 ) -> dict[int, int]:
     """Pair as many expectations with calls as possible, and return the call of each paired expectation.
 
     `members` are the expectations. Calls are tried in the given order. A call is taken if it adds a pair, and earlier
     calls may then move to other expectations. The search stops when every expectation has a call. `fits(member, call)`
-    compares only the pairs that `among` allows, or any pair without `among`."""
-    pairing = IncrementalMatching(members, fits, among or _All())
+    compares only the pairs that `bucket_index` allows, or any pair without `bucket_index`."""
+    pairing = IncrementalMatching(members, fits, bucket_index or _All())
     for call in calls:
         if len(pairing.call_of) == len(members):
             break
@@ -323,17 +326,17 @@ class IncrementalMatching:
         self,
         members: Sequence[int],
         fits: Callable[[int, int], bool],
-        among: BucketIndex,
+        bucket_index: BucketIndex,
         paired: Mapping[int, int] | None = None,
     ) -> None:
         self.call_of: dict[int, int] = dict(paired or {})
         self._fits = fits
-        self._among = among
+        self._bucket_index = bucket_index
         self._free: dict[Bucket, list[int]] = {}
         # The members that a search may still reach, with or without a call.
         self._reachable: dict[Bucket, list[int]] = {}
         for member in members:
-            bucket = among.bucket(member)
+            bucket = bucket_index.bucket(member)
             self._reachable.setdefault(bucket, []).append(member)
             if member not in self.call_of:
                 self._free.setdefault(bucket, []).append(member)
@@ -343,9 +346,9 @@ class IncrementalMatching:
 
     def add(self, call: int) -> None:
         """Add a call to the pairing if that increases the number of pairs."""
-        if not any(self._reachable.get(bucket) for bucket in self._among.buckets(call)):
+        if not any(self._reachable.get(bucket) for bucket in self._bucket_index.buckets(call)):
             return
-        if self._closed and self._among.identity(call) in self._closed:
+        if self._closed and self._bucket_index.identity(call) in self._closed:
             return
         free = next(self._fitting(call, self._free), None)
         if free is not None:
@@ -353,23 +356,23 @@ class IncrementalMatching:
         else:
             self._enlarge(call)
 
-    def _fitting(self, call: int, lists: dict[Bucket, list[int]], *, taken: bool = False) -> Iterator[int]:
-        buckets = [bucket for bucket in self._among.buckets(call) if lists.get(bucket)]
+    def _fitting(self, call: int, lists: dict[Bucket, list[int]], *, only_paired: bool = False) -> Iterator[int]:
+        buckets = [bucket for bucket in self._bucket_index.buckets(call) if lists.get(bucket)]
         # Almost every call has members in only one bucket, whose list needs no merging.
         if len(buckets) == 1:
             (bucket,) = buckets
             for member in lists[bucket]:
-                if taken and member not in self.call_of:
+                if only_paired and member not in self.call_of:
                     continue
-                if not self._among.may_compare(bucket):
+                if not self._bucket_index.may_compare(bucket):
                     return
                 if self._fits(member, call):
                     yield member
             return
         for member in heapq.merge(*(lists[bucket] for bucket in buckets)):
-            if taken and member not in self.call_of:
+            if only_paired and member not in self.call_of:
                 continue
-            if self._among.may_compare(self._among.bucket(member)) and self._fits(member, call):
+            if self._bucket_index.may_compare(self._bucket_index.bucket(member)) and self._fits(member, call):
                 yield member
 
     def _enlarge(self, call: int) -> None:
@@ -379,12 +382,12 @@ class IncrementalMatching:
         # A breadth-first search: the list grows during the iteration.
         seeking = [call]
         for seeker in seeking:
-            identity = self._among.identity(seeker)
+            identity = self._bucket_index.identity(seeker)
             if identity in identities:
                 continue
             identities.add(identity)
             # `add` has already found that no free member takes the first call.
-            for member in self._fitting(seeker, self._reachable, taken=seeker == call):
+            for member in self._fitting(seeker, self._reachable, only_paired=seeker == call):
                 if member in offered:
                     continue
                 offered[member] = seeker
@@ -395,7 +398,7 @@ class IncrementalMatching:
                     return
         self._closed |= identities
         self._settled.update(offered)
-        for bucket in {self._among.bucket(member) for member in offered}:
+        for bucket in {self._bucket_index.bucket(member) for member in offered}:
             self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
@@ -410,7 +413,7 @@ class IncrementalMatching:
 
     def _hand(self, member: int, call: int) -> None:
         self.call_of[member] = call
-        self._free[self._among.bucket(member)].remove(member)
+        self._free[self._bucket_index.bucket(member)].remove(member)
 
 
 # Candidates: the calls that may fit an expected call. They are found by plain values instead of by comparing all pairs.
@@ -433,7 +436,7 @@ NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing ma
 CallPattern = tuple[str, Checks | None]
 """An expected call: its tool and the checks of its arguments."""
 
-Made = tuple[str, Mapping[str, JsonValue]]
+ActualCall = tuple[str, Mapping[str, JsonValue]]
 """An actual call: its tool and its arguments."""
 
 _MAX_SHAPES = 20
@@ -443,35 +446,35 @@ _MAX_SHAPES = 20
 class Candidates:
     """The calls that may fit each expected call. All other pairs certainly do not fit.
 
-    Expected calls (`wanted`) and calls (`made`) are counted from 0. A bucket is a tool with the names and values of
+    Calls in `expected` and `actual` are numbered from 0. A bucket is a tool with the names and values of
     plain arguments, or only a tool if no plain value is expected. An expected call may fit a call of its tool that has
     all its plain values.
 
-    `apart` are calls that need comparisons of their own, because something besides their tool and arguments decides
+    `distinct` are calls that need comparisons of their own, because something besides their tool and arguments decides
     what they fit. Without `ask_outside`, an expected call is not compared at all if it needs a judge or a function and
     has no plain value. For at most `FEW_PAIRS` pairs, `compares_all` is true, and every pair may fit. `exhausted`
     becomes true when a limit of comparisons is reached."""
 
     def __init__(
         self,
-        wanted: Sequence[CallPattern],
-        made: Sequence[Made],
+        expected: Sequence[CallPattern],
+        actual: Sequence[ActualCall],
         *,
-        apart: Collection[int] = (),
+        distinct: Collection[int] = (),
         ask_outside: bool = True,
     ) -> None:
-        self.made = made
-        self._apart = apart
+        self._actual = actual
+        self._distinct = distinct
         self._ask_outside = ask_outside
         self.exhausted = False
-        self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
+        self.compares_all = len(expected) * len(actual) <= FEW_PAIRS
         # The numbers of comparisons that are left: for buckets that are only a tool (True), and for all others (False).
         self._left = {True: MAX_COMPARED, False: MAX_BUCKET_COMPARISONS}
-        if not self.compares_all and any(_is_slow(checks) for _, checks in wanted):
+        if not self.compares_all and any(_is_slow(checks) for _, checks in expected):
             self._left[True] = MAX_SLOW_COMPARISONS
-        self._some_any = any(tool == ANY_TOOL for tool, _ in wanted)
+        self._some_any = any(tool == ANY_TOOL for tool, _ in expected)
         self._shapes: dict[str, dict[tuple[str, ...], None]] = {}
-        self._bucket_of = [self._bucket(tool, checks) for tool, checks in wanted]
+        self._bucket_of = [self._bucket(tool, checks) for tool, checks in expected]
         self._calls_in: dict[Bucket, list[int]] | None = None
         self._buckets: dict[int, list[Bucket]] = {}
         self._identities: dict[int, Hashable] = {}
@@ -482,16 +485,16 @@ class Candidates:
     def buckets(self, call: int) -> list[Bucket]:
         known = self._buckets.get(call)
         if known is None:
-            known = self._buckets[call] = list(self._buckets_for(*self.made[call]))
+            known = self._buckets[call] = list(self._buckets_for(*self._actual[call]))
         return known
 
     def calls(self, expected: int) -> Sequence[int]:
         """Return the calls that may fit an expected call, in order."""
         if self.compares_all:
-            return range(len(self.made))
+            return range(len(self._actual))
         if self._calls_in is None:
             self._calls_in = {}
-            for call in range(len(self.made)):
+            for call in range(len(self._actual)):
                 for bucket in self.buckets(call):
                     self._calls_in.setdefault(bucket, []).append(call)
         return self._calls_in.get(self._bucket_of[expected], ())
@@ -506,8 +509,8 @@ class Candidates:
         known = self._identities.get(call)
         if known is None:
             known = call
-            tool, arguments = self.made[call]
-            if call not in self._apart:
+            tool, arguments = self._actual[call]
+            if call not in self._distinct:
                 with suppress(RecursionError, ValueError):
                     known = (tool, json.dumps(arguments, sort_keys=True))
             self._identities[call] = known

@@ -56,13 +56,13 @@ def _findings(
         else:
             # Two swapped tools are one mistake of order, not two wrong tools.
             misplaced = wanted.tool in called_elsewhere and record.tool in expected_elsewhere
-            yield _other_tool(wanted, record, pairing, misplaced=misplaced)
+            yield _other_tool(wanted, record, pairing, is_misplaced=misplaced)
 
 
-def _other_tool(expected_call: ExpectedCall, record: CallRecord, pairing: CallPairing, *, misplaced: bool) -> Issue:
+def _other_tool(expected_call: ExpectedCall, record: CallRecord, pairing: CallPairing, *, is_misplaced: bool) -> Issue:
     kind: IssueKind = "wrong tool"
     why = f"{expected_call.tool_text} was expected"
-    if misplaced:
+    if is_misplaced:
         kind = "wrong order"
         why += f" here, and {record.tool} elsewhere"
     return Issue(
@@ -234,12 +234,12 @@ def call_notes(call: ExpectedCall | Step) -> list[str]:
     return notes
 
 
-def _times_text(fewest: int, most: float) -> str:
-    if fewest == most:
-        return counted(fewest, "time")
-    if math.isinf(most):
-        return f"at least {counted(fewest, 'time')}" if fewest else "any number of times"
-    return f"{fewest} to {counted(int(most), 'time')}"
+def _times_text(minimum: int, maximum: float) -> str:
+    if minimum == maximum:
+        return counted(minimum, "time")
+    if math.isinf(maximum):
+        return f"at least {counted(minimum, 'time')}" if minimum else "any number of times"
+    return f"{minimum} to {counted(int(maximum), 'time')}"
 
 
 def _expected_text(expected: ExpectedCall) -> str:

@@ -283,16 +283,16 @@ def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
     return replace(trajectory, rounds=tuple(rounds))
 
 
-def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
+def _in_the_run(grade: Grade, kept_calls: Sequence[int]) -> Grade:
     lines = []
     for line in grade.pairings:
         if line.call is not None:
-            line = line._replace(call=kept[line.call])
+            line = line._replace(call=kept_calls[line.call])
         lines.append(line)
     issues = []
     for issue in grade.issues:
         if issue.call is not None:
-            issue = issue._replace(call=kept[issue.call])
+            issue = issue._replace(call=kept_calls[issue.call])
         issues.append(issue)
     return grade._replace(pairings=tuple(lines), issues=tuple(issues))
 

@@ -170,7 +170,7 @@ class _Calls:
         self._registry = ToolRegistry(trajectory.offered if grader == "critics" else ())
         self._of_tool: dict[str, list[int]] = {}
         made = [(record.tool, record.arguments) for record in self.records]
-        candidates = Candidates((), made, apart=broken_calls(self.records))
+        candidates = Candidates((), made, incomparable=broken_calls(self.records))
         self._identities = [candidates.identity(index) for index in range(len(made))]
         for index, record in enumerate(self.records):
             self._of_tool.setdefault(self.name(record.tool), []).append(index)
@@ -375,11 +375,11 @@ class _Resolution:
         made = {index: len(calls) for index, calls in enumerate(taken)}
         return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues, made, self._all_compared)
 
-    def _plain(self, index: int, taken: Sequence[int], tried: Sequence[int]) -> list[ExpectedCall]:
+    def _plain(self, index: int, assigned: Sequence[int], attempts: Sequence[int]) -> list[ExpectedCall]:
         expected = self._wanted[index]
         alternatives = alternatives_of(expected)
         plain = []
-        for call in sorted((*taken, *tried)):
+        for call in sorted((*assigned, *attempts)):
             fit = self._fits[index].get(call)
             number = fit.alternative if fit is not None else self._calls.nearest(expected, call)
             plain.append(alternatives[number])
@@ -409,16 +409,16 @@ class _Resolution:
     def _none(self) -> list[list[int]]:
         return [[] for _ in self._wanted]
 
-    def _worth(self, taken: Sequence[Sequence[int]]) -> tuple[int, int, int]:
-        required = sum(min(len(calls), wanted.fewest) for calls, wanted in zip(taken, self._wanted, strict=True))
-        total = sum(map(len, taken))
-        return required, len(_union(taken)) - total, total
+    def _worth(self, assigned: Sequence[Sequence[int]]) -> tuple[int, int, int]:
+        required = sum(min(len(calls), wanted.fewest) for calls, wanted in zip(assigned, self._wanted, strict=True))
+        total = sum(map(len, assigned))
+        return required, len(_union(assigned)) - total, total
 
-    def _take_in_order(self, taken: list[list[int]], optional: bool, used: Collection[int]) -> None:
+    def _take_in_order(self, assigned: list[list[int]], with_optional: bool, used: Collection[int]) -> None:
         best = [0] * self._base
         windows: list[_Windows] = []
         for position in self._ordered:
-            best, found = self._after(position, best, optional, used)
+            best, found = self._after(position, best, with_optional, used)
             windows.append(found)
         end = len(best) - 1
         for position, found in zip(reversed(self._ordered), reversed(windows), strict=True):
@@ -426,8 +426,8 @@ class _Resolution:
             if window is not None:
                 first, last = window
                 within = [call for call in range(first, last + 1) if call not in used]
-                for index, calls in self._filled(position, within, optional).items():
-                    taken[index] = calls
+                for index, calls in self._filled(position, within, with_optional).items():
+                    assigned[index] = calls
                 end = first
 
     def _after(
@@ -486,21 +486,21 @@ class _Resolution:
         slots = _Slots(position, self._wanted, self._fitting, optional)
         return slots.filled(calls, calls)
 
-    def _take_unordered(self, taken: list[list[int]], used: Collection[int]) -> None:
+    def _take_unordered(self, assigned: list[list[int]], used: Collection[int]) -> None:
         flat = [index for position in self._unordered for index in position]
         if not flat:
             return
         slots = _Slots(flat, self._wanted, self._fitting, True)
         calls = remaining(range(len(self._calls.records)), used)
         for index, found in slots.filled((*calls, *sorted(used)), calls).items():
-            taken[index] = found
+            assigned[index] = found
 
-    def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+    def _tried(self, assigned: Sequence[Sequence[int]]) -> dict[int, list[int]]:
         """Find, for each expected call with unfilled slots, unused calls that were probably meant as this call.
 
         Calls with the same arguments come first, and then calls of the same tool. The grade reports them as wrong
         calls, in place of a missing call."""
-        left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
+        left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(assigned)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
         for by_arguments in (True, False):
@@ -509,7 +509,7 @@ class _Resolution:
                 candidates: Iterable[int] = self._fits[index]
                 if not by_arguments:
                     candidates = sorted({call for each in expected.alternatives for call in self._calls.of_tool(each)})
-                missing = max(expected.fewest, 1) - len(taken[index]) - len(tried.get(index, ()))
+                missing = max(expected.fewest, 1) - len(assigned[index]) - len(tried.get(index, ()))
                 for call in candidates:
                     if missing <= 0:
                         break
@@ -519,8 +519,10 @@ class _Resolution:
                         missing -= 1
         return tried
 
-    def _result_issues(self, taken: Sequence[Sequence[int]], tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
-        for index, calls in sorted(tried.items()):
+    def _result_issues(
+        self, assigned: Sequence[Sequence[int]], attempts: Mapping[int, Sequence[int]]
+    ) -> Iterator[Issue]:
+        for index, calls in sorted(attempts.items()):
             for call in calls:
                 fit = self._fits[index].get(call)
                 if fit is None:
@@ -529,16 +531,16 @@ class _Resolution:
                 if not fit.returned:
                     reason = self._calls.result_mismatch(expected, record)
                     yield _result_issue(expected, index, record, call, reason or "")
-                elif self._differs_by_result(index, call, taken):
+                elif self._differs_by_result(index, call, assigned):
                     # A call that fits but was not taken is at the wrong position. The grader reports the wrong position
                     # itself, unless only the result distinguishes the call from a call at the right position.
                     reason = "its result was expected after that of an equal call, but came before it"
                     yield _result_issue(expected, index, record, call, reason)._replace(kind="wrong order")
 
-    def _differs_by_result(self, index: int, call: int, taken: Sequence[Sequence[int]]) -> bool:
+    def _differs_by_result(self, index: int, call: int, assigned: Sequence[Sequence[int]]) -> bool:
         """Return whether a call differs only by its result from a call that another expected call took."""
         fits = self._fits
-        for other, calls in enumerate(taken):
+        for other, calls in enumerate(assigned):
             if call not in fits[other]:
                 continue
             for made in calls:
@@ -546,12 +548,12 @@ class _Resolution:
                     return True
         return False
 
-    def _too_many(self, taken: Sequence[Sequence[int]], tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
-        used = _union((*taken, *tried.values()))
+    def _too_many(self, assigned: Sequence[Sequence[int]], attempts: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
+        used = _union((*assigned, *attempts.values()))
         for index, expected in enumerate(self._wanted):
             if expected.times is None:
                 continue
-            made = sorted((*taken[index], *remaining(self._fitting[index], used)))
+            made = sorted((*assigned[index], *remaining(self._fitting[index], used)))
             if len(made) > expected.most:
                 record = self._calls.records[made[int(expected.most)]]
                 yield Issue(
@@ -565,20 +567,20 @@ class _Resolution:
                     decides=True,
                 )
 
-    def _apart(self, taken: Sequence[Sequence[int]]) -> Iterator[Issue]:
+    def _apart(self, assigned: Sequence[Sequence[int]]) -> Iterator[Issue]:
         for item, position in zip(
             (*self._case.ordered, *self._case.unordered), (*self._ordered, *self._unordered), strict=True
         ):
             if not isinstance(item, AnyOrder) or not item.parallel:
                 continue
-            if any(len(taken[index]) < self._wanted[index].fewest for index in position):
+            if any(len(assigned[index]) < self._wanted[index].fewest for index in position):
                 continue
-            made = {index: len(taken[index]) for index in position if taken[index]}
+            made = {index: len(assigned[index]) for index in position if assigned[index]}
             if not made or any(self._holds_all(made, calls) for calls in self._calls_of_answers()):
                 continue
-            call = max(call for index in made for call in taken[index])
+            call = max(call for index in made for call in assigned[index])
             record = self._calls.records[call]
-            index = next(index for index in made if call in taken[index])
+            index = next(index for index in made if call in assigned[index])
             yield Issue(
                 "not parallel",
                 "not in one answer",
@@ -613,8 +615,8 @@ _Windows = list[tuple[int, int] | None]
 """For each number of calls: the first and the last call that a position takes, or `None` if it takes no call."""
 
 
-def _union(taken: Iterable[Iterable[int]]) -> set[int]:
-    return set(chain.from_iterable(taken))
+def _union(groups: Iterable[Iterable[int]]) -> set[int]:
+    return set(chain.from_iterable(groups))
 
 
 def _positions(items: Iterable[ExpectedCall | AnyOrder], first: int) -> Iterator[tuple[int, ...]]:
@@ -626,12 +628,12 @@ def _positions(items: Iterable[ExpectedCall | AnyOrder], first: int) -> Iterator
 
 
 def _windows_of_one(
-    fitting: Sequence[int], best: Sequence[int], fewest: int, most: int, base: int
+    fitting: Sequence[int], best: Sequence[int], minimum: int, maximum: int, base: int
 ) -> Iterator[tuple[int, int, int]]:
     worths = [best[call] for call in fitting]
     # A window has two pieces: the required calls, and the further calls. Each piece has four numbers: its fewest and
     # its most calls, the value of one more call, and the value that is added for the piece before it.
-    pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
+    pieces = [(1, minimum, base, 0), (minimum + 1, maximum, 1, minimum * (base - 1))]
     queues: list[deque[tuple[int, int]]] = [deque(), deque()]
     for last, call in enumerate(fitting):
         found = (-1, 0)
@@ -661,9 +663,9 @@ class _Slots:
     def __init__(
         self,
         indices: Iterable[int],
-        wanted: Sequence[ExpectedCall],
-        fitting: Sequence[Sequence[int]],
-        optional: bool,
+        expected: Sequence[ExpectedCall],
+        fitting_calls: Sequence[Sequence[int]],
+        with_optional: bool,
         sizes: Mapping[int, int] | None = None,
     ) -> None:
         self._owners: list[int] = []
@@ -671,11 +673,11 @@ class _Slots:
         self.wants_of: dict[int, list[int]] = {}
         """The expected calls that each call fits, by index of the call."""
         for index in indices:
-            fewest = wanted[index].fewest if sizes is None else sizes[index]
+            fewest = expected[index].fewest if sizes is None else sizes[index]
             self._owners += [index] * fewest
-            if optional:
-                further += [index] * (int(min(wanted[index].most, len(fitting[index]))) - fewest)
-            for call in fitting[index]:
+            if with_optional:
+                further += [index] * (int(min(expected[index].most, len(fitting_calls[index]))) - fewest)
+            for call in fitting_calls[index]:
                 self.wants_of.setdefault(call, []).append(index)
         self.required = range(len(self._owners))
         self._owners += further

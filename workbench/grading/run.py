@@ -285,12 +285,12 @@ def _named(
     case: Case,
     settings: CaseSettings,
     step: int,
-    reached: StepRound | None,
+    round_: StepRound | None,
     trajectory: Trajectory,
     context: CheckContext,
 ) -> StepGrade:
     try:
-        return _graded(grader, case, settings, step, reached, trajectory, context)
+        return _graded(grader, case, settings, step, round_, trajectory, context)
     except (CheckError, GradingError) as error:
         raise type(error)(f"step {step} cannot be judged: {error}") from error
 
@@ -318,7 +318,7 @@ def _graded(
     case: Case,
     settings: CaseSettings,
     step: int,
-    reached: StepRound | None,
+    round_: StepRound | None,
     trajectory: Trajectory,
     context: CheckContext,
 ) -> StepGrade:
@@ -326,7 +326,7 @@ def _graded(
     expected_call = None
     if case.steps[step - 1].expects_call:
         expected_call = calls_before
-    if reached is None:
+    if round_ is None:
         return _never_reached(step, trajectory, expected_call)
     limitless = replace(settings, limits=_NO_LIMITS)
     # A step is graded as a separate case. Only `decision` has rules for chains, so it grades a step as a chain of one
@@ -339,13 +339,13 @@ def _graded(
         run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
         return grade_whole(grader, alone, limitless, run, context)
 
-    grades = [grade(reached.round)]
-    if len(reached.round.calls) > 1:
+    grades = [grade(round_.round)]
+    if len(round_.round.calls) > 1:
         # The first call of the answer must be right, even if the grader would pair a later call with the step.
-        grades.append(grade(replace(reached.round, calls=reached.round.calls[:1])))
+        grades.append(grade(replace(round_.round, calls=round_.round.calls[:1])))
     worst = min(grades, key=_how_good)
-    call = reached.first_call if reached.round.calls else None
-    issues = [_in_the_run(issue, reached.first_call, calls_before) for issue in worst.issues]
+    call = round_.first_call if round_.round.calls else None
+    issues = [_in_the_run(issue, round_.first_call, calls_before) for issue in worst.issues]
     return StepGrade(step, worst.status, worst.score, reason_of(worst), call, tuple(issues), expected_call)
 
 

@@ -387,18 +387,20 @@ def _name(error: sqlite3.Error) -> str:
     return getattr(error, "sqlite_errorname", "")
 
 
-def _connected(file: Path, how: str) -> sqlite3.Connection:
-    if how == "mode=rwc":
+def _connected(file: Path, mode: str) -> sqlite3.Connection:
+    if mode == "mode=rwc":
         # SQLite would create a file that everybody can read, so the file is created here with access only for its
         # owner. SQLite gives the files next to it the same permissions.
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
     timeout_s = BUSY_TIMEOUT_S
-    if how == _READ_ONLY_MODE:
+    if mode == _READ_ONLY_MODE:
         timeout_s = 0
     # Without an isolation level, Python begins no transactions of its own. Connections are closed explicitly, because
     # `with connection` would only end a transaction and leave the file open.
-    connection = sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=timeout_s, isolation_level=None)
+    connection = sqlite3.connect(
+        f"{file.absolute().as_uri()}?{mode}", uri=True, timeout=timeout_s, isolation_level=None
+    )
     # The schema of a file from a stranger may call functions. This setting keeps SQLite from running them.
     connection.execute("PRAGMA trusted_schema = OFF")
     # SQLite ignores foreign keys unless each connection enables them.
@@ -464,14 +466,14 @@ def _for_its_owner_only(file: Path) -> None:
                 path.chmod(path.stat().st_mode & 0o700)
 
 
-def _opened_if_sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
+def _opened_if_sound(file: Path, mode: str, checks: Sequence[str]) -> sqlite3.Connection | None:
     """Open a file and return the connection; return `None` if SQLite finds damage in one of the `checks`.
 
     Raises OtherFileError for a database that is not a history, and all errors of SQLite that are not about damage."""
     connection = None
     sound = False
     try:
-        connection = _connected(file, how)
+        connection = _connected(file, mode)
         # Another program may be creating the file, so all checks run in one transaction.
         connection.execute("BEGIN")
         application = connection.execute("PRAGMA application_id").fetchone()[0]

@@ -462,13 +462,13 @@ class HistoryWriter:
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
-    def _pack(self, given: _Done) -> None:
-        packer = self._packers[given.handle]
+    def _pack(self, done: _Done) -> None:
+        packer = self._packers[done.handle]
         try:
-            if isinstance(given.run, PackedRun):
-                packer.add_packed(given.run)
-            elif not packer.add(given.run):
-                self._runs_written[given.handle] += 1
+            if isinstance(done.run, PackedRun):
+                packer.add_packed(done.run)
+            elif not packer.add(done.run):
+                self._runs_written[done.handle] += 1
         except (TypeError, ValueError, RecursionError) as error:
             self._leave_out(error)
 

@@ -467,9 +467,9 @@ class BatchBroadcast:
             run.lines.append(line)
             yield line
 
-    def _done(self, place: int, done: RunDone) -> Iterator[bytes]:
+    def _done(self, place: int, event: RunDone) -> Iterator[bytes]:
         try:
-            yield done_line(place, self._lines.result(self._planned[done.result.run_id], done.result), done)
+            yield done_line(place, self._lines.result(self._planned[event.result.run_id], event.result), event)
         except (TypeError, ValueError, RecursionError):
             _logger.exception("the end of a run cannot be sent to viewers")
 

@@ -54,10 +54,10 @@ class Gate:
         """Return whether a text is the value of the cookie. The comparison takes constant time."""
         return compare_digest(text.encode("utf-8", "replace"), self.key.encode())
 
-    def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
+    def refusal(self, headers: Mapping[str, str], *, is_entry: bool = False, is_socket: bool = False) -> str | None:
         """Return why a request is refused because of its headers; `None` if it is accepted.
 
-        `entering` means that the request is for the address that the server printed. `socket` means that it opens a
+        `is_entry` means that the request is for the address that the server printed. `is_socket` means that it opens a
         WebSocket."""
         # An attacker can let a host name point to this machine (DNS rebinding), so that a foreign page has the same
         # origin as this server. Therefore, only known names are accepted. Browsers always send `Origin` when they open
@@ -66,9 +66,9 @@ class Gate:
         if not self._is_own(host):
             return "this server has another name: open the address that it printed, or name yours with --public-url"
         origin = headers.get("Origin")
-        if origin != self.origin(host) and (origin is not None or socket):
+        if origin != self.origin(host) and (origin is not None or is_socket):
             return _FROM_ANOTHER_PAGE
-        if not entering and headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        if not is_entry and headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
             return _FROM_ANOTHER_PAGE
         return None
 

@@ -74,13 +74,13 @@ def event_line(place: int, line: str) -> bytes:
     return f'{{"place":{place},"event":{line}}}\n'.encode()
 
 
-def done_line(place: int, line: str, done: RunDone) -> bytes:
+def done_line(place: int, line: str, event: RunDone) -> bytes:
     """Return the line for the end of the run at a place of the plan.
 
     `line` is the result as the last line of a recording stores it."""
-    result = done.result
+    result = event.result
     more = {"cost_usd": result.cost_usd, "grading": grading_text(result.grading)}
-    more |= {"began_ms": done.began_ms, "ended_ms": done.ended_ms}
+    more |= {"began_ms": event.began_ms, "ended_ms": event.ended_ms}
     return f'{{"place":{place},"done":{line},{compact_json(more)[1:]}\n'.encode()
 
 

@@ -443,11 +443,11 @@ class AppServer(Server):
         # All refusals have the same status, so a foreign page learns nothing from them.
         entering = request.path == "/"
         refusal = self._gate.refusal(
-            request.headers, entering=entering, socket=request.headers.get("Upgrade", "").lower() == "websocket"
+            request.headers, is_entry=entering, is_socket=request.headers.get("Upgrade", "").lower() == "websocket"
         )
         if refusal is not None:
             return _refused(f"Refused: {refusal}.")
-        if not self._is_known(request, entering=entering):
+        if not self._is_known(request, is_entry=entering):
             return _refused(*_NO_KEY)
         self._connections.admit(request.protocol)
         try:
@@ -458,8 +458,8 @@ class AppServer(Server):
             response.headers.update(SECURITY)
         return response
 
-    def _is_known(self, request: web.Request, *, entering: bool) -> bool:
-        if entering:
+    def _is_known(self, request: web.Request, *, is_entry: bool) -> bool:
+        if is_entry:
             return self._gate.knows_token(request.query.get("token", ""))
         return self._gate.knows_key(request.cookies.get(COOKIE, ""))
 

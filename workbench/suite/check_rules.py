@@ -115,12 +115,12 @@ TEXT_CHECKS: Final = tuple(name for name, kind in CHECK_CLASSES.items() if "stri
 """The checks that a text can meet."""
 
 
-def unknown_text_check(words: Collection[str], place: Place, message: str) -> Iterator[Finding]:
-    """Report a table that should be a check of a text but names no known check. `words` may hold the misspelt name.
+def unknown_text_check(names: Collection[str], place: Place, message: str) -> Iterator[Finding]:
+    """Report a table that should be a check of a text but names no known check. `names` may hold the misspelt name.
 
     The hint names the most similar check of texts."""
     hints = []
-    for word in words:
+    for word in names:
         kind = near_check(word) or check_of_alias(word)
         if kind is not None and (never := [*answer_rules(kind, place)]):
             yield from never

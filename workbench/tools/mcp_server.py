@@ -233,15 +233,15 @@ class McpServer:
             for task in waiting - {start}:
                 task.cancel()
 
-    async def wait_for_change(self, seen: tuple[ToolDefinition, ...]) -> None:
+    async def wait_for_change(self, known_tools: tuple[ToolDefinition, ...]) -> None:
         """Wait until the status of the server changes.
 
-        The status changes when a running server goes down or lists different tools than `seen`, and when a server that
-        is down starts."""
+        The status changes when a running server goes down or lists different tools than `known_tools`, and when a
+        server that is down starts."""
         if self._session.down_reason is not None:
             await self._start.wait()
         else:
-            await self._session.wait_for_change(seen)
+            await self._session.wait_for_change(known_tools)
 
     async def close(self) -> None:
         """End the server and everything that it started, within the time limits. May be called repeatedly."""

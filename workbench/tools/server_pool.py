@@ -92,10 +92,10 @@ class ServerPool:
         limits: TimeLimits | None = None,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
         starting: AnnounceStart = announce_nothing,
-        listed: Callable[[Path, str, ListingChange | None], object] = lambda _suite_file, _server, _change: None,
+        on_listing: Callable[[Path, str, ListingChange | None], object] = lambda _suite_file, _server, _change: None,
     ) -> None:
         self._starting = starting
-        self._tell_listed = listed
+        self._tell_listed = on_listing
         self._program = program
         self._limits = limits or TimeLimits()
         self._listings = StoredListings(program.folders.listings, now)
@@ -242,15 +242,15 @@ class ServerPool:
         return tuple(sent)
 
     def _earlier_instructions(
-        self, now: Sequence[ServerInstructions], servers: Iterable[str], then: Mapping[str, str]
+        self, current: Sequence[ServerInstructions], servers: Iterable[str], earlier: Mapping[str, str]
     ) -> tuple[tuple[ServerInstructions, ...], list[str]]:
-        by_server = {each.server: each for each in now}
+        by_server = {each.server: each for each in current}
         sent, notices = [], []
         for server in servers:
             present = by_server.get(server)
             # Earlier instructions were stored redacted, so the current instructions are compared redacted.
             text = self.secrets.redact(present.text) if present is not None else ""
-            before = then.get(server, text)
+            before = earlier.get(server, text)
             if before == text:
                 sent += [present] if present is not None else []
                 continue
@@ -312,8 +312,10 @@ class ServerPool:
             instructions=self.secrets.redact(server_now.listed_instructions),
         )
 
-    async def wait_for_change(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait until the status of a server changes. `seen` are the tools in the status that the caller knows.
+    async def wait_for_change(
+        self, suite_file: Path, server: Server, known_tools: tuple[ToolDefinition, ...] = ()
+    ) -> None:
+        """Wait until the status of a server changes. `known_tools` are the tools in the status that the caller knows.
 
         The status changes in these cases:
 
@@ -329,7 +331,7 @@ class ServerPool:
         if start is not None:
             await started.server.wait_for_start(start)
         else:
-            await started.server.wait_for_change(seen)
+            await started.server.wait_for_change(known_tools)
 
     async def stop(self, suite_file: Path, server: Server) -> None:
         """Close a server in whatever state it is. The next run that needs the server starts it again."""

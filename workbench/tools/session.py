@@ -290,10 +290,10 @@ class Session:
         await self._end()
         raise self._down_error()
 
-    async def wait_for_change(self, seen: tuple[ToolDefinition, ...]) -> None:
-        """Wait until a started server goes down, or has listed different tools than `seen`."""
+    async def wait_for_change(self, known_tools: tuple[ToolDefinition, ...]) -> None:
+        """Wait until a started server goes down, or has listed different tools than `known_tools`."""
         owner = self._owner
-        while owner is not None and not owner.done() and self._listed is seen and self._relisting is not None:
+        while owner is not None and not owner.done() and self._listed is known_tools and self._relisting is not None:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
     async def wait_until_down(self) -> None:
@@ -362,7 +362,7 @@ class Session:
                 return True
         return False
 
-    async def _own(self, listed: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
+    async def _own(self, on_listed: asyncio.Future[None], on_stop: asyncio.Future[None]) -> None:
         """Open, use and close the connection. The SDK requires that a single task does all of this."""
         from mcp import Client
         from mcp_types import ToolListChangedNotification
@@ -388,12 +388,12 @@ class Session:
                 pages = ToolPages(client, self._server.prefix, self._secrets.redact)
                 self._listed = await self._list_tools(pages)
                 self._client, self._connecting = client, False
-                listed.set_result(None)
+                on_listed.set_result(None)
                 followers = set()
                 for each in (self._follow(pages, changed), _listen(client, changed)):
                     followers.add(asyncio.create_task(each))
                 try:
-                    await asyncio.wait({stop, self._connection.disconnected}, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait({on_stop, self._connection.disconnected}, return_when=asyncio.FIRST_COMPLETED)
                     self._client = None
                 finally:
                     for follower in followers:
@@ -404,7 +404,7 @@ class Session:
             self._error = innermost(error)
         finally:
             self._client = None
-            if listed.done() and self._down is None:
+            if on_listed.done() and self._down is None:
                 self._down = self._message(self._connection.loss_reason(self._error))
                 self._output = self._connection.output
 

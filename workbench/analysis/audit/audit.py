@@ -133,12 +133,12 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
                 yield place, any(json_equal(choice, value) for value in expected)
 
 
-def _share(found: Sequence[tuple[str, bool]]) -> CoverageShare:
+def _share(outcomes: Sequence[tuple[str, bool]]) -> CoverageShare:
     missing = []
-    for name, covered in found:
+    for name, covered in outcomes:
         if not covered:
             missing.append(name)
-    return CoverageShare(len(found) - len(missing), len(found), tuple(missing))
+    return CoverageShare(len(outcomes) - len(missing), len(outcomes), tuple(missing))
 
 
 _HIGHER_IS_BETTER: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = (

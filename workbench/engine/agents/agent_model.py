@@ -213,7 +213,7 @@ class AgentModel:
         await self._connection.start(command, folders.working_folder, setup.environment)
         await self._open_session(setup, self._tools, folders.working_folder)
 
-    async def _open_session(self, setup: Setup, tools: ToolServer, work: Path) -> None:
+    async def _open_session(self, setup: Setup, tools: ToolServer, working_folder: Path) -> None:
         capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
         client = {"name": "workbench", "title": "Workbench", "version": "1"}
         asked = {"protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": client}
@@ -224,7 +224,7 @@ class AgentModel:
             )
         prompt = _object(_object(told.get("agentCapabilities")).get("promptCapabilities"))
         self._accepts_images = prompt.get("image") is True
-        opened: dict[str, Any] = {"cwd": str(work), "mcpServers": tools.as_mcp_servers}
+        opened: dict[str, Any] = {"cwd": str(working_folder), "mcpServers": tools.as_mcp_servers}
         if setup.meta:
             opened["_meta"] = setup.meta
         try:

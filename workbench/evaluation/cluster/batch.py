@@ -207,17 +207,17 @@ class WorkerGroup:
         return reasons
 
     async def exchange(
-        self, worker: str, seen: int, sent: Iterable[ToWorker] = ()
+        self, worker: str, last_number: int, outgoing: Iterable[ToWorker] = ()
     ) -> tuple[tuple[int, FromWorker], ...] | None:
-        """Send messages to a worker, and return its messages with numbers above `seen`.
+        """Send messages to a worker, and return its messages with numbers above `last_number`.
 
         Returns `None` if the worker no longer works for this batch."""
         answer: bytes | None = await self.cluster.call(
             worker,
             _worker_function("exchange"),
             self._setup.token,
-            seen,
-            fast_pickle(tuple(sent)),
+            last_number,
+            fast_pickle(tuple(outgoing)),
             timeout_s=SILENCE_TIMEOUT_S,
         )
         if answer is None:

@@ -169,12 +169,12 @@ def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[t
     return found
 
 
-def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
+def _of_suite(needs: SuiteNeeds, endpoint: str) -> Iterator[tuple[str, str, str]]:
     for command in needs.commands:
-        yield f"it would run the command {command} {of}", "command", str(command)
+        yield f"it would run the command {command} {endpoint}", "command", str(command)
         for word in command.words:
             if (content := _content(Path(command.folder or needs.folder), word)) is not None:
-                yield f"the file {word} of a command {of} is different there", f"file {word}", content
+                yield f"the file {word} of a command {endpoint} is different there", f"file {word}", content
     for kind, written in (
         ("open the address", needs.urls),
         ("import the module", needs.modules),
@@ -184,7 +184,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
         ("call the tool", needs.calls),
     ):
         for each in written:
-            yield f"it would {kind} {each} {of}", kind, str(each)
+            yield f"it would {kind} {each} {endpoint}", kind, str(each)
 
 
 def _content(folder: Path, word: str) -> str | None:

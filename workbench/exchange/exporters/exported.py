@@ -143,20 +143,20 @@ def conversation(result: RunResult, rounds: int) -> Iterator[ConversationEntry]:
             yield ConversationEntry("tool", message)
 
 
-def _before(done: Round, start: RunStarted, system: str | None) -> Iterator[ConversationEntry]:
-    prompt, user = _prompt_of(done, start), None
-    if done.step is not None:
-        user = done.step.user
+def _before(round_: Round, start: RunStarted, system: str | None) -> Iterator[ConversationEntry]:
+    prompt, user = _prompt_of(round_, start), None
+    if round_.step is not None:
+        user = round_.step.user
     if prompt not in (None, system):
         yield ConversationEntry("system", Message("user", prompt or ""))
-    for message in messages_before(user, done.added):
+    for message in messages_before(user, round_.added):
         yield ConversationEntry("user", message)
 
 
-def _prompt_of(done: Round, start: RunStarted) -> str | None:
-    if done.step is None or done.step.system is None:
+def _prompt_of(round_: Round, start: RunStarted) -> str | None:
+    if round_.step is None or round_.step.system is None:
         return None
-    return prompt_of(start, done.step.system)
+    return prompt_of(start, round_.step.system)
 
 
 def request_messages(result: RunResult, round_: Round) -> list[ConversationEntry]:

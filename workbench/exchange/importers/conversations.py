@@ -619,7 +619,7 @@ def _with_mocks(
     calls: Iterable[ToolCall],
     results: Mapping[str, ExternalResult],
     place: str,
-    mapped: list[MappedPart],
+    mapped_parts: list[MappedPart],
     notes: list[Note],
 ) -> Table:
     mocks = 0
@@ -633,7 +633,7 @@ def _with_mocks(
         except ValueError as error:
             notes.append(Note(place, f"the result of {call.tool} cannot become a mock: {error}", "no mock"))
     if mocks:
-        mapped.append(MappedPart(counted(mocks, "result"), "mocks"))
+        mapped_parts.append(MappedPart(counted(mocks, "result"), "mocks"))
     return table
 
 

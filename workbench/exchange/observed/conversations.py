@@ -529,22 +529,22 @@ def read_journal(path: Path, secrets: Secrets) -> list[ObservedConversation]:
     return list(found.values())
 
 
-def _step(kept: _StoredStep, conversation: ObservedConversation, secrets: Secrets) -> Step:
-    messages = list(kept.messages)
+def _step(stored: _StoredStep, conversation: ObservedConversation, secrets: Secrets) -> Step:
+    messages = list(stored.messages)
     if conversation.steps:
-        messages = conversation.steps[-1].messages[: kept.same] + messages
-    head = conversation.steps[-1].head if kept.head is None else dict(kept.head)
+        messages = conversation.steps[-1].messages[: stored.same] + messages
+    head = conversation.steps[-1].head if stored.head is None else dict(stored.head)
     read: Conversation = conversation_of(Node({**head, "messages": messages}, conversation.place))
     return Step(
         messages,
         head,
         read,
         [],
-        ObservedAnswerReader(kept.wire, read.model, "", (), secrets),
-        kept.began_s,
-        tuple(Note(conversation.place, why) for why in kept.notes),
-        kept.answer,
-        ended_s=kept.ended_s,
+        ObservedAnswerReader(stored.wire, read.model, "", (), secrets),
+        stored.began_s,
+        tuple(Note(conversation.place, why) for why in stored.notes),
+        stored.answer,
+        ended_s=stored.ended_s,
     )
 
 
@@ -696,16 +696,16 @@ class ServerLogMerger:
         return tuple(tools), notes
 
 
-def _listed_as(offered: str, listed: Mapping[str, Table]) -> Table | None:
-    for name, tool in listed.items():
-        if _is_tool(offered, name):
+def _listed_as(offered_name: str, listings: Mapping[str, Table]) -> Table | None:
+    for name, tool in listings.items():
+        if _is_tool(offered_name, name):
             return tool
     return None
 
 
-def _is_tool(offered: str, listed: str) -> bool:
+def _is_tool(offered_name: str, listed_name: str) -> bool:
     """Return whether a name offered to the model is this tool of a server, possibly with a prefix such as `server_`."""
-    return offered == listed or re.search(rf"[_./:-]{re.escape(listed)}$", offered) is not None
+    return offered_name == listed_name or re.search(rf"[_./:-]{re.escape(listed_name)}$", offered_name) is not None
 
 
 # Saving: conversations become the cases of a suite, and their runs become recordings.
@@ -787,9 +787,9 @@ def save_observed(
     return SaveSummary(len(made.cases), runs, tuple(report))
 
 
-def _refused(ended: Iterable[ConversationEnded]) -> list[str]:
+def _refused(events: Iterable[ConversationEnded]) -> list[str]:
     refused = []
-    for each in ended:
+    for each in events:
         if each.case is None:
             refused.append(f"✗ conversation {each.number}: {each.why}")
     return refused

@@ -190,7 +190,7 @@ class RecordingProxy:
                 proxy=self._proxy,
             )
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            why = self._broken(error, began=False)
+            why = self._broken(error, has_begun=False)
             self._fail(step, why)
             self._say(why)
             return _plain(502, why)
@@ -245,7 +245,7 @@ class RecordingProxy:
                 self._observer.answered(step)
             await answer.write_eof()
         except (aiohttp.ClientError, OSError) as error:
-            self._fail(step, self._broken(error, began=True))
+            self._fail(step, self._broken(error, has_begun=True))
             if request.transport is not None:
                 # The connection is closed. If the body ended properly, the program could not see that the answer broke
                 # off.
@@ -275,9 +275,9 @@ class RecordingProxy:
             return f"the Origin {origin} is not on this machine"
         return None
 
-    def _broken(self, error: Exception, *, began: bool) -> str:
+    def _broken(self, error: Exception, *, has_begun: bool) -> str:
         spec = ModelSpec("upstream", "openai", "", self._upstream)
-        broken = connection_failure(error, spec, began=began)
+        broken = connection_failure(error, spec, has_begun=has_begun)
         sentence = broken.sentence if broken is not None else f"cannot be reached: {error}"
         return self._secrets.redact(f"{self._upstream} {sentence.replace('base_url', 'the endpoint')}")
 

@@ -43,15 +43,15 @@ def refusal_of(spec: ModelSpec, status: int, headers: Mapping[str, str], body: s
     return None
 
 
-def _azure(spec: ModelSpec, status: int, lowered: str, body: str) -> CloudRefusal | None:
-    if status in (400, 403) and ("content_filter" in lowered or "responsibleaipolicyviolation" in lowered):
+def _azure(spec: ModelSpec, status: int, lower_body: str, body: str) -> CloudRefusal | None:
+    if status in (400, 403) and ("content_filter" in lower_body or "responsibleaipolicyviolation" in lower_body):
         by = " and ".join(_filters(body))
         return CloudRefusal(
             f"refused the request by its content filter ({by})" if by else "refused the request by its content filter",
             "reword the case, or let the deployment have another content filter",
             False,
         )
-    if status == 404 and "deploymentnotfound" in lowered:
+    if status == 404 and "deploymentnotfound" in lower_body:
         return CloudRefusal(
             f"has no deployment {spec.model!r}",
             "write the deployment's name as model, or wait until a new one is ready",
@@ -59,12 +59,12 @@ def _azure(spec: ModelSpec, status: int, lowered: str, body: str) -> CloudRefusa
     if status == 404 and spec.cloud is not None:
         version = spec.cloud.api_version
         return CloudRefusal("has no such address", f"correct resource, api ({spec.api}) or api_version ({version})")
-    if status in (401, 403) and "authenticationtypedisabled" in lowered:
+    if status in (401, 403) and "authenticationtypedisabled" in lower_body:
         return CloudRefusal(
             "takes no keys", "write credentials = \"default\" in place of api_key_env, and run 'az login'"
         )
     if status == 403 and (
-        "firewall" in lowered or "virtual network" in lowered or "public access is disabled" in lowered
+        "firewall" in lower_body or "virtual network" in lower_body or "public access is disabled" in lower_body
     ):
         return CloudRefusal("is closed to this network", "check the network settings of the resource")
     if status in (401, 403) and spec.credentials:
@@ -87,25 +87,29 @@ def _filters(body: str) -> Iterator[str]:
                 yield re.sub(r"[^\w -]", "", str(name))[:40]
 
 
-def _bedrock(spec: ModelSpec, status: int, lowered: str) -> CloudRefusal | None:
+def _bedrock(spec: ModelSpec, status: int, lower_body: str) -> CloudRefusal | None:
     region = spec.place.region if spec.place is not None else ""
     is_identity = status in (400, 401, 403)
-    if status == 400 and "on-demand throughput" in lowered:
+    if status == 400 and "on-demand throughput" in lower_body:
         return CloudRefusal(
             f"offers {spec.model} only by an inference profile",
             "write us., eu., apac. or global. before the model's name, as its profile has it",
         )
-    if status in (400, 404) and ("model identifier is invalid" in lowered or "resolve the foundation model" in lowered):
+    if status in (400, 404) and (
+        "model identifier is invalid" in lower_body or "resolve the foundation model" in lower_body
+    ):
         return CloudRefusal(f"has no model {spec.model!r} in {region or 'its region'}", "correct model or region")
     if status == 404:
         return CloudRefusal(
             f"has no model {spec.model!r}", "correct model or region, or ask for access to it in the console"
         )
-    if is_identity and ("expiredtoken" in lowered or ("token" in lowered and "expired" in lowered)):
+    if is_identity and ("expiredtoken" in lower_body or ("token" in lower_body and "expired" in lower_body)):
         return CloudRefusal("says that the credentials are expired", _renewal(spec))
-    if is_identity and ("signature" in lowered or "unrecognizedclient" in lowered or "security token" in lowered):
+    if is_identity and (
+        "signature" in lower_body or "unrecognizedclient" in lower_body or "security token" in lower_body
+    ):
         return CloudRefusal(f"does not accept {_credentials_of(spec)}", "correct them, or the clock of this machine")
-    if status in (401, 403) and "api key" in lowered and not spec.credentials:
+    if status in (401, 403) and "api key" in lower_body and not spec.credentials:
         return None
     if status == 403:
         return CloudRefusal(
@@ -113,9 +117,9 @@ def _bedrock(spec: ModelSpec, status: int, lowered: str) -> CloudRefusal | None:
             "ask for access to the model in the console, allow bedrock:InvokeModelWithResponseStream to the role, or"
             " correct region",
         )
-    if status == 429 and "per day" in lowered:
+    if status == 429 and "per day" in lower_body:
         return CloudRefusal("has no tokens left for today", "raise the quota in Service Quotas", False)
-    if "servicequotaexceeded" in lowered:
+    if "servicequotaexceeded" in lower_body:
         return CloudRefusal("has no quota left", "raise the quota in Service Quotas", False)
     if status == 424:
         return CloudRefusal("failed within the model", "try again later", True)
@@ -140,14 +144,14 @@ def _credentials_of(spec: ModelSpec) -> str:
     return spec.credentials.partition(",")[0] or "the key"
 
 
-def _vertex(spec: ModelSpec, status: int, lowered: str) -> CloudRefusal | None:
+def _vertex(spec: ModelSpec, status: int, lower_body: str) -> CloudRefusal | None:
     if status == 401 and spec.api_key_env is not None:
         return CloudRefusal(f"does not accept the token in {spec.api_key_env}", "put a new one there")
     if status == 401 and spec.credentials:
         return CloudRefusal("does not accept the Google credentials", "run 'gcloud auth application-default login'")
-    if status == 403 and ("service_disabled" in lowered or "has not been used in project" in lowered):
+    if status == 403 and ("service_disabled" in lower_body or "has not been used in project" in lower_body):
         return CloudRefusal("is not enabled", "enable the Vertex AI API in the project")
-    if status == 403 and "billing" in lowered:
+    if status == 403 and "billing" in lower_body:
         return CloudRefusal("requires billing", "enable billing for the project")
     if status == 403:
         return CloudRefusal(
@@ -165,7 +169,7 @@ def _vertex(spec: ModelSpec, status: int, lowered: str) -> CloudRefusal | None:
             f"has no model {spec.model!r}{where}",
             "correct model, region or project, or enable the model in Model Garden",
         )
-    if status == 429 and "quota" in lowered:
+    if status == 429 and "quota" in lower_body:
         return CloudRefusal(
             "has a quota that is used up, or that is 0 as for every new model",
             "lower requests_per_minute, or request quota for the model in the console",

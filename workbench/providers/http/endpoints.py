@@ -255,27 +255,27 @@ class RequestsInFlight:
             self._lower(slots)
 
 
-def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
+def estimated_slots(samples: deque[tuple[int, float]]) -> int | None:
     """Estimate how many requests an endpoint computes at a time; `None` if the times do not show it.
 
-    `seen` has a pair for each finished request: the number of requests ahead of it, and the seconds to its first
+    `samples` has a pair for each finished request: the number of requests ahead of it, and the seconds to its first
     token."""
     # These fast tests come first, because comparing all pairs after each request would take longer than reading its
     # answer.
-    if not seen:
+    if not samples:
         return None
-    waits_s = [first_s for _, first_s in seen]
+    waits_s = [first_s for _, first_s in samples]
     if max(waits_s) - min(waits_s) < MIN_SLOT_DELAY_S:
         return None
-    middle = median(ahead for ahead, _ in seen)
-    early = [first_s for ahead, first_s in seen if ahead < middle]
-    late = [first_s for ahead, first_s in seen if ahead >= middle]
+    middle = median(ahead for ahead, _ in samples)
+    early = [first_s for ahead, first_s in samples if ahead < middle]
+    late = [first_s for ahead, first_s in samples if ahead >= middle]
     if not early or median(late) < max(2 * median(early), median(early) + MIN_SLOT_DELAY_S):
         return None
     # If requests wait for each other, first tokens come later the more requests are ahead. As in Kendall's rank
     # correlation, pairs of requests in this order are counted against pairs in the opposite order.
     pairs = []
-    for one, other in combinations(seen, 2):
+    for one, other in combinations(samples, 2):
         if one[0] != other[0] and min(one[1], other[1]) < _MAX_DIFFERENT_RATIO * max(one[1], other[1]):
             pairs.append((one[1] - other[1]) * (one[0] - other[0]))
     if len(pairs) < _MIN_PAIRS:
@@ -286,8 +286,8 @@ def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
         return None
     # A request whose first token came after about the shortest time did not wait: the server computed it at the same
     # time as all requests ahead of it. The largest number of requests computed at the same time is the number of slots.
-    shortest = min(first_s for _, first_s in seen)
-    return max(ahead + 1 for ahead, first_s in seen if first_s <= _MAX_CONCURRENT_RATIO * shortest)
+    shortest = min(first_s for _, first_s in samples)
+    return max(ahead + 1 for ahead, first_s in samples if first_s <= _MAX_CONCURRENT_RATIO * shortest)
 
 
 class EndpointModel:
@@ -412,7 +412,7 @@ class EndpointModel:
             except RecursionError:
                 raise self._errors.error("answers with JSON that is too deeply nested: check the server") from None
             except client.errors as error:
-                raise self._failed(error, asked, began=began) from error
+                raise self._failed(error, asked, has_begun=began) from error
             finally:
                 self._flights.end(flight)
             if so_far.next_request is not None:
@@ -420,7 +420,7 @@ class EndpointModel:
         assert so_far.whole is not None, "otherwise its reader raised an error"
         yield so_far.whole
 
-    def _failed(self, error: Exception, request: ModelRequest, *, began: bool) -> ModelError:
+    def _failed(self, error: Exception, request: ModelRequest, *, has_begun: bool) -> ModelError:
         """Convert an error of the client to a ModelError.
 
         `began` means that the response had begun, at least with its headers. If the endpoint asked for a pause, all
@@ -428,7 +428,7 @@ class EndpointModel:
         tool_at = partial(self._wire.tool_at, request)
         has_media = any(message.media for message in request.messages)
         failed = self._errors.of_exception(
-            error, path=self._wire.path, began=began, tool_at=tool_at, has_media=has_media
+            error, path=self._wire.path, has_begun=has_begun, tool_at=tool_at, has_media=has_media
         )
         # If an endpoint asks one request to wait, it would refuse the other requests to this model too.
         if failed.retryable and failed.retry_after_s is not None:

@@ -266,16 +266,16 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
         waiting += [inner for inner in (cause.__context__, cause.__cause__) if inner is not None]
 
 
-def connection_failure(error: BaseException, spec: ModelSpec, *, began: bool) -> ConnectionFailure | None:
+def connection_failure(error: BaseException, spec: ModelSpec, *, has_begun: bool) -> ConnectionFailure | None:
     """Return the connection failure that caused an exception; `None` for any other exception.
 
-    `began` means that the response had begun, at least with its headers."""
+    `has_begun` means that the response had begun, at least with its headers."""
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
         way_out = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
         return ConnectionFailure(f"cannot be reached: its proxy {shown_proxy(proxy)} {problem}: {way_out}")
-    for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, began)):
+    for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, has_begun)):
         if found is not None:
             return found
     return None
@@ -338,11 +338,11 @@ def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Connection
     return None
 
 
-def _broken_off(causes: tuple[BaseException, ...], began: bool) -> ConnectionFailure | None:
+def _broken_off(causes: tuple[BaseException, ...], has_begun: bool) -> ConnectionFailure | None:
     import aiohttp
     from aiohttp import http_exceptions
 
-    when = "in the middle of its answer" if began else "before it answered"
+    when = "in the middle of its answer" if has_begun else "before it answered"
     if any(isinstance(cause, TlsExpectedError) or _is_in_tls(cause) for cause in causes):
         return ConnectionFailure("expects TLS: write https:// in base_url")
     # The innermost cause is the most precise: for example, the body of a seemingly incomplete answer may not be gzip at
@@ -413,19 +413,19 @@ class EndpointErrors:
         error: Exception,
         *,
         path: str,
-        began: bool = False,
+        has_begun: bool = False,
         tool_at: Callable[[str], str | None] = lambda _: None,
         has_media: bool = False,
     ) -> ModelError:
         """Convert an exception of the HTTP library to a ModelError.
 
-        `path` is the path of the request. `began` means that the response had begun, at least with its headers.
+        `path` is the path of the request. `has_begun` means that the response had begun, at least with its headers.
         `tool_at` returns the tool that the text of an error is about. `has_media` means that the request has images or
         sounds."""
         for cause in causes_of(error):
             if isinstance(cause, HttpStatusError):
                 return self._of_refusal(cause, path, tool_at, has_media)
-        broken = connection_failure(error, self.spec, began=began)
+        broken = connection_failure(error, self.spec, has_begun=has_begun)
         if broken is not None:
             return self.error(self.quoted(broken.sentence), retryable=broken.retryable)
         return self.error(f"cannot be reached: {self.quoted(f'{type(error).__name__}: {error}')}")

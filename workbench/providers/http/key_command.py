@@ -133,10 +133,10 @@ class KeyCommand:
             process._transport.close()  # type: ignore[attr-defined]
         return self._key_in(_result(printed), _result(stderr), ended.result())
 
-    def _key_in(self, printed: bytes, stderr: bytes, code: int) -> str:
-        if len(printed) > MAX_KEY_BYTES:
+    def _key_in(self, stdout: bytes, stderr: bytes, code: int) -> str:
+        if len(stdout) > MAX_KEY_BYTES:
             raise self._failed(f"printed {MAX_KEY_BYTES.exceeded()}", MAX_KEY_BYTES.way_out)
-        key = printed.decode("utf-8", "replace").strip()
+        key = stdout.decode("utf-8", "replace").strip()
         is_key = key.isascii() and key.isprintable() and " " not in key
         # The key is registered as a secret before any output of the command is quoted. The output of a failed command
         # is registered only if it looks like a secret. Otherwise, a word such as `error` might be redacted in all

@@ -189,10 +189,10 @@ class LeasedLimiter(RateLimiter):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         on_endpoint_pause: Callable[[float], object] = lambda _seconds: None,
-        good: Callable[[], bool] = lambda: True,
+        is_good: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(clock, sleep, on_endpoint_pause)
-        self._good = good
+        self._good = is_good
         self._concurrency = 0
         self._leases: dict[int, int] = {}
         self._permits: dict[int, list[float]] = {}
@@ -263,16 +263,16 @@ class Leases:
     `on_endpoint_pause` is called with endpoint, model and seconds when an endpoint asks for a pause. `good` returns
     whether the leases are still valid."""
 
-    def __init__(self, on_endpoint_pause: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
+    def __init__(self, on_endpoint_pause: Callable[[str, str, float], object], is_good: Callable[[], bool]) -> None:
         self._on_endpoint_pause = on_endpoint_pause
-        self._good = good
+        self._good = is_good
         self._limiters: dict[tuple[str, str], LeasedLimiter] = {}
 
     def limiter(self, endpoint: str, model: str) -> LeasedLimiter:
         key = endpoint, model
         if key not in self._limiters:
             self._limiters[key] = LeasedLimiter(
-                on_endpoint_pause=partial(self._on_endpoint_pause, *key), good=self._good
+                on_endpoint_pause=partial(self._on_endpoint_pause, *key), is_good=self._good
             )
         return self._limiters[key]
 

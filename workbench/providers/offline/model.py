@@ -167,16 +167,16 @@ def _first_plan(request: str, index: ToolIndex) -> _Plan:
     return _plan_of(request, index, ())
 
 
-def _plan_of(request: str, index: ToolIndex, earlier: Sequence[Message]) -> _Plan:
+def _plan_of(request: str, index: ToolIndex, earlier_messages: Sequence[Message]) -> _Plan:
     clauses = clauses_of(request, index)
-    recalled = _recalled(earlier)
+    recalled = _recalled(earlier_messages)
     tasks: list[_Task] = []
     missing: tuple[Tool, FilledArguments] | None = None
     said: list[Evidence] = []
     for clause in clauses:
         memory = [*reversed(said), *recalled] if clause.refers_back else []
         said += clause.evidence
-        filled = [(tool, fill(tool, clause, memory)) for tool in _candidates(clause, request, earlier)]
+        filled = [(tool, fill(tool, clause, memory)) for tool in _candidates(clause, request, earlier_messages)]
         if not filled:
             continue
         # Among tools with similar scores, choose the tool whose arguments are complete and leave the fewest values of
@@ -189,7 +189,7 @@ def _plan_of(request: str, index: ToolIndex, earlier: Sequence[Message]) -> _Pla
             continue
         # The first clause may continue the last call of an earlier message.
         if before is None and (follows or (chosen.missing and _FOLLOWING.match(request))):
-            chosen = _from_earlier(tool, clause, earlier) or chosen
+            chosen = _from_earlier(tool, clause, earlier_messages) or chosen
         if chosen.missing:
             missing = missing or (tool, chosen)
         else:
@@ -198,20 +198,20 @@ def _plan_of(request: str, index: ToolIndex, earlier: Sequence[Message]) -> _Pla
     return _Plan(tasks, _ranking(clauses), missing)
 
 
-def _candidates(clause: Clause, request: str, earlier: Sequence[Message]) -> list[Tool]:
+def _candidates(clause: Clause, request: str, earlier_messages: Sequence[Message]) -> list[Tool]:
     """Return the tools that fit a clause about equally well.
 
     If no tool fits, a request such as "and in Paris?" gets the tool of the last call."""
     least = max(CALL_THRESHOLD, clause.ranked_tools[0].score * _CLOSE_TO_BEST)
     fitting = [one.tool for one in clause.ranked_tools if one.score >= least]
     if not fitting and _SAME_AGAIN.match(request):
-        last = [call.tool for call in _tool_calls(earlier)][-1:]
+        last = [call.tool for call in _tool_calls(earlier_messages)][-1:]
         fitting = [tool for tool in clause.index.tools if tool.name in last]
     return fitting
 
 
-def _from_earlier(tool: Tool, clause: Clause, earlier: Sequence[Message]) -> FilledArguments | None:
-    result = next((one.result for one in reversed(_calls_in(earlier))), None)
+def _from_earlier(tool: Tool, clause: Clause, earlier_messages: Sequence[Message]) -> FilledArguments | None:
+    result = next((one.result for one in reversed(_calls_in(earlier_messages))), None)
     mention = clause.result_mention
     if result is None or result.is_error or (mention and _OF_WHAT.match(clause.text, mention.end())):
         return None
@@ -219,9 +219,9 @@ def _from_earlier(tool: Tool, clause: Clause, earlier: Sequence[Message]) -> Fil
     return None if filled.missing else filled
 
 
-def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
+def _recalled(earlier_messages: Sequence[Message]) -> list[Evidence]:
     # Results of tools are left out, because they hold many values that no request mentions.
-    spoken = [message for message in earlier if message.role != "tool"][-_MAX_RECALLED_MESSAGES:]
+    spoken = [message for message in earlier_messages if message.role != "tool"][-_MAX_RECALLED_MESSAGES:]
     found: list[Evidence] = []
     for message in reversed(spoken):
         found += reversed(find_evidence(message.content))

@@ -173,8 +173,8 @@ class Parameter:
             return self._within(len(value), "minLength", "maxLength")
         return not is_number(value) or self._within(value, "minimum", "maximum")
 
-    def _within(self, size: float, least: str, most: str) -> bool:
-        lower, upper = self.schema.get(least), self.schema.get(most)
+    def _within(self, size: float, minimum_key: str, maximum_key: str) -> bool:
+        lower, upper = self.schema.get(minimum_key), self.schema.get(maximum_key)
         return not (is_number(lower) and size < lower) and not (is_number(upper) and size > upper)
 
 
@@ -309,19 +309,19 @@ class ToolIndex:
         self._fuzzy = [word for word in self._worth if len(word) >= _MIN_FUZZY_CHARS]
 
     def rank(
-        self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
+        self, text: str, hints: Iterable[str] = (), value_stems: Iterable[str] = (), *, question: bool = False
     ) -> list[RankedTool]:
         """Rank all tools by their fit to a text, the best first. Tools with equal scores keep their order.
 
-        `hints` are words that the text implies. `named` are stems of words that name a value, such as "subject" in
-        "subject 'Lunch'", so they match parameters rather than tools. `question` means that the text is a question,
+        `hints` are words that the text implies. `value_stems` are stems of words that name a value, such as "subject"
+        in "subject 'Lunch'", so they match parameters rather than tools. `question` means that the text is a question,
         which lowers the scores of tools that change something."""
-        named = frozenset(named).intersection(self._with_parameter)
+        value_stems = frozenset(value_stems).intersection(self._with_parameter)
         totals = [0.0] * len(self.tools)
         in_name: list[dict[str, float]] = [{} for _ in self.tools]
         for asked in list(dict.fromkeys((*stems_of(text), *map(stem, hints))))[:_MAX_WORDS]:
             best: dict[int, float] = {}
-            if asked in named:
+            if asked in value_stems:
                 having = self._with_parameter[asked]
                 best = dict.fromkeys(having, _NAMED * self._rarity(len(having)))
             else:

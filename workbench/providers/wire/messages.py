@@ -417,7 +417,7 @@ class MessagesWire:
         self.path = "/messages" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
         self._own = _own_fields(spec)
         self._thoughts_apart = spec.thoughts == "reasoning"
-        params, self.notices = sent_params(spec, "Messages", lacking=_LACKING, renamed=_RENAMED)
+        params, self.notices = sent_params(spec, "Messages", unsupported=_LACKING, renamed=_RENAMED)
         self._params = {"max_tokens": DEFAULT_MAX_TOKENS, **params}
         self._errors = AnswerErrors(spec.name, "Messages", spec.base_url, secrets)
         self._offers = ToolOfferCache(_tool, self.api)

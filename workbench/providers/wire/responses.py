@@ -101,12 +101,12 @@ class _Item:
     document: dict[str, Any] = field(default_factory=dict)
     done: bool = False
 
-    def part(self, *, named: bool) -> Part | None:
-        """Return the item as a part of the provider state, with the item's id only if `named` is set.
+    def part(self, *, with_id: bool) -> Part | None:
+        """Return the item as a part of the provider state, with the item's id only if `with_id` is set.
 
         Returns `None` for an item without content."""
         document = self.document
-        if not named:
+        if not with_id:
             document = without_fields(document, "id")
         if self.call is not None:
             return call_part(self.call.id, document)
@@ -365,7 +365,7 @@ class ResponsesReader:
         # follow it.
         lost = any(item.kind == "reasoning" and not item.document for item in self._items)
         for item in self._items:
-            if (part := item.part(named=not lost)) is not None:
+            if (part := item.part(with_id=not lost)) is not None:
                 yield part
 
     def _stop_reason(self) -> StopReason:
@@ -416,7 +416,7 @@ class ResponsesWire:
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         self._model = spec.model
         self._thoughts_apart = spec.thoughts == "reasoning"
-        params, self.notices = sent_params(spec, "Responses", lacking=_LACKING, renamed=_RENAMED)
+        params, self.notices = sent_params(spec, "Responses", unsupported=_LACKING, renamed=_RENAMED)
         # The API stores responses by default. Requests turn that off unless the user asks for storage.
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])

@@ -238,20 +238,20 @@ def json_or_error(value: object) -> str:
 
 
 def sent_params(
-    spec: ModelSpec, api: str, *, lacking: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
+    spec: ModelSpec, api: str, *, unsupported: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the parameters that are sent, and a sentence for each parameter that is left out.
 
-    `lacking` maps each parameter that this API lacks to its replacement, which is empty if there is none. `renamed`
+    `unsupported` maps each parameter that this API lacks to its replacement, which is empty if there is none. `renamed`
     maps parameters to their names in this API. All other parameters are sent unchanged."""
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
         field = (renamed or {}).get(name, name)
-        if lacking is not None and name in lacking:
+        if unsupported is not None and name in unsupported:
             notice = f"params.{name} is not sent to {spec.name}: the {api} API has no such parameter"
-            if lacking[name]:
-                notice += f", write {lacking[name]} instead"
+            if unsupported[name]:
+                notice += f", write {unsupported[name]} instead"
             notices.append(notice)
         elif field != name and field in spec.params:
             notices.append(f"params.{name} is not sent to {spec.name}: params.{field} says the same")

@@ -78,7 +78,7 @@ class DiffList(FoldingState[DiffRow]):
         same = same_suites(before.batch.suites, after.batch.suites)
         figures = _figures_in(before.runs), _figures_in(after.runs)
         unfinished = _unfinished(before.runs), _unfinished(after.runs)
-        self.diff: BatchDiff = batch_diff(*figures, unfinished=unfinished, same=same)
+        self.diff: BatchDiff = batch_diff(*figures, unfinished=unfinished, same_suites=same)
         self.tests = tuple(test_lines(self.diff.tests, *names_of(before, after)))
         """Sentences on whether the difference is statistically significant."""
         self.notes = (*notes_between(self.diff, before, after, same, history), *notes)
