@@ -450,17 +450,17 @@ class _ShardMerge:
             ended[known[1], known[3], there["status"]] -= 1
         self._merged.new_results += 1
 
-    def _record_second_result(self, stored: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    def _record_second_result(self, second: Mapping[str, Any], first: Mapping[str, Any]) -> None:
         """Record that a run has a second result if its verdict differs from the verdict of the first result.
 
-        `other` is the first result, which stays. `stored` is the second result."""
-        if all(stored[name] == other[name] for name in _VERDICT):
+        `first` is the first result, which stays. `second` is the second result."""
+        if all(second[name] == first[name] for name in _VERDICT):
             return
         self._merged.second_results += 1
         if len(self._merged.named) < MAX_NAMED:
-            which = f"run {stored['place'] + 1}, {columns.text(stored['case_id'])} with {columns.text(stored['model'])}"
+            which = f"run {second['place'] + 1}, {columns.text(second['case_id'])} with {columns.text(second['model'])}"
             self._merged.named.append(
-                f"{which}: {_verdict(other)} stays, {_verdict(stored)} of {self._shard} is left out"
+                f"{which}: {_verdict(first)} stays, {_verdict(second)} of {self._shard} is left out"
             )
 
     def _shared_id(self, number: int, id_: int | None) -> int | None:
