@@ -15,9 +15,9 @@ from workbench.config.model_book import ModelOptions
 from workbench.config.program import Program, create_program
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
+from workbench.engine.missing_runs import Resumption, claim_and_read, resumable
 from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import DEFAULT_EXECUTION, ExecutionRules, PlannedRun, plan_runs
-from workbench.engine.resume import Resumption, claim_and_read, resumable
 from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import is_claimed
 from workbench.history.edits import add_grading

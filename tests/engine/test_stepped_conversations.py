@@ -139,7 +139,7 @@ def test_a_fork_goes_on_with_the_script_after_its_used_messages(
         asked = len(server.requests)
         fork = forked(person, file, Fork(origin, at, user=user))
         assert words_in(fork.trajectory)[: len(words)] == words
-        assert (fork.status, len(server.requests) - asked) == (status, len(fork.trajectory.asked))
+        assert (fork.status, len(server.requests) - asked) == (status, len(fork.trajectory.requested_rounds))
         if user is not None:
             said = next(turn.said for turn in fork.trajectory.user_turns if turn.text == user)
             assert said is not None and said.by == "person" and said.original in SCRIPT

@@ -5,7 +5,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.grading.pairing import best_pairing, certain_pairs, clear_pairing
+from workbench.grading.matching import best_pairing, certain_pairs, clear_pairing
 
 NARROW, WIDE = st.integers(-3, 3), st.integers(-(10**40), 10**40)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import CheckContext
-from workbench.grading.pairing import maximum_matching
+from workbench.grading.matching import maximum_matching
 from workbench.grading.run import GRADERS_BY_NAME
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Suite

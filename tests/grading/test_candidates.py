@@ -15,7 +15,7 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading import critics, dimensions, pairing, trajectory
 from workbench.grading.grade import Grade
-from workbench.grading.pairing import NOT_ALL_COMPARED
+from workbench.grading.matching import NOT_ALL_COMPARED
 from workbench.grading.requirements import extra_call_rule_of
 from workbench.grading.run import grade_run
 from workbench.grading.trajectory import grade_trajectory

@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.grading.pairing import maximum_matching
+from workbench.grading.matching import maximum_matching
 
 Table = list[list[bool]]
 """For each member, whether each call fits it."""

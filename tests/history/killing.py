@@ -26,8 +26,8 @@ from tests.history.batches import HEAD
 from tests.programs import program_of
 from workbench.dataclasses import compact_json
 from workbench.engine.events import BatchDone, BatchEvent, HistoryProblem
+from workbench.engine.missing_runs import resumable
 from workbench.engine.plan import plan_runs
-from workbench.engine.resume import resumable
 from workbench.evaluation.approval import needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import plan_of

@@ -16,8 +16,8 @@ from tests.history.entries import batch_of
 from tests.programs import program_of
 from tests.sampled_rows import first_of
 from workbench.analysis.trends import stored_trends, trends_of
+from workbench.engine.missing_runs import resumable
 from workbench.engine.recordings import result_of_recording
-from workbench.engine.resume import resumable
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
 from workbench.history import columns, edits, rows, writer

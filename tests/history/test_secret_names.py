@@ -16,9 +16,9 @@ from tests.programs import begin, program_of
 from tests.sampled_rows import first_of
 from workbench.config.program import Program
 from workbench.engine.events import BatchDone, BatchEvent
+from workbench.engine.missing_runs import resumable
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.recordings import suite_of_recording
-from workbench.engine.resume import resumable
 from workbench.evaluation.regrade import plan_regrading
 from workbench.evaluation.runtime import Runtime
 from workbench.history.history import History

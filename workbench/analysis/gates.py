@@ -91,8 +91,8 @@ class AggregateResult:
         return is_score(self.of) and any(not gate.at_most for gate in self.gates)
 
     @property
-    def is_published(self) -> bool:
-        """Whether the aggregate's measure is another one than `score`, as in the metrics of published systems.
+    def has_other_measure(self) -> bool:
+        """Whether the aggregate's measure is not `score`, as in the metrics of published systems.
 
         A metric of a published system ignores every reason for failure except the score."""
         return self.of != SCORE.name
@@ -409,7 +409,7 @@ def quality_of(
                 if aggregate.replaces_statuses:
                     replacing.append(aggregate)
         met = met and _all_met(demands) and _all_met(own)
-        if demands or not all(each.is_published for each in replacing):
+        if demands or not all(each.has_other_measure for each in replacing):
             continue
         # Published metrics replace only the statuses of cases that fail by their score. Other requirements replace all
         # statuses.

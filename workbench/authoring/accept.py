@@ -36,7 +36,7 @@ from workbench.checks.values import json_equal
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import CallPairing, GradingError, RunResult
-from workbench.grading.pairing import MAX_PAIRS, best_pairing, rounds_of_steps
+from workbench.grading.matching import MAX_PAIRS, best_pairing, rounds_of_steps
 from workbench.grading.run import graded_run
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS

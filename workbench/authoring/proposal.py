@@ -28,7 +28,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.critics import by_casting, judge
 from workbench.grading.grade import ArgumentVerdict, CallPairing
-from workbench.grading.pairing import StepRound, rounds_of_steps
+from workbench.grading.matching import StepRound, rounds_of_steps
 from workbench.grading.scoring import judge_arguments
 from workbench.numerals import counted
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall

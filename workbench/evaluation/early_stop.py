@@ -156,7 +156,7 @@ class EarlyStopper:
         self._watch = watch
         self._numbers = plan.places
         self._open = iter(sorted(self._numbers[run.run_id] for run in plan.runs))
-        self._over: set[int] = set()
+        self._finished: set[int] = set()
         self._first: int | None = next(self._open, None)
         self._ahead = ahead
         self._news = asyncio.Event()
@@ -166,9 +166,9 @@ class EarlyStopper:
         if not isinstance(event, RunDone):
             return
         number = self._numbers[event.result.run_id]
-        self._over.add(number)
+        self._finished.add(number)
         self._watch.add(number, summary_of(event.result))
-        while self._first in self._over:
+        while self._first in self._finished:
             self._first = next(self._open, None)
         self._news.set()
         self._news = asyncio.Event()

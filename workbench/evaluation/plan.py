@@ -281,7 +281,7 @@ class Plan:
 
         Empty for a new batch. Raises HistoryError."""
         if self.resumed is not None:
-            return self.resumed.over
+            return self.resumed.finished_runs
         return {}
 
     def release_claim(self) -> None:

@@ -13,9 +13,9 @@ from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.engine.history_recorder import stored_cases
+from workbench.engine.missing_runs import Resumption, claim_and_read, register_model_secrets, suite_of
 from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import ExecutionRules
-from workbench.engine.resume import Resumption, claim_and_read, register_model_secrets, suite_of
 from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions

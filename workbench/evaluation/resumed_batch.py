@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
+from workbench.engine.missing_runs import Resumption
 from workbench.engine.recordings import judging_of_recording, result_of_recording
-from workbench.engine.resume import Resumption
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.history.database import ReportProblem
@@ -38,7 +38,7 @@ class ResumedBatch:
     """Whether some of the earlier runs cannot be reported because their suite can no longer be read."""
 
     @property
-    def over(self) -> Mapping[int, RunSummary]:
+    def finished_runs(self) -> Mapping[int, RunSummary]:
         """The figures of the runs that finished earlier, by place in the plan.
 
         Raises HistoryError."""
@@ -75,7 +75,7 @@ class RunsBefore:
         # The figures are cached, because planning, progress and the report all use them.
         if not self._figures:
             with History(self.file) as history:
-                for row in self._over(history.each_run(self.batch)):
+                for row in self._with_results(history.each_run(self.batch)):
                     self._figures[row.place] = figures_of(row, self.cases.get(row.suite, {}))
         return self._figures
 
@@ -90,8 +90,8 @@ class RunsBefore:
         in_common = SharedParts()
         with History(self.file) as history:
             readable = history.readable_runs(self.batch, on_left_out)
-            over = (row for row in self._over(readable) if row.suite in self.cases)
-            for row, recording in history.recordings(over, None, on_left_out):
+            finished = (row for row in self._with_results(readable) if row.suite in self.cases)
+            for row, recording in history.recordings(finished, None, on_left_out):
                 assert row.figures is not None
                 damage = f"run {row.place + 1} of batch {row.batch} is damaged"
                 case = self.cases[row.suite].get(row.case_id)
@@ -116,7 +116,7 @@ class RunsBefore:
                 )
                 yield row.place, case, in_common.packed(result)
 
-    def _over(self, rows: Iterable[RunRow]) -> Iterator[RunRow]:
+    def _with_results(self, rows: Iterable[RunRow]) -> Iterator[RunRow]:
         return (row for row in rows if not row.missing and row.place not in self.missing)
 
 

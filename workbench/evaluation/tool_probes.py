@@ -183,7 +183,7 @@ def _reasoning(result: RunResult, spec: ModelSpec) -> ProbeResult:
         return ProbeResult(name, "wrong", result.error or "the endpoint failed")
     if repaired := deviation_lines(trajectory.deviations):
         return ProbeResult(name, "repaired", "; ".join(repaired))
-    characters = sum(len(answer.reasoning) for answer in trajectory.asked)
+    characters = sum(len(answer.reasoning) for answer in trajectory.requested_rounds)
     if characters:
         return ProbeResult(name, "works", f"{counted(characters, 'character')} of reasoning apart from the answer")
     finding = "no reasoning was sent: the model does not reason, or its endpoint hides the reasoning"
@@ -195,7 +195,7 @@ def _reasoning(result: RunResult, spec: ModelSpec) -> ProbeResult:
 def _usage(results: Sequence[RunResult]) -> ProbeResult:
     name = "usage while streaming"
     answers = counting = tokens = 0
-    for answer in chain.from_iterable(result.trajectory.asked for result in results):
+    for answer in chain.from_iterable(result.trajectory.requested_rounds for result in results):
         # An answer that broke off may not have reported its usage.
         if answer.stop_reason is None:
             continue

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue, Metric
-from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, broken_calls, maximum_matching, remaining
+from workbench.grading.matching import NOT_ALL_COMPARED, Candidates, broken_calls, maximum_matching, remaining
 from workbench.grading.pairing_issues import outcomes_text, pairing_issues
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text

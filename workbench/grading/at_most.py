@@ -19,7 +19,7 @@ class _Figure(NamedTuple):
 
 def _tokens(trajectory: Trajectory) -> int | None:
     # The sum would be too small if an answer without a token count were left out.
-    if any(answer.usage is None and answer.stop_reason is not None for answer in trajectory.asked):
+    if any(answer.usage is None and answer.stop_reason is not None for answer in trajectory.requested_rounds):
         return None
     usage = trajectory.usage
     return None if usage is None else usage.input_tokens + usage.output_tokens

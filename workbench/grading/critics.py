@@ -19,7 +19,7 @@ from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal, spelled_number
 from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError
-from workbench.grading.pairing import (
+from workbench.grading.matching import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
     Candidates,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_python
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
-from workbench.grading.pairing import rounds_of_steps
+from workbench.grading.matching import rounds_of_steps
 from workbench.grading.pairing_issues import outcomes_text, pairing_issues
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text

@@ -22,7 +22,7 @@ from workbench.checks.combined_kinds import AllOf
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
-from workbench.grading.pairing import (
+from workbench.grading.matching import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
     ActualCall,

@@ -10,7 +10,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
 from workbench.grading.call_results import result_value
 from workbench.grading.grade import Issue
-from workbench.grading.pairing import MAX_PAIRS, best_pairing, gain_table
+from workbench.grading.matching import MAX_PAIRS, best_pairing, gain_table
 from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
 from workbench.numerals import counted
 from workbench.startup import late_pattern

@@ -663,7 +663,7 @@ class RunResult:
     @property
     def first_token_ms(self) -> float | None:
         """The time to the first token of the first answer, in milliseconds, or `None` if it is unknown."""
-        return next((asked.first_token_ms for asked in self.trajectory.asked), None)
+        return next((asked.first_token_ms for asked in self.trajectory.requested_rounds), None)
 
     @property
     def small(self) -> RunResult:

@@ -31,7 +31,7 @@ from workbench.grading.endpoint_faults import endpoint_faults, intended_tool, is
 from workbench.grading.extra_call_rule import ExtraCallRule
 from workbench.grading.final import final_issues
 from workbench.grading.grade import CallPairing, Grade, Issue, Metric, PublishedGrade, calls_of
-from workbench.grading.pairing import (
+from workbench.grading.matching import (
     MAX_PAIRS,
     NO_CALL_OF_STEP,
     NOT_ALL_COMPARED,

@@ -20,7 +20,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.call_results import alternatives_of, result_mismatch
 from workbench.grading.critics import ToolRegistry, by_casting, critics_of, judge
 from workbench.grading.grade import EXPLAINING_KINDS, CallPairing, Grade, GradingError, Issue
-from workbench.grading.pairing import (
+from workbench.grading.matching import (
     NOT_ALL_COMPARED,
     Bucket,
     Candidates,

@@ -41,7 +41,7 @@ from workbench.grading.grade import (
     UserFaultError,
     reason_of,
 )
-from workbench.grading.pairing import StepRound, rounds_of_steps
+from workbench.grading.matching import StepRound, rounds_of_steps
 from workbench.grading.pairing_issues import describe_call, describe_expected
 from workbench.grading.required_arguments import with_required
 from workbench.grading.requirements import (

@@ -19,7 +19,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, canonical_text
 from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
-from workbench.grading.pairing import (
+from workbench.grading.matching import (
     MAX_PAIRS,
     NO_CALL_OF_STEP,
     NOT_ALL_COMPARED,

@@ -363,9 +363,9 @@ class BatchBroadcast:
         self._planned = plan.runs_by_id
         self._lines = recording_lines(self._secrets)
         self._under_way: dict[str, _RunInProgress] = {}
-        self._over = 0
+        self._finished_count = 0
         if plan.resumed is not None:
-            self._over = plan.resumed.before.count
+            self._finished_count = plan.resumed.before.count
         self._said: deque[str] = deque(maxlen=MAX_OUTPUT_LINES)
         self._end: bytes | None = None
         hello = greeting(
@@ -395,7 +395,7 @@ class BatchBroadcast:
                         for line in (*self._unsent_lines(run), *self._rest(run), *self._done(run.place, event)):
                             server.broadcast(line)
                     del self._under_way[result.run_id]
-                    self._over += result.status != Status.STOPPED
+                    self._finished_count += result.status != Status.STOPPED
                 case _ if server.is_watched:
                     place = None
                     if isinstance(event, JudgeAsked | RequestDelayed):
@@ -477,7 +477,7 @@ class BatchBroadcast:
         """Yield the lines that describe the state so far to a new viewer.
 
         Finished runs are not among them, because viewers read these runs from the history."""
-        yield encode_message(over=self._over)
+        yield encode_message(over=self._finished_count)
         for line in self._said:
             yield encode_message(said=line)
         for run in self._under_way.values():

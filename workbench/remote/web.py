@@ -322,7 +322,7 @@ class Connections:
         self._outside: dict[Connection, asyncio.TimerHandle] = {}
         """Connections without an allowed request, the oldest first, each with the timer that ends it."""
 
-    def made(self, connection: Connection) -> bool:
+    def add(self, connection: Connection) -> bool:
         """Add a new connection. Returns false if there is no room for it."""
         if len(self._open) >= self._most:
             if not self._outside:
@@ -366,7 +366,7 @@ class Connection(web.RequestHandler):
         self._connections = connections
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self._connections.made(self):
+        if self._connections.add(self):
             super().connection_made(transport)
         elif isinstance(transport, asyncio.Transport):
             transport.abort()

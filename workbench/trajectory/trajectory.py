@@ -188,7 +188,7 @@ class Round:
         return tuple([call for call in self.calls if not call.by_provider])
 
     @property
-    def answered(self) -> int:
+    def answered_count(self) -> int:
         """The number of calls before the first call without a result."""
         for number, call in enumerate(self.calls):
             if call.is_open:
@@ -406,7 +406,7 @@ class Trajectory:
         return sum(round_.retries for round_ in self.rounds)
 
     @property
-    def asked(self) -> list[Round]:
+    def requested_rounds(self) -> list[Round]:
         """All rounds and superseded answers for which a request was sent to a model. Replayed rounds are excluded."""
         answers = []
         for round_ in self.rounds:
@@ -420,8 +420,8 @@ class Trajectory:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all answers in `asked`, or `None` if no provider counted any."""
-        return _sum_of([answer.usage for answer in self.asked])
+        """The tokens of all answers in `requested_rounds`, or `None` if no provider counted any."""
+        return _sum_of([answer.usage for answer in self.requested_rounds])
 
 
 _ENDED_WITH_ANSWER = ("answered", "steps done", "user done", "user gave up", "stopped by rule", "turns exhausted")

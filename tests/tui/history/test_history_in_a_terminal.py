@@ -11,7 +11,7 @@ from tests.programs import program_of
 from tests.sampled_rows import first_of
 from tests.tui.holds.test_held_in_a_terminal import WAYS
 from tests.tui.in_terminal import Terminal
-from workbench.engine.resume import resumable
+from workbench.engine.missing_runs import resumable
 from workbench.grading.status import Status
 from workbench.history.history import History
 

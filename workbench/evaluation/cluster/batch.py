@@ -364,7 +364,7 @@ class ClusterBatch(Batch):
         Call this method on the engine's loop."""
         for queue in self._endpoint_queues:
             for planned in queue.drop(run_id):
-                self._over(planned, Status.STOPPED)
+                self._end_run(planned, Status.STOPPED)
         for worker in self._workers.values():
             if run_id is None or any(run_id in out.runs for out in worker.assigned.values()):
                 self._begin(self._send(worker, StopRuns(run_id)))
@@ -538,11 +538,11 @@ class ClusterBatch(Batch):
 
     def _requeue(self, queue: EndpointQueue, run: PlannedRun, worker: str) -> None:
         if self._stopping:
-            self._over(run, Status.STOPPED)
+            self._end_run(run, Status.STOPPED)
         elif not queue.lost(run):
             times = len(MAX_PORTION_BY_LOSSES)
             lost = f"the worker that made it was lost {times} times, the last one {worker} with this run"
-            self._over(
+            self._end_run(
                 run, Status.ERROR, (f"{lost} alone: check the code that the suite imports, and the memory of workers")
             )
 
@@ -625,7 +625,7 @@ class ClusterBatch(Batch):
             limits.return_lease(lease, next(waits) if lease.endpoint else ())
         self._news.set()
 
-    def _over(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
+    def _end_run(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         try:
             self._without_trajectory(planned, status, error)
         finally:
@@ -636,8 +636,8 @@ class ClusterBatch(Batch):
         if not self._left:
             self._news.set()
 
-    def _begin(self, work: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)
+    def _begin(self, coroutine: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.ensure_future(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

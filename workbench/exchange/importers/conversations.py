@@ -297,7 +297,7 @@ class CallRegistry:
         done = checked_call(CallFinished(call_id, read, raw, problem))
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
-    def answered(self, given_id: str, tool: str = "") -> str | None:
+    def id_of_answer(self, given_id: str, tool: str = "") -> str | None:
         """Return the new id of the call that a result answers; `None` if there is no such call.
 
         `given_id` is the id in the file. A result without an id answers the tool's first call that has no result

@@ -166,7 +166,7 @@ class _Reading:
         self.messages.append(Message("assistant", answer, tuple(made)))
 
     def _result(self, node: Node, given_id: str, tool: str = "") -> None:
-        call_id = self.calls.answered(given_id, tool)
+        call_id = self.calls.id_of_answer(given_id, tool)
         if call_id is None:
             self.note(node, "a result that answers no call: left out")
             return

@@ -243,7 +243,7 @@ class Observer:
         self._kept: dict[str, Step] = {}
         """The last step of each conversation that the endpoint stores, by its id at the endpoint."""
 
-    def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
+    def record_request(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
         """Record a request with this body, content encoding and target address.
 
         Returns the request as a step of its conversation. If the request cannot be read, returns `None` and adds a
@@ -274,7 +274,7 @@ class Observer:
         self._listener(StepBegan(conversation.number, len(conversation.steps)))
         return step
 
-    def answered(self, step: Step) -> None:
+    def record_answer(self, step: Step) -> None:
         """Record the answer to a request once it has been read to its end."""
         if step.answer is not None or step.reading.answer is None:
             return

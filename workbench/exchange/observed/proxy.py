@@ -160,7 +160,7 @@ class RecordingProxy:
         step: Step | None = None
         if wire is not None:
             encoding = request.headers.get("content-encoding", "")
-            step = self._observer.asked(wire, bytes(body), encoding, self._upstream)
+            step = self._observer.record_request(wire, bytes(body), encoding, self._upstream)
         else:
             self.passed += 1
         try:
@@ -234,7 +234,7 @@ class RecordingProxy:
                     step.reading.feed(chunk)
                     if missing == 0:
                         step.reading.end()
-                    self._observer.answered(step)
+                    self._observer.record_answer(step)
                 try:
                     await answer.write(chunk)
                 except ConnectionError:
@@ -242,7 +242,7 @@ class RecordingProxy:
                     return
             if step is not None:
                 step.reading.end()
-                self._observer.answered(step)
+                self._observer.record_answer(step)
             await answer.write_eof()
         except (aiohttp.ClientError, OSError) as error:
             self._fail(step, self._broken(error, has_begun=True))
@@ -254,7 +254,7 @@ class RecordingProxy:
     def _fail(self, step: Step | None, reason: str) -> None:
         if step is not None:
             step.reading.fail(reason)
-            self._observer.answered(step)
+            self._observer.record_answer(step)
 
     def _url(self, path: str) -> str:
         base = self._parts.path

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workbench.grading.explanation import Explanation, explain
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
-from workbench.grading.pairing import rounds_of_steps
+from workbench.grading.matching import rounds_of_steps
 from workbench.grading.traits import TRAITS, GraderTraits
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line

@@ -29,7 +29,7 @@ from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
-    from workbench.engine.resume import Resumption
+    from workbench.engine.missing_runs import Resumption
     from workbench.evaluation.approval import Approval
     from workbench.evaluation.regrade import RegradingPlan, RunRegrade
     from workbench.exchange.exporters.exported import ExportedRun
@@ -306,7 +306,7 @@ class BatchWork:
             self._say(screen, f"Nothing was run: {why_not}", "warned", GLYPHS.warned)
 
     def _resumption(self, number: int) -> Resumption:
-        from workbench.engine.resume import claim_and_read
+        from workbench.engine.missing_runs import claim_and_read
 
         with opened(self._file) as history:
             return claim_and_read(history, number, self._program, self._selection.models)

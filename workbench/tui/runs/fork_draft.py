@@ -220,7 +220,7 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
     # Without a place, fork before the answer to the first unanswered call, or else before the next request.
     whole = [each for each in origin.rounds if each.stop_reason is not None]
     if whole:
-        answered = whole[-1].answered
+        answered = whole[-1].answered_count
         if answered < len(whole[-1].calls):
             return ForkPoint(len(whole), answered)
     return ForkPoint(len(whole) + 1)

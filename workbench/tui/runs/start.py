@@ -32,7 +32,7 @@ from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.engine.resume import Resumption
+    from workbench.engine.missing_runs import Resumption
     from workbench.engine.stepper import StepTarget
     from workbench.evaluation.options import AddedVariants, AppStart, RunOptions
     from workbench.suite.model import Case
