@@ -303,7 +303,7 @@ class McpServer:
         if old.expired:
             notice, output = f"server {name!r} had forgotten the session, and got a new one", None
         else:
-            if old.answered >= _STEADY_AFTER_CALLS:
+            if old.answered_count >= _STEADY_AFTER_CALLS:
                 self._restarts = 0
             if self._restarts >= MAX_RESTARTS:
                 stays = f"it has failed {counted(1 + MAX_RESTARTS, 'time')} in this batch, and stays down"

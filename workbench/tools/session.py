@@ -105,7 +105,7 @@ class Session:
         self._output: ServerOutput | None = None
         self._under_way = 0
         self._idle = asyncio.Event()
-        self.answered = 0
+        self.answered_count = 0
         """The number of calls that were answered."""
         self.failed_call = False
         """Whether a call has failed because the connection ended, so that its run reports the failure."""
@@ -220,7 +220,7 @@ class Session:
             self._under_way -= 1
             if not self._under_way:
                 self._idle.set()
-        self.answered += 1
+        self.answered_count += 1
         return answer
 
     async def _call(
