@@ -22,7 +22,7 @@ from benchmarks.sizes import sized
 from workbench.config.folders import Folders
 from workbench.config.program import create_program
 from workbench.engine.events import RunDone
-from workbench.evaluation.approval import needs
+from workbench.evaluation.approval import needs_of_plan
 from workbench.evaluation.options import Resume, RunOptions
 from workbench.evaluation.planner import plan
 from workbench.evaluation.run import Evaluation
@@ -66,7 +66,7 @@ async def measure(folder: Path, history: Path) -> None:
     began, cpu = time.perf_counter(), time.process_time()
     made = plan(options, program)
     _say("planned", began, cpu)
-    async with Evaluation(made, needs(made).approved(())) as going:
+    async with Evaluation(made, needs_of_plan(made).approved(())) as going:
         async for event in going:
             if isinstance(event, RunDone):
                 break

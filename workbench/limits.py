@@ -113,7 +113,7 @@ MAX_ANSWER_VALUES = Limit(100_000, _TOO_MUCH + "values in the arguments of calls
 """The most values in the arguments of all calls of an answer, at any depth."""
 
 
-def too_much_sent(limit: int) -> str:
+def oversized_answer_message(limit: int) -> str:
     """Return the message for a model whose answer takes more bytes than the limit."""
     return f"the model sent too much: more than {limit >> 20} MiB in one answer"
 

@@ -92,7 +92,7 @@ def seconds_text(seconds: float) -> str:
     return f"{setting_text(seconds)} s"
 
 
-def whole(number: float) -> float:
+def integer_if_whole(number: float) -> float:
     """Return a number without a fraction as an integer, and any other number unchanged."""
     if isinstance(number, float) and number.is_integer() and abs(number) < 1e15:
         return int(number)
@@ -101,7 +101,7 @@ def whole(number: float) -> float:
 
 def number_text(number: float) -> str:
     """Return a number of a suite's check with all its digits."""
-    return repr(whole(number))
+    return repr(integer_if_whole(number))
 
 
 def range_text(low: float, high: float) -> str:
@@ -212,10 +212,10 @@ def duration_text(milliseconds: float | None) -> str:
         return f"{milliseconds / 1000:.1f} s"
     seconds = milliseconds / 1000
     unit = "h" if seconds >= 3600 else "min"
-    return f"{clock(seconds)} {unit}"
+    return f"{elapsed_text(seconds)} {unit}"
 
 
-def clock(seconds: float) -> str:
+def elapsed_text(seconds: float) -> str:
     """Return a running time as on a clock: `0:04`, `12:30`, `1:02:03`."""
     whole = int(seconds)
     hours, minutes = whole // 3600, whole // 60 % 60

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.strategies import CHECK, checks, json_values
 from tests.tables import each_row
 from workbench.checks.check import Check, describe
-from workbench.checks.values import SHOWN_CELLS, cut, describe_value
+from workbench.checks.values import SHOWN_CELLS, cut_text, describe_value
 from workbench.trajectory.events import JsonValue
 
 
@@ -47,9 +47,9 @@ def test_a_check_reads_as_a_few_words(written: Any, shown: str) -> None:
 def test_long_values_are_cut_to_terminal_cells() -> None:
     assert len(describe_value("x" * 200)) == SHOWN_CELLS
     assert describe_value("x" * 200).endswith("…")
-    assert cut("東" * 40, cells=11) == "東東東東東…"
-    assert cut("東" * 5, cells=10) == "東" * 5
-    assert cut("e\u0301" * 10, cells=10) == "e\u0301" * 10
+    assert cut_text("東" * 40, cells=11) == "東東東東東…"
+    assert cut_text("東" * 5, cells=10) == "東" * 5
+    assert cut_text("e\u0301" * 10, cells=10) == "e\u0301" * 10
 
 
 def test_a_value_too_deep_to_write_is_said_to_be_so() -> None:
@@ -68,4 +68,4 @@ def test_no_description_is_long_or_broken_over_lines(check: Check) -> None:
 
 @given(st.text())
 def test_cutting_leaves_short_texts_alone(text: str) -> None:
-    assert cut(text, cells=2 * len(text)) == text
+    assert cut_text(text, cells=2 * len(text)) == text

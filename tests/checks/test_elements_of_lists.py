@@ -18,7 +18,7 @@ from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.checks import element_kinds
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, CheckBase, describe, evaluate, read_check
-from workbench.checks.element_kinds import matching
+from workbench.checks.element_kinds import largest_matching
 from workbench.grading.run import graded_run
 from workbench.limits import MAX_COMPARED_PAIRS, Limit
 from workbench.suite.model import Suite
@@ -172,7 +172,7 @@ def test_absence_in_args_is_a_forbidden_argument_with_its_reason() -> None:
 @given(st.lists(st.sets(st.integers(0, 4)), max_size=5))
 def test_a_matching_is_as_large_as_the_largest_of_all(fits: list[set[int]]) -> None:
     expected = [read_check({"type": "null"})] * len(fits)
-    found = matching(expected, list(range(5)), lambda row, column: column in fits[row])
+    found = largest_matching(expected, list(range(5)), lambda row, column: column in fits[row])
     assert all(column in fits[row] for row, column in found.items())
     assert len(set(found.values())) == len(found)
     most = max(

@@ -25,7 +25,7 @@ from workbench.checks.fields import JSON_TYPES
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal
-from workbench.grading.critics import by_arcade_casting, by_casting
+from workbench.grading.critics import equals_by_arcade_casting, equals_by_casting
 from workbench.trajectory.events import JsonValue
 
 integers = st.builds(
@@ -310,7 +310,7 @@ def test_several_checks_say_which_of_them_failed_and_ask_a_judge_last() -> None:
     assert asked == ["xy"]
 
 
-@pytest.mark.parametrize("equal", [by_json, by_python, by_casting, by_arcade_casting])
+@pytest.mark.parametrize("equal", [by_json, by_python, equals_by_casting, equals_by_arcade_casting])
 @pytest.mark.parametrize(("value", "holds"), [(5, True), (5.0, True), ("5", False), (True, False), ("b", True)])
 def test_one_of_any_of_and_all_of_accept_the_same_values_under_every_rule(
     equal: EqualsRule, value: JsonValue, holds: bool

@@ -27,7 +27,7 @@ from workbench.config.folders import APP_NAME, Folders
 from workbench.engine.plan import PlannedRun
 from workbench.remote.records import DetachedBatch, encode_message, is_running, record_file, records
 from workbench.remote.viewer import Connection
-from workbench.tools.watched_start import MARK, end_marked
+from workbench.tools.watched_start import MARK, kill_marked_processes
 from workbench.trajectory.events import EventPayload, ResultReceived
 
 MODEL = """
@@ -86,7 +86,7 @@ def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program:
         assert "batch 1 runs without this terminal: 2 runs, process " in begun, begun
         known = only(program)
         process = os.pidfd_open(known.pid)
-        assert not end_marked(b"of-a-server"), "it outlives a server that began it"
+        assert not kill_marked_processes(b"of-a-server"), "it outlives a server that began it"
         assert os.getsid(known.pid) == known.pid, "it leads a session of its own"
         os.kill(known.pid, signal.SIGHUP)
         lost, hung_up, interrupted, staying = (program.ask("attach", "1") for _ in range(4))

@@ -15,7 +15,7 @@ from tests.trajectories import trajectory_of
 from workbench.analysis.published_reports import flexible_details, score_metadata
 from workbench.checks.check import Check
 from workbench.grading.accuracy import grade_accuracy
-from workbench.grading.critics import bound_to
+from workbench.grading.critics import with_expected_value
 from workbench.suite.grading_model import GradingTable
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading, settings_of
@@ -48,7 +48,7 @@ def case_of(expected: Sequence[Call]) -> Case:
     for call in expected:
         wanted = input_of(call)
         equals = CHECK.validate_python({"equals": ""})
-        args = None if wanted is None else {name: bound_to(equals, value) for name, value in wanted.items()}
+        args = None if wanted is None else {name: with_expected_value(equals, value) for name, value in wanted.items()}
         written.append({"tool": call["name"], **({} if args is None else {"args": args})})
     wanted_calls: dict[str, Any] = {"ordered": written} if written else {"expect_no_calls": True}
     return Case.model_validate({"name": "vector", "user": "go", **wanted_calls})

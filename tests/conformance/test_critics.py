@@ -16,7 +16,7 @@ from tests.trajectories import trajectory_of
 from workbench.analysis.published_reports import published_reports
 from workbench.checks.check import Check
 from workbench.checks.fields import NAMED_WEIGHTS
-from workbench.grading.critics import bound_to, grade_critics, judge
+from workbench.grading.critics import grade_critics, judge, with_expected_value
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult
 from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
@@ -52,7 +52,7 @@ def check_of(critic: Mapping[str, Any], expected: Any) -> Check:
         table["weight"] = 0
     elif isinstance(table.get("weight"), str):
         table["weight"] = table["weight"].lower()
-    return bound_to(CHECK.validate_python(table), expected)
+    return with_expected_value(CHECK.validate_python(table), expected)
 
 
 EMPTY_CHECKS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from tests.providers.server import Server
 from workbench.checks.check import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
 from workbench.engine.plan import PlannedRun, plan_runs, with_grader
-from workbench.engine.planned_run import graded
+from workbench.engine.planned_run import grade_planned_run
 from workbench.engine.redaction import shown_result
 from workbench.evaluation.regrade import regrade_result
 from workbench.grading.grade import RunResult
@@ -125,7 +125,7 @@ async def test_a_chain_is_graded_again_by_another_grader_and_by_other_steps() ->
     assert statuses(regrade_result(result, anew, EMPTY_CONTEXT)) == ["passed", "passed"]
     later = plan_runs([chain(step('"Oslo"'), step('"Oslo"'), step('"Oslo"'))], models=["m"])[0]
     assert statuses(regrade_result(result, later, EMPTY_CONTEXT)) == ["passed", "passed", None]
-    again = await graded(later, result.trajectory, lambda _reference, _value: True)
+    again = await grade_planned_run(later, result.trajectory, lambda _reference, _value: True)
     assert statuses(again) == ["passed", "passed", None]
 
 

@@ -20,7 +20,7 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.judges import JudgeAccess, JudgementCache, RunJudge
 from workbench.engine.plan import PlannedRun
-from workbench.engine.planned_run import graded
+from workbench.engine.planned_run import grade_planned_run
 from workbench.grading.grade import Judgement, JudgementNeededError, judged_value
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
@@ -56,7 +56,7 @@ async def test_all_that_a_run_wants_judged_is_asked_at_once_and_python_is_asked_
         return True
 
     judge = Judging(lambda _check: SPEC, JudgementCache(tmp_path / "j.jsonl", NO_SECRETS), JudgeAccess(unopened))
-    result = await graded(PlannedRun("run-1", file, case, "offline", 0), run, python, judge)
+    result = await grade_planned_run(PlannedRun("run-1", file, case, "offline", 0), run, python, judge)
     assert result.status == "passed"
     assert [sorted(set(map(str, values))) for values in asked] == [["Bergen", "Oslo", "Rain."]]
     assert called == ["today", "now"]

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.plan import plan_runs
-from workbench.engine.planned_run import graded
+from workbench.engine.planned_run import grade_planned_run
 from workbench.engine.recordings import case_of_recording, result_of_recording, save_recording, suite_of_recording
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
@@ -70,5 +70,5 @@ async def test_it_is_graded_as_a_run_that_never_ended(tmp_path: Path) -> None:
     recording = saved(tmp_path, (*BEGUN, HELD))
     file = suite_of_recording(recording)
     (planned,) = plan_runs([file], case_ids=[case_of_recording(recording, file).id])
-    result = await graded(planned, recording.trajectory, lambda reference, value: None)
+    result = await grade_planned_run(planned, recording.trajectory, lambda reference, value: None)
     assert (result.status, result.error) == ("error", "the run never ended")

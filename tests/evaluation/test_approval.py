@@ -12,7 +12,7 @@ from workbench.config.model_book import ModelOptions
 from workbench.config.program import Program, create_program
 from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import PlannedRun, plan_runs
-from workbench.evaluation.approval import Needs, can_run_on_mocks, models_asked, needs_of
+from workbench.evaluation.approval import Needs, can_run_on_mocks, models_to_approve, needs_of
 from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustStore, needs_trust
 from workbench.tools.listings import StoredListings
@@ -78,13 +78,13 @@ def test_models_that_the_batch_does_not_ask_share_one_line(folder: Path, program
     settings(folder, LOCAL + LOCAL.replace("local]", "b]").replace("llama", "qwen"))
     file = suite(folder, 'models = ["local", "openai:gpt"]')
     needs = needs_of(file, specs_of(program))
-    asked = models_asked(planned(file, "local"), specs_of(program))
+    asked = models_to_approve(planned(file, "local"), specs_of(program))
     assert needs.lines(asked) == (
         "ask the model llama at http://localhost:1/v1",
         "ask, if chosen, 2 more models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
         "qwen at http://localhost:1/v1",
     )
-    assert needs.lines(models_asked(planned(file, "offline"), specs_of(program))) == (
+    assert needs.lines(models_to_approve(planned(file, "offline"), specs_of(program))) == (
         "ask, if chosen, 3 models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
         "llama, qwen at http://localhost:1/v1",
     )
@@ -156,5 +156,5 @@ def test_mocks_will_do_where_the_tools_of_every_server_are_remembered(folder: Pa
     listings.remember(file.path, file.suite.servers[0], ())
     assert can_run_on_mocks(file, (), listings)
     named = suite(folder, 'models = ["local"]\n' + SERVER)
-    assert not can_run_on_mocks(named, models_asked(planned(named), specs_of(program)), listings)
+    assert not can_run_on_mocks(named, models_to_approve(planned(named), specs_of(program)), listings)
     assert not can_run_on_mocks(suite(folder), (), listings)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from workbench.evaluation.ci_jobs import CiJob, job_of, only_on_this_machine, requirement
+from workbench.evaluation.ci_jobs import CiJob, job_of, local_dependencies, pip_requirement
 from workbench.suite.render import Table
 from workbench.version import __version__
 
@@ -51,7 +51,7 @@ def test_a_job_installs_from_where_others_reach_without_any_password(
         (clone / ".git" / "config").write_text(f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {remote}\n')
     (found,) = metadata.distributions(path=[str(site)])
     monkeypatch.setattr(metadata, "distribution", lambda name: {"toolcall-workbench": found}[name])
-    assert requirement() == expected
+    assert pip_requirement() == expected
 
 
 @pytest.mark.parametrize(
@@ -94,5 +94,5 @@ def test_what_only_this_machine_has_is_named() -> None:
         {"command": ["npx"], "cwd": "sub"},
     ]
     found = ["/bin/server", "/data", "http://localhost:8000/mcp", "http://127.0.0.1:1/v1"]
-    assert [*only_on_this_machine(servers, "http://127.0.0.1:1/v1")] == found
+    assert [*local_dependencies(servers, "http://127.0.0.1:1/v1")] == found
     assert "no case has a request yet" not in CiJob("x.toml", "offline").text("github", None)

@@ -42,7 +42,7 @@ from tests.providers.server import (
 from tests.sampled_rows import first_of
 from workbench.engine.events import ClusterNotice
 from workbench.engine.plan import plan_runs
-from workbench.evaluation.approval import needs
+from workbench.evaluation.approval import needs_of_plan
 from workbench.evaluation.cluster import batch, dask
 from workbench.evaluation.cluster import dask as local
 from workbench.evaluation.cluster.batch import WorkerGroup
@@ -142,7 +142,7 @@ def planned(folder: Path, cluster: str | None, **options: Any) -> Plan:
 
 async def evaluated(plan: Plan, said: list[str] | None = None) -> Report:
     """The report on a plan, of which everything is approved."""
-    async with Evaluation(plan, needs(plan).approved()) as going:
+    async with Evaluation(plan, needs_of_plan(plan).approved()) as going:
         async for event in going:
             if isinstance(event, ClusterNotice) and said is not None:
                 said.append(event.text)
@@ -275,7 +275,7 @@ async def test_what_is_not_as_approved_is_refused_before_the_first_run(
         options["environment"] = {"CITY_TOKEN": SECRET}
         (tmp_path / "weather.toml").write_text(WEATHER + CHECKED.replace("Oslo", SECRET), encoding="utf-8")
     plan = planned(tmp_path, scheduler, **options)
-    approval = needs(plan).approved()
+    approval = needs_of_plan(plan).approved()
     match what:
         case "version":
             monkeypatch.setattr(dask, "__version__", "99.0")
@@ -476,7 +476,7 @@ async def test_stopping_stops_the_runs_of_all_workers_and_of_portions_that_are_o
     monkeypatch.setattr(WorkerGroup, "submit", stopping)
     (tmp_path / "weather.toml").write_text(HEAD + SLOW, encoding="utf-8")
     plan = planned(tmp_path, scheduler, repeats=6, concurrency=2)
-    async with Evaluation(plan, needs(plan).approved()) as going:
+    async with Evaluation(plan, needs_of_plan(plan).approved()) as going:
         report = await going.report()
     assert [result.status for result in report.results] == ["stopped"] * 6
 

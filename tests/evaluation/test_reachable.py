@@ -11,7 +11,7 @@ from tests.providers.server import document, error_document, models_document, pa
 from workbench.config.folders import Folders
 from workbench.config.models import PRESETS, Preset
 from workbench.config.program import Program, create_program
-from workbench.evaluation.model_list import known_endpoints, names_to_run, with_all_models
+from workbench.evaluation.model_list import known_endpoints, runnable_model_names, with_all_models
 
 KEY = "planted-key-4711"
 
@@ -36,11 +36,11 @@ async def test_local_servers_and_endpoints_with_a_key_are_asked_and_no_others(tm
         assert sorted(request.headers.get("authorization", "") for request in server.listings) == ["", f"Bearer {KEY}"]
     assert problems == []
     assert found.state == f"answers at 127.0.0.1:{server.port}, lists 2 models"
-    assert list(names_to_run(found)) == [
+    assert list(runnable_model_names(found)) == [
         ("llama3.1:8b", f"openai:llama3.1:8b@{server.url}/v1"),
         ("qwen", f"openai:qwen@{server.url}/v1"),
     ]
-    assert list(names_to_run(keyed)) == [("llama3.1:8b", None), ("qwen", None)]
+    assert list(runnable_model_names(keyed)) == [("llama3.1:8b", None), ("qwen", None)]
     assert keyless.models is None
     assert (await with_all_models([found], program_with(tmp_path)))[0].state == f"nothing answers at {presets[0].place}"
 

@@ -12,7 +12,7 @@ from tests.cli.suites import SLOW, WEATHER
 from tests.programs import program_of
 from workbench.config.program import Program
 from workbench.engine.events import BatchDone, BatchStarted, RunDone
-from workbench.evaluation.approval import needs
+from workbench.evaluation.approval import needs_of_plan
 from workbench.evaluation.options import OptionsError, RunOptions
 from workbench.evaluation.plan import Plan, PlanError
 from workbench.evaluation.planner import plan
@@ -34,8 +34,8 @@ def planned(folder: Path, program: Program, name: str = "weather.toml", **option
 async def test_events_futures_and_report_tell_the_same_and_two_go_on_at_once(tmp_path: Path, program: Program) -> None:
     first, second = planned(tmp_path, program, repeats=2), planned(tmp_path, program)
     async with (
-        Evaluation(first, needs(first).approved()) as going,
-        Evaluation(second, needs(second).approved()) as other,
+        Evaluation(first, needs_of_plan(first).approved()) as going,
+        Evaluation(second, needs_of_plan(second).approved()) as other,
     ):
         events = [event async for event in going]
         results = await asyncio.gather(*going.runs.values())
@@ -54,7 +54,7 @@ async def test_stopping_leaving_and_cancelling_end_the_runs_and_leave_nothing_be
     tmp_path: Path, program: Program
 ) -> None:
     slow = planned(tmp_path, program, "slow.toml")
-    async with Evaluation(slow, needs(slow).approved()) as going:
+    async with Evaluation(slow, needs_of_plan(slow).approved()) as going:
         going.stop()
         report = await going.report()
     assert [result.status for result in report.results] == ["stopped"]
@@ -64,7 +64,7 @@ async def test_stopping_leaving_and_cancelling_end_the_runs_and_leave_nothing_be
 
     async def wait() -> None:
         slow = planned(tmp_path, program, "slow.toml")
-        async with Evaluation(slow, needs(slow).approved()) as going:
+        async with Evaluation(slow, needs_of_plan(slow).approved()) as going:
             begun.set()
             await going.report()
 
@@ -81,7 +81,7 @@ async def test_a_runtime_is_shared_and_stays_open(tmp_path: Path, program: Progr
     try:
         for _ in range(2):
             once = planned(tmp_path, program)
-            async with Evaluation(once, needs(once).approved(), runtime=runtime) as going:
+            async with Evaluation(once, needs_of_plan(once).approved(), runtime=runtime) as going:
                 assert (await going.report()).passed
     finally:
         await asyncio.to_thread(runtime.close)

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.prefilled import is_open, refused_parts, required_args, values_of
+from workbench.analysis.prefilled import is_missing_value, refused_parts, required_args, values_of
 from workbench.evaluation.first_suite import starter_suite, with_prefixes
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import parse_suite
@@ -90,14 +90,14 @@ def test_values_are_filled_in_where_the_schema_says_some() -> None:
 def test_required_arguments_are_accepted_or_said_to_be_open(schema: dict[str, JsonValue]) -> None:
     args = required_args(schema)
     refused = refused_parts(values_of(args), schema)
-    open_ones = [name for name, value in args.items() if is_open(value)]
+    open_ones = [name for name, value in args.items() if is_missing_value(value)]
     assert list(args) == list(dict.fromkeys(args))
     assert set(args) == set(schema["required"])  # type: ignore[arg-type]
     assert refused is None or set(refused) <= {""}
     tool = ToolDefinition("tool", "Does it.", schema, server="s")
     text = starter_suite("s", [SERVER], [tool])
     table = tomllib.loads(text)["cases"][0]["ordered"][0].get("args", {})
-    left = {name for name, value in table.items() if is_open(value)}
+    left = {name for name, value in table.items() if is_missing_value(value)}
     assert left.issuperset(open_ones)
     if refused is None or (refused and not left):
         assert "# Its schema" in text

@@ -11,7 +11,7 @@ from tests.strategies import json_values
 from tests.tables import each_row
 from workbench.checks.check import EqualsRule, by_json, by_python, evaluate
 from workbench.checks.value_kinds import Equals
-from workbench.grading.critics import by_arcade_casting, by_casting
+from workbench.grading.critics import equals_by_arcade_casting, equals_by_casting
 from workbench.trajectory.events import JsonValue
 
 # Expected, actual, and whether they match by our rule and by the peer's.
@@ -84,38 +84,38 @@ SAME: list[tuple[JsonValue, JsonValue, bool]] = [
 
 @each_row(("expected", "actual", "ours", "arcade"), DIFFERENT)
 def test_where_our_casting_deviates(expected: JsonValue, actual: JsonValue, ours: bool, arcade: bool) -> None:
-    assert by_casting(Equals(equals=expected), actual) is ours
-    assert by_arcade_casting(Equals(equals=expected), actual) is arcade
+    assert equals_by_casting(Equals(equals=expected), actual) is ours
+    assert equals_by_arcade_casting(Equals(equals=expected), actual) is arcade
 
 
 @each_row(("expected", "actual", "match"), [case for case in SAME if case[0] != "None"])
 def test_where_both_rules_agree(expected: JsonValue, actual: JsonValue, match: bool) -> None:
-    assert by_casting(Equals(equals=expected), actual) is match
-    assert by_arcade_casting(Equals(equals=expected), actual) is match
+    assert equals_by_casting(Equals(equals=expected), actual) is match
+    assert equals_by_arcade_casting(Equals(equals=expected), actual) is match
 
 
 def test_the_text_none_is_a_text_for_us_and_matches_nothing_for_the_peer() -> None:
-    assert by_casting(Equals(equals="None"), "None")
-    assert not by_arcade_casting(Equals(equals="None"), "None")
-    assert not by_arcade_casting(Equals(equals="None"), None)
+    assert equals_by_casting(Equals(equals="None"), "None")
+    assert not equals_by_arcade_casting(Equals(equals="None"), "None")
+    assert not equals_by_arcade_casting(Equals(equals="None"), None)
 
 
 def test_casting_can_be_switched_off() -> None:
-    for rule in (by_casting, by_arcade_casting):
+    for rule in (equals_by_casting, equals_by_arcade_casting):
         assert not rule(Equals(equals=5, cast=False), "5")
         assert rule(Equals(equals=5, cast=False), 5.0)
-    assert not by_casting(Equals(equals=1, cast=False), True)
+    assert not equals_by_casting(Equals(equals=1, cast=False), True)
 
 
 def test_an_infinite_number_is_no_integer() -> None:
-    assert not by_casting(Equals(equals=5), math.inf)
+    assert not equals_by_casting(Equals(equals=5), math.inf)
     with pytest.raises(OverflowError):
-        by_arcade_casting(Equals(equals=5), math.inf)
+        equals_by_arcade_casting(Equals(equals=5), math.inf)
 
 
 @given(json_values, json_values)
 def test_casting_never_stumbles(expected: JsonValue, actual: JsonValue) -> None:
-    assert by_casting(Equals(equals=expected), actual) in (True, False)
+    assert equals_by_casting(Equals(equals=expected), actual) in (True, False)
 
 
 @given(st.text(alphabet="0123456789+-.eE_ \n\u00a0\uff15", max_size=8), st.one_of(st.integers(), st.floats()))
@@ -123,19 +123,19 @@ def test_a_number_is_met_by_the_texts_that_json_reads_as_it(text: str, expected:
     try:
         spelled = json.loads(text)
     except ValueError:
-        assert not by_casting(Equals(equals=expected), text)
+        assert not equals_by_casting(Equals(equals=expected), text)
         return
     matches = spelled == expected and (isinstance(expected, float) or isinstance(spelled, int))
-    assert by_casting(Equals(equals=expected), text) is matches
-    assert by_casting(Equals(equals=spelled), text)
+    assert equals_by_casting(Equals(equals=expected), text) is matches
+    assert equals_by_casting(Equals(equals=spelled), text)
 
 
 @given(json_values.filter(lambda value: "NaN" not in json.dumps(value)))
 def test_an_equal_value_matches(value: JsonValue) -> None:
-    assert by_casting(Equals(equals=value), value)
+    assert equals_by_casting(Equals(equals=value), value)
 
 
-@given(st.data(), st.sampled_from([by_casting, by_arcade_casting, by_json, by_python]), st.booleans())
+@given(st.data(), st.sampled_from([equals_by_casting, equals_by_arcade_casting, by_json, by_python]), st.booleans())
 def test_plain_values_of_one_type_are_compared_as_the_rule_compares_them(
     data: st.DataObject, rule: EqualsRule, cast: bool
 ) -> None:

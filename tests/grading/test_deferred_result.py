@@ -6,7 +6,7 @@ import pickle
 from dataclasses import fields, replace
 
 from tests.results import result
-from workbench.grading.deferred_result import DeferredResult, changed
+from workbench.grading.deferred_result import DeferredResult, replace_fields
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.packed import STORED_PROPERTIES, SharedParts
 from workbench.grading.status import Status
@@ -59,8 +59,8 @@ def test_it_equals_its_whole_wherever_it_goes() -> None:
 
 def test_a_change_leaves_it_late() -> None:
     others, late, whole = late_and_whole()
-    dearer = changed(late, cost_usd=2.0)
+    dearer = replace_fields(late, cost_usd=2.0)
     assert (dearer.cost_usd, others.asked) == (2.0, 0)
     assert dearer.grades == whole.grades
-    assert dearer == changed(whole, cost_usd=2.0)
-    assert changed(dearer, cost_usd=0.5).grades == whole.grades
+    assert dearer == replace_fields(whole, cost_usd=2.0)
+    assert replace_fields(dearer, cost_usd=0.5).grades == whole.grades

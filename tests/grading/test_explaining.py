@@ -27,8 +27,8 @@ from workbench.grading.explanation import (
     disagreement,
     evaluate,
     explain,
-    in_numbers,
-    in_words,
+    formula_in_numbers,
+    formula_in_words,
 )
 from workbench.grading.grade import Grade, GradingError, reason_of
 from workbench.grading.pairing_issues import ALLOWED_EXTRA_CALL
@@ -136,8 +136,8 @@ def test_the_filled_formula_is_the_score(run: Run, grading: dict[str, Any]) -> N
         assert (grade.score is None) == (explanation.formula is None and not explanation.shortcut), grade
         if explanation.formula is not None:
             assert math.isclose(evaluate(explanation.formula), grade.score or 0.0, abs_tol=SLACK), grade
-            assert explanation.rule == in_words(explanation.formula) or grade.grader == "decision"
-            assert in_numbers(explanation.formula)
+            assert explanation.rule == formula_in_words(explanation.formula) or grade.grader == "decision"
+            assert formula_in_numbers(explanation.formula)
 
 
 @given(RUNS, OPTIONS)
@@ -299,10 +299,10 @@ def test_graders_that_would_fail_a_run_stand_against_those_that_would_not() -> N
 def test_a_formula_reads_as_one_writes_it() -> None:
     half, two = Amount(0.5), Amount(2, "calls")
     formula = Clamped(Quotient(Difference(Sum((Amount(-3, "exact"), Product(half, two))), Sum((half,))), two))
-    assert in_words(formula) == "(exact + 0.5 × calls − 0.5) ÷ calls, kept within 0..1"
-    assert in_numbers(formula) == "(−3 + 0.5 × 2 − 0.5) ÷ 2 = −1.25, kept within 0..1: 0"
-    assert in_words(Product(Sum((half, two)), Quotient(two, half))) == "(0.5 + calls) × (calls ÷ 0.5)"
-    assert in_numbers(Rounded(Amount(2 / 3))) == "0.667"
+    assert formula_in_words(formula) == "(exact + 0.5 × calls − 0.5) ÷ calls, kept within 0..1"
+    assert formula_in_numbers(formula) == "(−3 + 0.5 × 2 − 0.5) ÷ 2 = −1.25, kept within 0..1: 0"
+    assert formula_in_words(Product(Sum((half, two)), Quotient(two, half))) == "(0.5 + calls) × (calls ÷ 0.5)"
+    assert formula_in_numbers(Rounded(Amount(2 / 3))) == "0.667"
     assert [figure(value) for value in (0.0004, 1e9, -0.5, 1.0, math.inf)] == [
         "0.0004",
         "1000000000",

@@ -16,7 +16,7 @@ from tests.results import result
 from tests.tables import each_row
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.grade import Grade, Issue, RunResult
-from workbench.grading.repeats import CaseResult, case_result, case_results, joined
+from workbench.grading.repeats import CaseResult, case_result, case_results, join_runs
 from workbench.grading.run import grade_run
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
@@ -222,6 +222,6 @@ def test_the_figures_of_runs_come_to_what_the_runs_come_to(
     rule: RepeatRule, by: GraderName, runs: list[RunResult]
 ) -> None:
     case = came_to(rule, *runs, grading=Grading(by=by))
-    found = joined([summary_of(run) for run in reversed(case.runs)])
-    assert found == joined(case.runs)
+    found = join_runs([summary_of(run) for run in reversed(case.runs)])
+    assert found == join_runs(case.runs)
     assert (found.status, found.score, found.reason) == (case.status, case.score, case.reason)

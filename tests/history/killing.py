@@ -28,7 +28,7 @@ from workbench.dataclasses import compact_json
 from workbench.engine.events import BatchDone, BatchEvent, HistoryProblem
 from workbench.engine.missing_runs import resumable
 from workbench.engine.plan import plan_runs
-from workbench.evaluation.approval import needs
+from workbench.evaluation.approval import needs_of_plan
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import plan_of
 from workbench.evaluation.runtime import Runtime
@@ -86,7 +86,7 @@ class Program:
                 plan = replace(resumed, concurrency=2)
         said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
         with closing(Runtime(said.put, program, history=file)) as session:
-            session.start(plan, needs(plan).approved())
+            session.start(plan, needs_of_plan(plan).approved())
             while not isinstance(event := said.get(timeout=20), BatchDone):
                 assert not isinstance(event, HistoryProblem), event
         while not said.empty():

@@ -158,11 +158,11 @@ def test_what_would_fill_the_memory_is_not_unpacked(
 def test_texts_up_to_the_longest_are_packed_and_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     lower(monkeypatch, packing, "MAX_STORED_TEXT_BYTES", 1 << 20)
     longest = "x" * (1 << 20)
-    assert packing.unpacked(packing.packed(longest)) == longest
+    assert packing.decompress_text(packing.compress_text(longest)) == longest
     with pytest.raises(ValueError, match="longer than 1 MiB"):
-        packing.packed(f"{longest}x")
+        packing.compress_text(f"{longest}x")
     with pytest.raises(ValueError, match="incomplete"):
-        packing.unpacked(packing.packed("some text")[:-2])
+        packing.decompress_text(packing.compress_text("some text")[:-2])
 
 
 @pytest.mark.parametrize(

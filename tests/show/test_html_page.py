@@ -17,7 +17,7 @@ import workbench
 from tests.show.html_page import HOSTILE, Page, elements_of, evaluated, page_of
 from workbench.config.secrets import Secrets
 from workbench.evaluation.plan import FinishedRun
-from workbench.grading.explanation import explain, in_numbers
+from workbench.grading.explanation import explain, formula_in_numbers
 from workbench.show.html.runs import page_of_runs
 from workbench.show.views.verdict import verdict_of
 from workbench.show.visible import ACTED_ON, visible
@@ -62,7 +62,7 @@ def test_a_run_tells_what_was_asked_and_expected_and_how_it_was_graded(report: w
     assert len(formulas) == len(explained) == 5
     for each, said in zip(explained, formulas, strict=True):
         assert said.startswith(each.rule) and said.endswith(f"as {each.system} grades")
-        assert each.formula is None or in_numbers(each.formula) in said
+        assert each.formula is None or formula_in_numbers(each.formula) in said
     assert elements_of(run, "reasoning") == ["reasoningso be it"]
     assert visible(HOSTILE) in elements_of(run, "model")[1]  # the lone surrogate too
 

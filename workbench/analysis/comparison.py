@@ -14,7 +14,7 @@ from workbench.analysis.statistics import Interval, PassAtK, bounded_interval, p
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in
-from workbench.grading.repeats import JoinedResult, graded_runs, joined
+from workbench.grading.repeats import JoinedResult, graded_runs, join_runs
 from workbench.grading.run_summary import RunSummary, UserFigures, is_endpoint_fault, is_not_needed
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, known_values, mean
 from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
@@ -269,7 +269,7 @@ def cell_of(runs: Sequence[RunSummary]) -> Cell:
     """Return the cell of one case with one model. `runs` must not be empty, and no two may have the same repeat."""
     ordered = tuple(sorted(runs, key=lambda run: run.repeat))
     latest = ordered[-1]
-    return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered, joined(ordered))
+    return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered, join_runs(ordered))
 
 
 NO_GATES: Mapping[str, Gate] = MappingProxyType({})

@@ -330,7 +330,7 @@ class Quality:
     gates: tuple[GateResult, ...]
     cases: LazyCaseResults = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
-    nothing_graded: str | None = None
+    nothing_graded_reason: str | None = None
     """The reason why no run that counts was graded, in a sentence, or `None` if at least one was."""
     user_errors: tuple[UserErrors, ...] = ()
     """For each suite that limits their share, the runs that simulated users invalidated."""
@@ -369,7 +369,7 @@ def quality_of(
 
     `early_stops` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate over all
     suites, replaces all gates of suites. The result then contains no suite gates."""
-    cases, ungraded = case_results(results, suite_of), nothing_graded(results)
+    cases, ungraded = case_results(results, suite_of), nothing_graded_reason(results)
     known = {(each.suite, each.model): each for each in early_stops}
     rate: float | None = None
     for each in known.values():
@@ -422,7 +422,7 @@ def _all_met(demands: Iterable[GateResult | AggregateResult]) -> bool:
     return all(demand.met for demand in demands)
 
 
-def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
+def nothing_graded_reason(runs: Iterable[GatedRun]) -> str | None:
     """Return a sentence on why no run was graded, or `None` if at least one was.
 
     Runs that do not count, such as runs in quarantine, are ignored."""

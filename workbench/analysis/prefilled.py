@@ -28,7 +28,7 @@ def first_value(name: str, schema: Schema | None) -> object:
         return {"equals_null": True}
     for value in suggested_values(schema):
         if _can_be_written(value) and (schema is None or refused_parts({"value": value}, _one_property(schema)) == ()):
-            return as_check(name, value)
+            return equality_check(name, value)
     return {"present": True}
 
 
@@ -53,7 +53,7 @@ def required_args(parameters: Schema) -> Table:
     return args
 
 
-def is_open(value: object) -> bool:
+def is_missing_value(value: object) -> bool:
     """Return whether an argument of `required_args` has no value yet, so that the user has to write it."""
     return value == {"present": True}
 
@@ -76,7 +76,7 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
         return None
 
 
-def as_check(name: str, value: object) -> object:
+def equality_check(name: str, value: object) -> object:
     """Return the check that an argument equals a value.
 
     This is the value alone, or `{ equals = … }` if the value looks like a check."""
@@ -89,7 +89,7 @@ def as_check(name: str, value: object) -> object:
 
 def values_of(args: Mapping[str, object]) -> dict[str, object]:
     """Return the expected values of `required_args`, without the arguments that have no value yet."""
-    return {name: _value_of(value) for name, value in args.items() if not is_open(value)}
+    return {name: _value_of(value) for name, value in args.items() if not is_missing_value(value)}
 
 
 def _value_of(check: object) -> object:

@@ -20,7 +20,7 @@ from workbench.checks.check import Checks, describe_whole
 from workbench.dataclasses import dataclass
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
-from workbench.grading.repeats import joined, runs_by_case
+from workbench.grading.repeats import join_runs, runs_by_case
 from workbench.grading.scoring import mean, verdict_of
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
@@ -251,7 +251,7 @@ def _cases(runs: Sequence[RunResult]) -> list[_Case]:
         small.append(_Run(run.suite, run.case_id, run.model, run.repeat, _status(run), run.score, grading))
     cases = []
     for group in runs_by_case(small, lambda run: run.suite):
-        come_to = joined(group)
+        come_to = join_runs(group)
         cases.append(_Case(group[0].case_id, group[0].model, come_to.status, come_to.score))
     return cases
 

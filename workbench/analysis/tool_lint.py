@@ -26,8 +26,8 @@ from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,
     alternatives_of,
-    followed,
     properties_of,
+    reference_chain,
     references_of,
     required_names,
     resolved,
@@ -466,7 +466,7 @@ def _schema_findings(schema: Schema) -> Iterator[_Found]:
             # description belong to a single parameter.
             faulty: JsonValue | Schema = parameter.written
             if finding[0] in _OF_DEFINITIONS:
-                *_, faulty = (faulty, *followed(faulty, schema))
+                *_, faulty = (faulty, *reference_chain(faulty, schema))
             key = (finding[0], id(faulty))
             if key not in reported or not isinstance(faulty, Mapping):
                 reported.add(key)

@@ -18,7 +18,7 @@ from workbench.grading.grade import NO_JUDGE_USAGE, JudgeUsage, RunResult
 from workbench.grading.lazy_sequences import SelectedSequence
 from workbench.grading.run_summary import is_cost_limited, is_endpoint_fault
 from workbench.grading.scoring import known_values, mean
-from workbench.grading.status import Status, StatusCounts, counts_of, number_of_good
+from workbench.grading.status import Status, StatusCounts, counts_of, good_count
 from workbench.trajectory.events import Usage
 
 
@@ -247,7 +247,7 @@ class TotalsFold:
         cost = _cost(self._costs, runs - len(self._costs))
         pass_rate = None
         if graded:
-            pass_rate = number_of_good(counts) / graded
+            pass_rate = good_count(counts) / graded
         return Totals(
             runs=runs,
             counts=counts_of(counts),

@@ -17,7 +17,7 @@ from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program, create_program
 from workbench.dataclasses import dataclass
 from workbench.engine.model_specs import ModelSpecs
-from workbench.evaluation.approval import Approval, ApprovalRequest, Needs, Trust, needs_asking
+from workbench.evaluation.approval import Approval, ApprovalRequest, Needs, Trust, needs_approval
 from workbench.evaluation.planner import has_subject
 from workbench.evaluation.trust import trust_store
 from workbench.providers.built_in import BuiltInModels, is_built_in
@@ -151,7 +151,7 @@ def standing_approval(
 
 def _asked_unapproved(specs: ModelSpecs, suite: Path) -> list[ModelSpec]:
     """Return the models that a suite contacts without listing them as needs, such as models that the user named."""
-    return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_asking(spec))]
+    return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_approval(spec))]
 
 
 def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:

@@ -26,7 +26,7 @@ from workbench.config.secrets import Secrets
 from workbench.encoding import toml_of
 from workbench.engine.events import BatchEvent, ClusterNotice, HistoryProblem
 from workbench.engine.recordings import Recordings, recording_lines
-from workbench.evaluation.approval import Approval, needs
+from workbench.evaluation.approval import Approval, needs_of_plan
 from workbench.evaluation.model_names import full_model_names
 from workbench.evaluation.options import AddedVariants, CommonOptions, OptionsError, Resume
 from workbench.evaluation.options import RunOptions as BatchOptions
@@ -111,7 +111,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
         raise UsageError(program.secrets.redact(str(error))) from None
     # The plan of a resumed batch holds a lock, which must be released if the plan is not run.
     try:
-        approval = approval_for(needs(planned), given.approve, program, own)
+        approval = approval_for(needs_of_plan(planned), given.approve, program, own)
         before = None
         if given.baseline is not None:
             before = _baseline(str(given.baseline), options.history or own_history, planned, given.fail_on)

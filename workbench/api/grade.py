@@ -26,7 +26,7 @@ from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.engine.suite_secrets import register_secrets
 from workbench.evaluation.approval import Needs
-from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
+from workbench.evaluation.calls_file import calls_of, read_calls, runs_of_calls_file
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.regrade import (
     GradeOptions,
@@ -227,7 +227,7 @@ def grade_calls(
             given = read_calls(path)
         else:
             given = calls_of(json.loads(json.dumps(calls)))
-        runs, wrong = runs_given(given, of_suite.file, path, by)
+        runs, wrong = runs_of_calls_file(given, of_suite.file, path, by)
     except (RecordingError, RunDocumentError) as error:
         raise UsageError(program.secrets.redact(str(error))) from None
     if wrong:

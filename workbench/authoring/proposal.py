@@ -26,7 +26,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.values import json_equal, read_timestamp
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.grading.critics import by_casting, judge
+from workbench.grading.critics import equals_by_casting, judge
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.matching import StepRound, rounds_of_steps
 from workbench.grading.scoring import judge_arguments
@@ -657,7 +657,7 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
 def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
     try:
         return judge_arguments(
-            record.tool, step.args or {}, record.arguments, equal=by_casting, context=EMPTY_CONTEXT, shared=1.0
+            record.tool, step.args or {}, record.arguments, equal=equals_by_casting, context=EMPTY_CONTEXT, shared=1.0
         )
     except CheckError as error:
         why = f"a check of the step cannot be evaluated here ({error}); press r to run the case again"

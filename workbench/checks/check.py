@@ -35,7 +35,7 @@ from workbench.checks.argument_schema import (
 from workbench.checks.clock import NOMINAL_CLOCK, Clock
 from workbench.checks.fields import Editor, Weight, editor_among, editor_of
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
-from workbench.checks.values import cut, describe_value, json_equal, json_text
+from workbench.checks.values import cut_text, describe_value, json_equal, json_text
 from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
 
@@ -485,7 +485,7 @@ class CheckBase(BaseModel):
             return None
         if held:
             return None
-        return f"the schema allows only {cut(type_text(schema))}"
+        return f"the schema allows only {cut_text(type_text(schema))}"
 
     def _has_whole_number(self) -> bool:
         low, high = self.reach or (0, 0)
@@ -767,7 +767,7 @@ def with_because(text: str, because: str | None) -> str:
     return f"{text}; {reason}" if text else reason
 
 
-describe: CachedByIdentity[CheckBase, str] = CachedByIdentity(lambda check: cut(check.describe(describe_value)))
+describe: CachedByIdentity[CheckBase, str] = CachedByIdentity(lambda check: cut_text(check.describe(describe_value)))
 """Describes a check in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
 
 

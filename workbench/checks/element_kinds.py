@@ -162,7 +162,7 @@ class SameElements(_Elements):
                 if row not in found:
                     wrong.append(comparison.difference(row))
         else:
-            found = matching(self.parts, value, comparison.fits)
+            found = largest_matching(self.parts, value, comparison.fits)
             wrong = comparison.differences(found)
         most = max(len(self.parts), len(value))
         return CheckVerdict(len(found) / most if most else 1.0, not wrong, faults_text(wrong))
@@ -197,7 +197,7 @@ class HasElements(_Elements):
                 if len(found) < len(self.parts) and comparison.fits(len(found), column):
                     found[len(found)] = column
         else:
-            found = matching(self.parts, value, comparison.fits)
+            found = largest_matching(self.parts, value, comparison.fits)
         wrong = comparison.missing(found)
         return CheckVerdict(len(found) / len(self.parts), not wrong, faults_text(wrong))
 
@@ -262,7 +262,7 @@ Fits = Callable[[int, int], bool]
 """A function that returns whether an element of the list meets an expected element. Both are given by index."""
 
 
-def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits: Fits) -> dict[int, int]:
+def largest_matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits: Fits) -> dict[int, int]:
     """Return a largest matching: for each matched index in `expected`, the index of the element that meets it.
 
     Plain values are matched by hash first. Elements equal to the same plain value are interchangeable, so this choice

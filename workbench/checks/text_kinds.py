@@ -34,6 +34,7 @@ from workbench.checks.value_kinds import IGNORE_CASE, ignoring_case
 from workbench.checks.values import (
     SimilarityMetric,
     as_text,
+    bfcl_text,
     canonical_text,
     describe_value,
     duration_seconds,
@@ -41,7 +42,6 @@ from workbench.checks.values import (
     is_timestamp,
     json_equal,
     keyword_text,
-    loose,
     read_timestamp,
     seconds_between,
     similarity,
@@ -441,7 +441,7 @@ class EqualsText(CheckBase):
         return f"{write_value(self.equals_text)}, ignoring case and punctuation"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        return plain_verdict(json_equal(loose(self.equals_text), loose(value)), "different text")
+        return plain_verdict(json_equal(bfcl_text(self.equals_text), bfcl_text(value)), "different text")
 
     @classmethod
     def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:

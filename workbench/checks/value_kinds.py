@@ -45,7 +45,7 @@ from workbench.checks.fields import (
 )
 from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number, without_case
 from workbench.dataclasses import CachedByIdentity
-from workbench.numerals import number_text, range_text, score_text, setting_text, whole
+from workbench.numerals import integer_if_whole, number_text, range_text, score_text, setting_text
 from workbench.trajectory.json_schema import Schema, is_number
 
 IGNORE_CASE = "whether case is ignored"
@@ -322,7 +322,7 @@ class Range(CheckBase):
         low, high = self.range
         if not low <= high:
             raise NeverHoldsError(f"no number lies between {setting_text(low)} and {setting_text(high)}")
-        ends = [whole(end) for end in self.range if math.isfinite(end)]
+        ends = [integer_if_whole(end) for end in self.range if math.isfinite(end)]
         first = 0
         if math.isfinite(low):
             first = math.ceil(low)
@@ -419,7 +419,7 @@ class Near(CheckBase):
         return self.model_copy(update={"near": number})
 
     def samples(self) -> tuple[JsonValue, ...]:
-        return (whole(self.near),)
+        return (integer_if_whole(self.near),)
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         if self.tolerance is None:
@@ -496,8 +496,8 @@ class Near(CheckBase):
         numbers = [number for number in start.values if is_number(number)] or [0]
         low, high = min(numbers), max(numbers)
         return {
-            "near": low if low == high else whole(low / 2 + high / 2),
-            "tolerance": whole(high / 2 - low / 2) or 1,
+            "near": low if low == high else integer_if_whole(low / 2 + high / 2),
+            "tolerance": integer_if_whole(high / 2 - low / 2) or 1,
         }
 
 

@@ -56,7 +56,7 @@ _LEFT_OUT = str.maketrans({**dict.fromkeys(" ,./-_*^", ""), "'": '"'})
 
 def describe_value(value: JsonValue) -> str:
     """Return a JSON value as JSON on one line, cut to `SHOWN_CELLS`."""
-    return cut(json_text(value))
+    return cut_text(json_text(value))
 
 
 def json_text(value: JsonValue) -> str:
@@ -69,7 +69,7 @@ def json_text(value: JsonValue) -> str:
         return "a value nested too deeply or too long to show"
 
 
-def cut(text: str, cells: int = SHOWN_CELLS) -> str:
+def cut_text(text: str, cells: int = SHOWN_CELLS) -> str:
     """Return a text cut to a number of terminal cells. A cut text ends with an ellipsis."""
     if text.isascii():
         if len(text) <= cells:
@@ -184,7 +184,7 @@ def canonical(value: JsonValue) -> JsonValue:
     return whole[0]
 
 
-def loose(value: JsonValue) -> JsonValue:
+def bfcl_text(value: JsonValue) -> JsonValue:
     """Return a value with its texts standardised as in BFCL (the Berkeley Function-Calling Leaderboard).
 
     In texts, letters become lower case, spaces and `, . / - _ * ^` are removed, and single quotes become double quotes.
@@ -192,9 +192,9 @@ def loose(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
         return canonical_text(value.translate(_LEFT_OUT).lower())
     if isinstance(value, list):
-        return [loose(inner) for inner in value]
+        return [bfcl_text(inner) for inner in value]
     if isinstance(value, dict):
-        return {name: loose(inner) for name, inner in value.items()}
+        return {name: bfcl_text(inner) for name, inner in value.items()}
     return value
 
 

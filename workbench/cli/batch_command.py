@@ -23,7 +23,7 @@ from workbench.config.program import Program
 from workbench.config.request_settings import with_query
 from workbench.dataclasses import compact_json, dataclass
 from workbench.engine.recordings import Recordings, recording_lines
-from workbench.evaluation.approval import Approval, needs
+from workbench.evaluation.approval import Approval, needs_of_plan
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
 from workbench.evaluation.judges import unknown_judge
 from workbench.evaluation.options import RunOptions
@@ -168,7 +168,7 @@ def approve_runs(plan: Plan, output: Output, *, trust: bool, record: Record | No
     If the runs cannot start, print the reason and return an exit code."""
     program = plan.program
     # Approval must come before tools are compared with pinned tools, which starts servers.
-    approval = approved(needs(plan), program, all_of_them=trust)
+    approval = approved(needs_of_plan(plan), program, all_of_them=trust)
     can_write = approval is not None and output.can_write(len(plan.places))
     if approval is None or not can_write or (record is not None and not can_record_in(record.folder)):
         plan.release_claim()
@@ -273,7 +273,7 @@ def experiment(options: RunOptions, program: Program, output: Output, *, trust: 
     plan = planned(options, program, quiet=output.quiet)
     if plan is None or not output.can_write(len(plan.places)):
         return None
-    approval = approved(needs(plan), program, all_of_them=trust)
+    approval = approved(needs_of_plan(plan), program, all_of_them=trust)
     if approval is None:
         return None
     return Experiment(plan, approval, step_output(output, program))

@@ -43,8 +43,8 @@ if executes(__name__):
         VARIABLE,
         CiSystem,
         job_of,
-        only_on_this_machine,
-        requirement,
+        local_dependencies,
+        pip_requirement,
     )
     from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
     from workbench.evaluation.first_suite import SCHEMA_NAME, SETTINGS, servers_to_list, with_prefixes
@@ -281,7 +281,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     # Lazy import: a sample needs no approval.
     from workbench.cli.approval import approved
     from workbench.cli.tools import run_until_signal
-    from workbench.evaluation.approval import Needs, all_typed
+    from workbench.evaluation.approval import Needs, servers_as_typed
 
     folder = resolved((options.output or Path("suite.toml")).parent)
     found = _found(options, folder)
@@ -296,7 +296,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     asked = servers_to_list(found, name, path, folder, program)
     program, file = asked.program, asked.file
     register_suite_secrets(program, [file])
-    typed = all_typed(file) if options.from_config is None else {}
+    typed = servers_as_typed(file) if options.from_config is None else {}
     approval = approved(Needs.of_servers([file], program, typed=typed), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
@@ -520,7 +520,7 @@ def _job(
     root = _root(folder)
     suite = resolved(path).relative_to(root).as_posix()
     job = job_of(suite, root, tables, options.asked_in_ci, variables, all_skipped=all_skipped)
-    source = requirement()
+    source = pip_requirement()
     advice_template = []
     if source is None:
         advice_template.append(
@@ -529,7 +529,7 @@ def _job(
         )
     if job.variables:
         advice_template.append(f"set among the secrets of the repository: {', '.join(job.variables)}")
-    for what in only_on_this_machine(tables, spec.base_url if spec is not None else ""):
+    for what in local_dependencies(tables, spec.base_url if spec is not None else ""):
         advice_template.append(f"{what} is on this machine only: give the job one that it can reach")
     return _Job(root / CI_FILES[options.ci], job.text(options.ci, source), tuple(advice_template))
 

@@ -25,14 +25,14 @@ from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.case_drafts import (
     Draft,
     DraftOptions,
+    accepted_drafts,
     asking_suite,
-    checked,
     checking_suite,
-    draftable,
+    definable_tools,
+    draft_check_plan,
+    drafting_plan,
     drafts_in,
     expected_use,
-    plan_of_asking,
-    plan_of_checking,
     rejection_lines,
     use_text,
 )
@@ -135,7 +135,7 @@ def _drafting_drafted(
     trust: bool,
     yes: bool,
 ) -> DraftsToWrite:
-    by_name = draftable(tools)
+    by_name = definable_tools(tools)
     names = [tool.name for tool in targets if tool.name in by_name]
     for tool in targets:
         if tool.name not in by_name:
@@ -148,7 +148,7 @@ def _drafting_drafted(
         system = like.system
         before += [case.request for case in like.cases if case.request]
     try:
-        asking = plan_of_asking(asking_suite(names, by_name, path, system=system), options, program)
+        asking = drafting_plan(asking_suite(names, by_name, path, system=system), options, program)
         use = expected_use(asking, by_name, options)
     except PlanError as error:
         show_notices(error.notices, program, quiet=False)
@@ -170,11 +170,11 @@ def _drafting_drafted(
         raise _StopError(INTERRUPTED if is_interrupted else code or QUALITY_MISSED)
     if is_interrupted:
         # There are no results of runs, so all drafts are kept as unchecked.
-        return DraftsToWrite(checked(found.kept, (), options.repeats).kept, INTERRUPTED)
+        return DraftsToWrite(accepted_drafts(found.kept, (), options.repeats).kept, INTERRUPTED)
     warn(f"running {counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each", program.secrets)
-    checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, grader), options, program)
+    checking = draft_check_plan(checking_suite(found.kept, by_name, path, like, grader), options, program)
     results, is_interrupted = _results(checking, trust=trust)
-    held = checked(found.kept, results, options.repeats)
+    held = accepted_drafts(found.kept, results, options.repeats)
     for line in rejection_lines(held):
         warn(line, program.secrets)
     if not held.kept:

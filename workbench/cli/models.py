@@ -26,7 +26,7 @@ if executes(__name__):
         check_models,
         chosen_models,
         named_models,
-        untrusted,
+        untrusted_models,
     )
     from workbench.providers.built_in import built_in_models
     from workbench.show.spans import Role
@@ -136,7 +136,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
 
 def _may_ask(found: FoundModels, program: Program) -> bool:
     """Return whether the command may contact every model. Ask the user about untrusted models."""
-    asking = untrusted(found, program)
+    asking = untrusted_models(found, program)
     if not asking:
         return True
     warn("trusting the suites and the workbench.toml next to them allows this command to:")

@@ -53,7 +53,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
-    from workbench.evaluation.model_list import names_to_run
+    from workbench.evaluation.model_list import runnable_model_names
     from workbench.providers.built_in import REPLAY, built_in_models
     from workbench.show.visible import one_line
 
@@ -71,7 +71,7 @@ def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
         yield f"{paint(preset.title, 'strong')}  {endpoint.state}"
         if endpoint.problem:
             yield paint(f"  ✗ {one_line(endpoint.problem)}", "failed")
-        names = list(names_to_run(endpoint))
+        names = list(runnable_model_names(endpoint))
         for model, name in names:
             yield f"  {one_line(name or model)}"
         # A name that cannot be given to --model needs an entry in a workbench.toml.
@@ -84,12 +84,12 @@ def _lines(endpoints: Sequence[KnownEndpoint], paint: Paint) -> Iterator[str]:
 
 
 def _document(endpoint: KnownEndpoint) -> dict[str, object]:
-    from workbench.evaluation.model_list import names_to_run
+    from workbench.evaluation.model_list import runnable_model_names
 
     preset, models = endpoint.preset, None
     if endpoint.models is not None:
         models = []
-        for model, name in names_to_run(endpoint):
+        for model, name in runnable_model_names(endpoint):
             models.append({"model": model, "name": name})
     return {
         "name": preset.name,

@@ -19,7 +19,7 @@ from workbench.config.agents import AGENT, unknown_agent
 from workbench.config.program import Program
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.engine.plan import ExecutionRules, PlannedRun, plan_runs
-from workbench.evaluation.approval import needs
+from workbench.evaluation.approval import needs_of_plan
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.planner import has_subject
@@ -63,7 +63,7 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
         return USAGE
     planned = _planned(file, model)
     plan = Plan.of([planned], program, execution=ExecutionRules(True if execute else None))
-    approval = approved(needs(plan), program, all_of_them=trust)
+    approval = approved(needs_of_plan(plan), program, all_of_them=trust)
     if approval is None:
         return USAGE
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()

@@ -46,7 +46,13 @@ if executes(__name__):
     from workbench.evaluation.approval import Approval, Needs
     from workbench.evaluation.plan import broken_suites_of
     from workbench.evaluation.suites import NoSuitesError, load_suites
-    from workbench.evaluation.tool_list import NoSuchToolError, callable_tool, linted, tools_of, valid_suite
+    from workbench.evaluation.tool_list import (
+        NoSuchToolError,
+        callable_tool,
+        tools_of,
+        tools_with_findings,
+        valid_suite,
+    )
     from workbench.show.text import Paint, paint_for
     from workbench.show.views.server_output import output_lines
     from workbench.show.views.tools import SuiteTools, finding_lines, tool_lines, tools_json
@@ -301,7 +307,7 @@ async def _work(
     if by_hand is not None:
         return await call_tool(by_hand, list(zip(files, suites, strict=True)), pool, program, approval, output)
     if options.lint:
-        suites = [linted(file, suite) for file, suite in zip(files, suites, strict=True)]
+        suites = [tools_with_findings(file, suite) for file, suite in zip(files, suites, strict=True)]
 
     def text(width: int, paint: Paint) -> str:
         lines = finding_lines(suites, paint) if options.lint else tool_lines(suites, width, paint)

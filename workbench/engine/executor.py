@@ -12,7 +12,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import dataclass
 from workbench.engine.media_store import MediaStore
 from workbench.engine.recorder import Recorder, TimeLimit
-from workbench.engine.server_questions import CallQuestions, Review, as_answered
+from workbench.engine.server_questions import CallQuestions, Review, keep_reply
 from workbench.tools.answer import ToolAnswer, ToolsError
 from workbench.tools.audit import Allowed, Audit, AuditError, Outcome
 from workbench.tools.mocks import AskJudge, PlannedAnswer
@@ -155,7 +155,7 @@ class Executor:
         """Return the definition of a tool; `None` when no tool of that name is offered."""
         return self._definitions.get(tool)
 
-    async def answer(self, call: ToolCall, step_mock: JsonValue = None, review: Review = as_answered) -> ResultReceived:
+    async def answer(self, call: ToolCall, step_mock: JsonValue = None, review: Review = keep_reply) -> ResultReceived:
         """Let the step's mock, another mock or a server answer a call, and emit the events of the call.
 
         `review` may change the replies to the server's own requests during the call. Raises ToolsError when the server

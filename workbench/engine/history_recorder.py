@@ -81,7 +81,7 @@ class HistoryRecorder:
         match event:
             case RunDone(result=result):
                 events = tuple(self._events.pop(result.run_id, ()))
-                done = event.row or done_run(event, events)
+                done = event.row or run_with_events(event, events)
                 self._given.append(self._writer.write_run(self.handle, done))
             case BatchDone():
                 self._writer.end(self.handle, self._now())
@@ -102,7 +102,7 @@ class HistoryRecorder:
         return datetime.fromtimestamp(self._now_ms() / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def done_run(event: RunDone, events: tuple[Event, ...]) -> RunWithEvents:
+def run_with_events(event: RunDone, events: tuple[Event, ...]) -> RunWithEvents:
     """Return a finished run with its events and times, in the form that the history stores."""
     assert event.began_ms is not None and event.ended_ms is not None
     return RunWithEvents(event.result.run_id, event.result, events, event.began_ms, event.ended_ms)

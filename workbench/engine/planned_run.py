@@ -34,7 +34,7 @@ from workbench.engine.plan import (
     PlannedRun,
 )
 from workbench.engine.recorder import Recorder
-from workbench.grading.deferred_result import DeferredResult, GradesCallback, changed
+from workbench.grading.deferred_result import DeferredResult, GradesCallback, replace_fields
 from workbench.grading.grade import NOT_GRADED_REASON, Grade, GradingError, RunResult, StepGrade
 from workbench.grading.run import GradedRun, grade_by_deciding_grader, grade_step
 from workbench.grading.status import Status
@@ -71,7 +71,7 @@ QUICK_CALLS = 10
 Grading so few calls takes well under a millisecond."""
 
 
-async def no_wait() -> None:
+async def ignore_wait() -> None:
     pass
 
 
@@ -106,9 +106,9 @@ class RunContext:
     """Returns the environment variables for a suite. Agents chosen by the user get their keys from these variables."""
     passed_variables: Callable[[], tuple[str, ...]] = tuple
     """Returns the names of variables that every started command gets."""
-    ready: Callable[[], Awaitable[None]] = no_wait
+    ready: Callable[[], Awaitable[None]] = ignore_wait
     """Awaited before the first run begins."""
-    wait_until_stored: Callable[[], Awaitable[None]] = no_wait
+    wait_until_stored: Callable[[], Awaitable[None]] = ignore_wait
     """Awaited after each run, before the next run starts in its place."""
 
 
@@ -119,7 +119,7 @@ async def run_planned(planned: PlannedRun, context: RunContext) -> None:
     result = await _result_of(planned, context)
     cost_usd = cost_of(result.trajectory, context.price_of(planned))
     if cost_usd != result.cost_usd:
-        result = changed(result, cost_usd=cost_usd)
+        result = replace_fields(result, cost_usd=cost_usd)
     context.listener(RunDone(result))
 
 
@@ -422,7 +422,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | N
     )
 
 
-async def graded(
+async def grade_planned_run(
     planned: PlannedRun,
     trajectory: Trajectory,
     call_python: CallPython,
@@ -462,7 +462,7 @@ class RunGrading:
         result, judge = await self._result(trajectory), self.judge
         if judge is None:
             return result
-        return changed(result, judgements=judge.judgements, judging=judge.use)
+        return replace_fields(result, judgements=judge.judgements, judging=judge.use)
 
     async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
         """Return whether a step of a chain, counted from 1, failed.

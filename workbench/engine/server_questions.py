@@ -18,7 +18,7 @@ Review = Callable[[ServerQuestion, ServerReply], Awaitable[ServerReply]]
 reply."""
 
 
-async def as_answered(question: ServerQuestion, reply: ServerReply) -> ServerReply:
+async def keep_reply(question: ServerQuestion, reply: ServerReply) -> ServerReply:
     """Return the reply unchanged, for runs that no person controls."""
     return reply
 
@@ -34,7 +34,7 @@ class CallQuestions:
         answers: Answers,
         recorder: Recorder,
         judge: AskJudge | None,
-        review: Review = as_answered,
+        review: Review = keep_reply,
     ) -> None:
         self._call = call
         self._answers = answers

@@ -68,7 +68,7 @@ class ApprovalRequest:
     suite's file. `typed` is set if the user typed some of the suite's servers."""
 
     file: SuiteFile
-    needs: SuiteNeeds
+    needs_of_plan: SuiteNeeds
     all_needs: SuiteNeeds
     grant: Grant
     asked: frozenset[ModelNeed] = frozenset()
@@ -100,7 +100,7 @@ class Approval:
 
     def model_refusal(self, suite: Path, spec: ModelSpec) -> str | None:
         """Return why a model may not be called for a suite; `None` if the model may be called."""
-        if not needs_asking(spec):
+        if not needs_approval(spec):
             return None
         grant = self.grant(suite)
         if grant is None:
@@ -141,9 +141,9 @@ class Needs:
         requests = []
         for of_suite in by_suite.values():
             file = of_suite[0].file
-            asked = models_asked(of_suite, specs)
+            asked = models_to_approve(of_suite, specs)
             stated = needs_of(file, specs)
-            whole = with_agents(with_asked(stated, asked), of_suite)
+            whole = with_agents(with_called_models(stated, asked), of_suite)
             runs_any = any(run.case.skip is None for run in of_suite)
             request = replace(
                 _request(file, whole, whole, specs, typed),
@@ -193,7 +193,7 @@ class Needs:
                 specs.load_judges(path, judged_checks(file.suite, case, mocks=False))
             asked = frozenset[ModelNeed]()
             if judges:
-                asked = judges_asked(file, by_id.values(), specs, mocks=False)
+                asked = judges_to_approve(file, by_id.values(), specs, mocks=False)
             needs = grading_needs(file, by_id.values(), asked)
             if needs.nothing:
                 continue
@@ -280,14 +280,14 @@ class PendingApproval:
         return self._needs.approved(self._granted)
 
 
-def needs(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
+def needs_of_plan(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
     """Return what a plan's runs need: programs, imports, and endpoints with their keys.
 
     Settings, environment and the code to import are read here, and not again by the runs."""
     return Needs.of_runs(plan.runs, plan.program, plan.specs, typed=typed)
 
 
-def all_typed(file: SuiteFile) -> TypedServers:
+def servers_as_typed(file: SuiteFile) -> TypedServers:
     """Return all servers of a valid suite, marked as typed by the user.
 
     Use this function only for a suite that was made from servers that the user typed."""
@@ -443,14 +443,14 @@ def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
     named = (spec_of(name, file.path, specs, by_suite=True) for name in all_model_names(file.suite))
     asked = set()
     for spec in (*of_project, *named):
-        if spec is not None and spec.problem is None and needs_asking(spec):
+        if spec is not None and spec.problem is None and needs_approval(spec):
             asked.add(model_need(spec))
-    asked |= judges_asked(file, file.suite.cases, specs)
-    asked |= players_asked(file, file.suite.cases, specs)
+    asked |= judges_to_approve(file, file.suite.cases, specs)
+    asked |= players_to_approve(file, file.suite.cases, specs)
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
 
 
-def with_asked(needs: SuiteNeeds, models: Collection[ModelNeed]) -> SuiteNeeds:
+def with_called_models(needs: SuiteNeeds, models: Collection[ModelNeed]) -> SuiteNeeds:
     """Add the models that a suite's runs would call to the suite's needs.
 
     In a resumed batch, the history may name models that the suite does not name."""
@@ -473,7 +473,7 @@ def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
     return replace(needs, commands=tuple(sorted(commands, key=str)))
 
 
-def models_asked(runs: Iterable[PlannedRun], specs: ModelSpecs) -> frozenset[ModelNeed]:
+def models_to_approve(runs: Iterable[PlannedRun], specs: ModelSpecs) -> frozenset[ModelNeed]:
     """Return the models and judges that the runs would call and that the user must approve."""
     found: set[ModelNeed] = set()
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
@@ -481,11 +481,11 @@ def models_asked(runs: Iterable[PlannedRun], specs: ModelSpecs) -> frozenset[Mod
         cases.setdefault(run.file.path, (run.file, {}))[1][run.case.id] = run.case
         if run.own_model is None and run.subject is None:
             spec = spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite)
-            if spec is not None and needs_asking(spec):
+            if spec is not None and needs_approval(spec):
                 found.add(model_need(spec))
     for file, by_id in cases.values():
-        found |= judges_asked(file, by_id.values(), specs)
-        found |= players_asked(file, by_id.values(), specs)
+        found |= judges_to_approve(file, by_id.values(), specs)
+        found |= players_to_approve(file, by_id.values(), specs)
     return frozenset(found)
 
 
@@ -497,7 +497,7 @@ def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], spe
     return any(spec is not None for spec in found)
 
 
-def judges_asked(
+def judges_to_approve(
     file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs, *, mocks: bool = True
 ) -> frozenset[ModelNeed]:
     """Return the judges that the user must approve before the cases can be graded.
@@ -514,12 +514,12 @@ def judges_asked(
         except ConfigError:
             # An unresolved judge is never called, so it needs no approval.
             continue
-        if needs_asking(spec):
+        if needs_approval(spec):
             found.add(model_need(spec))
     return frozenset(found)
 
 
-def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> frozenset[ModelNeed]:
+def players_to_approve(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> frozenset[ModelNeed]:
     """Return the models that would simulate the users in the cases and that need approval."""
     found = set()
     for case in cases:
@@ -527,7 +527,7 @@ def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> 
             spec = specs.user_of(file.path, case)
         except ConfigError:
             continue
-        if spec is not None and needs_asking(spec):
+        if spec is not None and needs_approval(spec):
             found.add(model_need(spec))
     return frozenset(found)
 
@@ -556,7 +556,7 @@ def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
     return suite.model_copy(update={"servers": (), "subject": None, "mocks": (), "cases": alone})
 
 
-def needs_asking(spec: ModelSpec) -> bool:
+def needs_approval(spec: ModelSpec) -> bool:
     """Return whether the user must approve a model.
 
     Approval is needed if the model's address comes from the suite or the project instead of the user's settings."""

@@ -288,7 +288,7 @@ class GivenRun:
     case: Case
 
 
-def runs_given(
+def runs_of_calls_file(
     calls: GivenCalls,
     file: SuiteFile,
     path: Path,
@@ -319,7 +319,7 @@ def runs_given(
             if _lacks_results(case, run):
                 why = "checks results of calls, and no call has one: add `result`, or `is_error`, to the calls"
                 problems.append(f"{calls.places[case_id]}: the case {why}")
-            runs.append(run_given(run, file, graded_by, path, calls.agent, repeat))
+            runs.append(given_run_of(run, file, graded_by, path, calls.agent, repeat))
     return runs, problems
 
 
@@ -339,13 +339,13 @@ def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) 
     return f"{place}: {file.path} has no case {case!r}: {hint}"
 
 
-def run_given(
+def given_run_of(
     run: ExternalRun, file: SuiteFile, case: Case, path: Path, agent: str = AGENT, repeat: int = 0
 ) -> GivenRun:
     """Convert a run that an agent made outside this program to a recording without grades."""
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
-    for payload in payloads_given(run, planned):
+    for payload in payloads_of_given_run(run, planned):
         # The time of each call is unknown, so the last event gets the whole duration of the run.
         at_ms = 0.0
         if isinstance(payload, RunFinished):
@@ -367,7 +367,7 @@ def run_given(
     return GivenRun(recording, ungraded, case)
 
 
-def payloads_given(run: ExternalRun, planned: PlannedRun) -> Iterator[EventPayload]:
+def payloads_of_given_run(run: ExternalRun, planned: PlannedRun) -> Iterator[EventPayload]:
     """Yield the events of a run that an agent made outside this program."""
     suite, case = planned.suite, planned.case
     yield external_run_started(suite, case, planned.model, planned.file.hash, definitions_for(suite, case))

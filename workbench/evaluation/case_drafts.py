@@ -13,7 +13,7 @@ from pathlib import Path
 from rapidfuzz import fuzz, process, utils
 
 from workbench.analysis.estimate import Estimate, estimate_of_texts
-from workbench.analysis.prefilled import as_check, refused_parts
+from workbench.analysis.prefilled import equality_check, refused_parts
 from workbench.config.models import Price
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
@@ -141,7 +141,7 @@ class Draft:
         if value is None:
             # TOML has no null.
             return {"equals_null": True}
-        return as_check(name, value)
+        return equality_check(name, value)
 
 
 @dataclass(frozen=True)
@@ -178,14 +178,14 @@ class DraftOptions:
     repeats: int = DEFAULT_REPEATS
 
 
-def plan_of_asking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
+def drafting_plan(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
     """Return the plan of the runs that ask a model for drafts.
 
     Raises PlanError."""
     return plan(RunOptions(suites=(file,), models=(options.model,)), program)
 
 
-def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
+def draft_check_plan(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
     """Return the plan of the runs that check drafts.
 
     Raises PlanError."""
@@ -230,7 +230,7 @@ def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
     )
 
 
-def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
+def definable_tools(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
     """Return the tools that a suite's file can define, by name."""
     named = {}
     for tool in tools:
@@ -335,7 +335,7 @@ def drafts_in(
     return Drafts(tuple(kept), tuple(dropped), tuple(failed))
 
 
-def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
+def accepted_drafts(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
     """Return the drafts whose checking runs all passed, and reject the others.
 
     A draft with missing runs is kept and marked as unchecked, because no run contradicts it."""

@@ -143,7 +143,7 @@ def job_of(
     return CiJob(suite, model, tuple(dict.fromkeys(variables)), tuple(programs), tuple(installs), all_skipped)
 
 
-def only_on_this_machine(servers: Iterable[Table], model_url: str) -> Iterator[str]:
+def local_dependencies(servers: Iterable[Table], model_url: str) -> Iterator[str]:
     """Yield the programs, folders and addresses that a CI job cannot reach, because they exist only on this machine.
 
     The addresses of the servers and of the model are examined."""
@@ -160,7 +160,7 @@ def only_on_this_machine(servers: Iterable[Table], model_url: str) -> Iterator[s
         yield model_url
 
 
-def requirement() -> str | None:
+def pip_requirement() -> str | None:
     """Return a requirement from which pip can install this program: its repository, or its name and version.
 
     Returns `None` if the program is installed from a folder whose repository has no public address."""

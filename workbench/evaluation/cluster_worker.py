@@ -24,7 +24,7 @@ from workbench.config.program import create_program
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.batch import Batch
 from workbench.engine.events import BatchEvent, RunDone, ToolsListed
-from workbench.engine.history_recorder import done_run
+from workbench.engine.history_recorder import run_with_events
 from workbench.engine.plan import ExecutionRules, PlannedRun
 from workbench.engine.redaction import RunRedaction, SuiteParts
 from workbench.evaluation.approval import Needs
@@ -380,7 +380,7 @@ class _RedactingSender(RunSender):
             super()._send_event(self._secrets.redacted(event))
 
     def _send_done(self, event: RunDone, events: tuple[Event, ...]) -> None:
-        run, row = self._redaction.pack(done_run(event, events))
+        run, row = self._redaction.pack(run_with_events(event, events))
         events = ()
         if self._receives_events or (row is None and self._history):
             events = run.events

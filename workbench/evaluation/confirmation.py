@@ -22,7 +22,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, with_grader
 from workbench.evaluation.baseline import Baseline
 from workbench.evaluation.plan import Plan
-from workbench.evaluation.reruns import Rerun, Reruns, executed_write
+from workbench.evaluation.reruns import Rerun, Reruns, executed_write_tool
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.history.case_contents import CaseContents
@@ -282,7 +282,7 @@ def _why_not(
         return "all its runs had ended when the batch was resumed"
     if baseline.confirm_writes or plan.execution.exempt(planned.file):
         return None
-    for tool in filter(None, map(executed_write, runs)):
+    for tool in filter(None, map(executed_write_tool, runs)):
         return _not_read_only(tool)
     return None
 

@@ -105,7 +105,7 @@ def place_of(run: PlannedRun) -> PlannedRunPlace:
     return PlannedRunPlace(str(run.file.path), run.written.id, run.model, run.settings.grading.cluster)
 
 
-def watch_of(plan: Plan) -> EarlyStopping | None:
+def early_stopping_of_plan(plan: Plan) -> EarlyStopping | None:
     """Return the early-stopping state of a plan's batch; `None` if the batch runs every case.
 
     In a resumed batch, the state includes the runs that finished earlier."""
@@ -115,10 +115,10 @@ def watch_of(plan: Plan) -> EarlyStopping | None:
     places = {number: _place_of_figures(run) for number, run in over.items()}
     for run in plan.runs:
         places[numbers[run.run_id]] = place_of(run)
-    return watched(plan.until, places, over, plan.gates)
+    return early_stopping_of(plan.until, places, over, plan.gates)
 
 
-def watched(
+def early_stopping_of(
     until: Until,
     places: Mapping[int, PlannedRunPlace],
     finished_runs: Mapping[int, RunSummary],
@@ -137,7 +137,7 @@ def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunS
     if until is None or until.rule == "gate":
         return ()
     places = {number: _place_of_figures(run) for number, run in figures.items()}
-    return watched(until, places, figures, {}).pairs
+    return early_stopping_of(until, places, figures, {}).pairs
 
 
 def _place_of_figures(run: RunSummary) -> PlannedRunPlace:

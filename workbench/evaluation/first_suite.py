@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.prefilled import (
     first_value,
-    is_open,
+    is_missing_value,
     refused_parts,
     required_args,
     values_of,
@@ -212,14 +212,14 @@ def _case_of(tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[s
     args, optional = required_args(tool.parameters), _optional_args(tool)
     yield from _about(tool)
     for name, value in args.items():
-        if is_open(value) or _is_one_of_several(_schema_of(tool, name)):
+        if is_missing_value(value) or _is_one_of_several(_schema_of(tool, name)):
             yield from _comment(f"  {name}: {_in_words(tool, name)}")
     for name in optional:
         yield from _comment(f"  {name} (optional): {_in_words(tool, name)}")
     refused = refused_parts(values_of(args), tool.parameters)
     if refused is None:
         yield "# Its schema cannot be used to fill in arguments: write them all."
-    elif "" in refused and not any(map(is_open, args.values())):
+    elif "" in refused and not any(map(is_missing_value, args.values())):
         yield "# Its schema demands more than these arguments: write the others too."
     call: Table = {"tool": tool.name}
     if args and not optional:

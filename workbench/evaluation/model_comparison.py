@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.early_stop_state import PairEarlyStop
-from workbench.analysis.gates import nothing_graded
+from workbench.analysis.gates import nothing_graded_reason
 from workbench.analysis.side_by_side import Comparison, compare_cells
 from workbench.dataclasses import dataclass
 from workbench.evaluation.early_stop import pairs_of_batch
@@ -50,7 +50,7 @@ class ModelComparison:
     """The number of runs that the cost limit skipped."""
     broken: tuple[BrokenSuite, ...] = ()
     """The suites that were not run because of errors."""
-    nothing_graded: str | None = None
+    nothing_graded_reason: str | None = None
     """The reason why no run was graded, in a sentence; `None` if some run was graded."""
 
     @classmethod
@@ -95,7 +95,7 @@ class ModelComparison:
         early_stops: Sequence[PairEarlyStop],
         against: AgainstBaseline | None = None,
     ) -> ModelComparison:
-        ungraded = nothing_graded(figures)
+        ungraded = nothing_graded_reason(figures)
         not_made = sum(map(is_cost_limited, figures))
         code = OK
         if outcome.interrupted:

@@ -20,7 +20,7 @@ from workbench.config.models import (
 from workbench.config.program import Program
 from workbench.config.request_settings import settings_text, variables_of
 from workbench.dataclasses import dataclass, json_text
-from workbench.evaluation.approval import Needs, Trust, model_need, needs_asking
+from workbench.evaluation.approval import Needs, Trust, model_need, needs_approval
 from workbench.evaluation.trust import trust_store
 from workbench.grading.status import Status
 from workbench.numerals import counted, seconds_text, setting_text
@@ -106,7 +106,7 @@ def known_endpoints(
     return endpoints, list(dict.fromkeys(problems))
 
 
-async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
+async def endpoint_with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
     """Ask an endpoint for its models, and return the endpoint with them.
 
     A server on this machine is first tested by opening a connection, which fails at once if no server is running. The
@@ -135,7 +135,7 @@ async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) 
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:
-            return await with_models(endpoint, program)
+            return await endpoint_with_models(endpoint, program)
         return endpoint
 
     return list(await asyncio.gather(*map(asked, endpoints)))
@@ -152,7 +152,7 @@ async def _accepts_connections(url: str) -> bool:
     return True
 
 
-def names_to_run(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
+def runnable_model_names(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
     """Yield the models that an endpoint lists, each with the name by which a run can use it.
 
     The name is `None` if a `workbench.toml` must define the model first."""
@@ -393,18 +393,18 @@ def check_refusal(
 
     The model's saved settings are `known`. If they come from a project that the user does not trust, a test must not
     run a command or send the value of a variable."""
-    if known is None or not needs_asking(known):
+    if known is None or not needs_approval(known):
         return None
     # A test can be harmful only if it runs a command or sends the value of a variable. Fetching a cloud's credentials
     # may run a program too.
     if not (spec.key_command or spec.variables or spec.cloud):
         return None
-    if known.problem is None and not untrusted(FoundModels([ListedModel(known, {})], [*files]), program, trust):
+    if known.problem is None and not untrusted_models(FoundModels([ListedModel(known, {})], [*files]), program, trust):
         return None
     return f"{known.name} is in a workbench.toml that you do not trust yet: run a case on it, which asks you"
 
 
-def untrusted(models: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
+def untrusted_models(models: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
     """Return the models that suites and projects define and that the user has not approved."""
     if trust is None:
         trust = Trust(trust_store(program.folders))
@@ -419,7 +419,7 @@ def untrusted(models: FoundModels, program: Program, trust: Trust | None = None)
         need = listed.need
         if listed.spec.problem is not None:
             continue
-        if needs_asking(listed.spec) and need not in trusted and not trust.covers_model(need):
+        if needs_approval(listed.spec) and need not in trusted and not trust.covers_model(need):
             left[need] = None
     return tuple(left)
 

@@ -184,7 +184,7 @@ def _without_player(runs: Iterable[PlannedRun], specs: ModelSpecs) -> Iterator[s
             yield run.case.name
 
 
-def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:
+def cost_limit_usd_of(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:
     """Return the cost limit of runs in US dollars; `None` without a limit.
 
     The limit is `wanted_usd`, or else the lowest limit of the runs' suites."""
@@ -195,7 +195,7 @@ def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> fl
 def _limited(
     options: RunOptions, runs: Sequence[PlannedRun], specs: ModelSpecs, program: Program
 ) -> tuple[CostLimit | None, list[Notice]]:
-    usd = limit_usd(runs, options.max_cost_usd)
+    usd = cost_limit_usd_of(runs, options.max_cost_usd)
     if usd is None:
         return None, []
     if options.cluster is not None:

@@ -24,7 +24,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.history_recorder import stored_cases
 from workbench.engine.judges import JudgeAccess, JudgementCache, PendingJudgements, RunJudge
 from workbench.engine.plan import PlannedRun, parse_grader, parse_repeat_rule, sends_same_requests, with_grader
-from workbench.engine.planned_run import graded
+from workbench.engine.planned_run import grade_planned_run
 from workbench.engine.recordings import case_of_recording, result_of_recording, suite_of_recording
 from workbench.engine.redaction import regrade_refusal, shown_result
 from workbench.engine.suite_secrets import register_secrets
@@ -150,7 +150,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
     if why_not is not None:
         return replace(recorded, grading=planned.settings.grading, not_regraded=why_not)
     judge = judges.of(planned, recorded.judgements)
-    result = await graded(planned, trajectory, python.answer, judge, recorded.cost_usd)
+    result = await grade_planned_run(planned, trajectory, python.answer, judge, recorded.cost_usd)
     return replace(result, cost_usd=recorded.cost_usd, redacted=recorded.redacted)
 
 
@@ -277,11 +277,11 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
             problems.append(Notice(str(error)))
     if options.calls and now is not None:
         # This import is lazy, because building its models takes time.
-        from workbench.evaluation.calls_file import read_calls, runs_given
+        from workbench.evaluation.calls_file import read_calls, runs_of_calls_file
 
         for path in options.calls:
             try:
-                made, wrong = runs_given(read_calls(path), now, path, options.by, options.repeat_rule)
+                made, wrong = runs_of_calls_file(read_calls(path), now, path, options.by, options.repeat_rule)
             except RecordingError as error:
                 problems.append(Notice(str(error)))
                 continue

@@ -355,7 +355,7 @@ class Report:
         """Where the batch is stored in the history, or how many of its runs are not stored.
 
         It is `None` if the batch is not stored at all."""
-        return recorded_as(self.batch, self.unrecorded)
+        return history_note(self.batch, self.unrecorded)
 
     def document(self) -> ReportDocument:
         """Return the report in the form of its JSON schema."""
@@ -607,7 +607,7 @@ def shard_line(shard: ShardRef, runs: int) -> str:
     return f"{shard}: {share}; the gates are judged by 'workbench history merge'"
 
 
-def recorded_as(batch: int | None, unrecorded: int) -> str | None:
+def history_note(batch: int | None, unrecorded: int) -> str | None:
     """Return where a batch is stored in the history, or how many of its runs are not stored.
 
     Returns `None` if the batch is not stored at all."""

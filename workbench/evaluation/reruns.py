@@ -106,7 +106,7 @@ class RerunListener:
         self.over[place] += 1
         if result.status.graded:
             self.evidence[place].add(is_good=result.passed)
-        if not self._reruns.cases[place].may_write and (tool := executed_write(result)) is not None:
+        if not self._reruns.cases[place].may_write and (tool := executed_write_tool(result)) is not None:
             self.writing.setdefault(place, tool)
 
     async def skip_reason(self, planned: PlannedRun) -> str | None:
@@ -139,7 +139,7 @@ class RerunListener:
         return self.over[place] >= min(MAX_RERUNS, self._reruns.max_runs)
 
 
-def executed_write(result: RunResult) -> str | None:
+def executed_write_tool(result: RunResult) -> str | None:
     """Return the name of an executed tool that is not marked read-only; `None` if there is none.
 
     Executions that an external agent reports count too."""

@@ -20,7 +20,7 @@ from workbench.engine.events import BatchDone, BatchEvent, ClusterNotice, Inbox,
 from workbench.engine.recordings import Recordings
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns, broken_suites_of
-from workbench.evaluation.report import Report, recorded_as
+from workbench.evaluation.report import Report, history_note
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.deferred_result import plain_result
 from workbench.grading.grade import RunResult
@@ -204,16 +204,16 @@ class Outcome:
         """Where the batch is stored in the history, or how many of its runs are not stored.
 
         It is `None` if the batch is not stored at all."""
-        return recorded_as(self.batch, self.unrecorded)
+        return history_note(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> EarlyStopping | None:
         """Return the early-stopping state of the plan's batch; `None` if the batch runs every case."""
         if plan.until is None:
             return None
         # This import is lazy, because few plans stop early.
-        from workbench.evaluation.early_stop import watch_of
+        from workbench.evaluation.early_stop import early_stopping_of_plan
 
-        watch, places = watch_of(plan), plan.places
+        watch, places = early_stopping_of_plan(plan), plan.places
         for run_id, run in self.figures_by_run:
             if watch is not None:
                 watch.add(places[run_id], run)

@@ -42,7 +42,7 @@ from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
 from workbench.engine.judges import JudgeAccess, JudgementCache, PendingJudgements, RunJudge
 from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import PlannedRun
-from workbench.engine.planned_run import RunContext, RunGrading, no_wait
+from workbench.engine.planned_run import RunContext, RunGrading, ignore_wait
 from workbench.engine.player_cache import PlayerCache
 from workbench.engine.recorder import Recorder
 from workbench.engine.recordings import Recordings
@@ -383,7 +383,7 @@ class Runtime:
 
         skip_listener = _skip_listener(plan, queue_of)
         cost_guard = self._cost_guard(plan, name)
-        stored = no_wait
+        stored = ignore_wait
         if recorder is not None:
             stored = recorder.wait_until_stored
         listeners = self._listeners(plan, recorder, recordings, listener, skip_listener, cost_guard)
@@ -736,9 +736,9 @@ def _skip_listener(plan: Plan, queue_of: Callable[[PlannedRun], QueueKey]) -> Ea
     if plan.until is None:
         return None
     # This import is lazy, because few plans stop early.
-    from workbench.evaluation.early_stop import EarlyStopper, watch_of
+    from workbench.evaluation.early_stop import EarlyStopper, early_stopping_of_plan
 
-    watch = watch_of(plan)
+    watch = early_stopping_of_plan(plan)
     if watch is None:
         return None
     return EarlyStopper(plan, watch, ahead=sum(queue.concurrency for queue in model_queues(plan.runs, queue_of)))

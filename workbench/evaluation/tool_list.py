@@ -66,7 +66,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
         )
 
 
-def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
+def tools_with_findings(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
     """Return the tools of a valid suite with findings about tools that are hard or impossible for a model to use."""
     tools: list[ToolDefinition] = []
     of_servers: list[LintFinding] = []

@@ -8,7 +8,7 @@ from contextlib import suppress
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
-from workbench.engine.history_recorder import done_run
+from workbench.engine.history_recorder import run_with_events
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import PackedResult, SharedParts, SharedPartsUpdate, TransferredResult
 from workbench.history.packing import PackedRun, RunPacker
@@ -109,7 +109,7 @@ class RunSender:
             # A run that cannot be packed is sent with its events. The program cannot pack it either, and reports the
             # error.
             with suppress(TypeError, ValueError, RecursionError):
-                row = self._packer.packed(done_run(event, events))
+                row = self._packer.packed(run_with_events(event, events))
         if not self._receives_events and (row is not None or self._packer is None):
             events = ()
         self._send(*learned, self._made(event, row, events, len(known)))

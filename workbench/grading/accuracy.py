@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue, Metric
-from workbench.grading.matching import NOT_ALL_COMPARED, Candidates, broken_calls, maximum_matching, remaining
+from workbench.grading.matching import NOT_ALL_COMPARED, Candidates, broken_calls, maximum_matching, unused_numbers
 from workbench.grading.pairing_issues import outcomes_text, pairing_issues
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text
@@ -61,7 +61,7 @@ def grade_accuracy(
     return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
 
 
-def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade:
+def with_answer_score(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade:
     """Return the grade of a run's calls, averaged with the scores of the named checks of the answer.
 
     The calls and each named check count equally, like the scorers of an Evalite eval. `numbers["calls"]` keeps the
@@ -146,7 +146,7 @@ class _Reading:
                 if call not in taken and waiting:
                     partner[waiting.pop(0)] = call
                     taken.add(call)
-            extra = remaining(extra, taken)
+            extra = unused_numbers(extra, taken)
         self.is_optimal = not among.exhausted
         lines = []
         for index, wanted in enumerate(self._expected):

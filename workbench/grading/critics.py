@@ -31,7 +31,7 @@ from workbench.grading.matching import (
     large_pairing,
     maximum_matching,
     pairs_at,
-    remaining,
+    unused_numbers,
 )
 from workbench.grading.pairing_issues import pairing_issues
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
@@ -216,7 +216,7 @@ def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: 
         if name in call.args:
             critics.append(_critic(name, call.args[name], default, arcade_compatible=True))
         else:
-            critics.append(Critic(name, bound_to(template, default), default is None, template.weight != 0))
+            critics.append(Critic(name, with_expected_value(template, default), default is None, template.weight != 0))
     return tuple(critics)
 
 
@@ -226,7 +226,7 @@ def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: b
     A check that expects null expects the schema's default instead."""
     required = is_required(check, without_weight=not arcade_compatible)
     if check.expects_null:
-        return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
+        return Critic(name, with_expected_value(check, default), default is None, check.weight != 0, required)
     return Critic(name, check, False, check.weight != 0, required)
 
 
@@ -234,7 +234,7 @@ def _recorder(name: str, default: JsonValue) -> Critic:
     return Critic(name, Equals(equals=default, weight=0), default is None, False)
 
 
-def bound_to(check: Check, value: JsonValue) -> Check:
+def with_expected_value(check: Check, value: JsonValue) -> Check:
     """Return the check with another expected value, even a value that suites cannot write, such as null.
 
     A check that is a critic in Arcade keeps its kind. Any other check becomes a comparison with the value."""
@@ -246,14 +246,14 @@ def bound_to(check: Check, value: JsonValue) -> Check:
 # Equality under `critics`: the actual value is cast to the type of the expected value.
 
 
-def by_casting(check: Equals, value: JsonValue) -> bool:
+def equals_by_casting(check: Equals, value: JsonValue) -> bool:
     """Return whether a value equals the expected value under `critics` without `arcade_compatible`.
 
     An expected boolean equals its text in any letter case. An expected integer such as 5 equals the text `5` and the
     number 5.0. An expected fraction equals its text. An expected text equals a number or a boolean that Python writes
     as this text. Everything else is compared as JSON: null equals only null, a boolean is not a number, and containers
     are not cast. With `cast = false`, every value is compared as JSON."""
-    # Arcade's own casts treat any non-empty text as true, and cut 5.9 down to 5: see `by_arcade_casting`.
+    # Arcade's own casts treat any non-empty text as true, and cut 5.9 down to 5: see `equals_by_arcade_casting`.
     expected = check.equals
     if check.cast and isinstance(value, str) and isinstance(expected, bool):
         return value.lower() == str(expected).lower()
@@ -265,7 +265,7 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
     return json_equal(expected, value)
 
 
-def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
+def equals_by_arcade_casting(check: Equals, value: JsonValue) -> bool:
     """Return whether a value equals the expected value by Arcade's binary critic, with its published oddities.
 
     Raises OverflowError if Arcade's critic fails with an error."""
@@ -311,8 +311,8 @@ def judge(
     if not is_given and check.is_critic:
         value, is_given = None, True
     if arcade_compatible and is_given:
-        return check.arcade_verdict(value, by_arcade_casting, context)
-    return evaluate(check, value, is_given, equal=by_casting, context=context)
+        return check.arcade_verdict(value, equals_by_arcade_casting, context)
+    return evaluate(check, value, is_given, equal=equals_by_casting, context=context)
 
 
 _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool was called")
@@ -414,8 +414,8 @@ class CriticPairing:
             return pairs_at(rows, columns, pairs)
         sure = certain_pairs(gains, _CLEARLY)
         found = pairs_at(rows, columns, sure.items())
-        rest = remaining(range(len(rows)), sure)
-        others = remaining(range(len(columns)), set(sure.values()))
+        rest = unused_numbers(range(len(rows)), sure)
+        others = unused_numbers(range(len(columns)), set(sure.values()))
         rows_left = [rows[number] for number in rest]
         columns_left = [columns[number] for number in others]
         gains_left = gain_table(rest, others, lambda row, column: gains[row][column])
@@ -445,8 +445,8 @@ class CriticPairing:
         paired: dict[int, int] = {}
         for name, of_tool in rows_of.items():
             paired.update(greedy_pairs(of_tool, columns_of.get(name, []), self._gain))
-        paired.update(greedy_pairs(of_any, remaining(columns, set(paired.values())), self._gain))
-        rest = zip(remaining(rows, paired), remaining(columns, set(paired.values())), strict=False)
+        paired.update(greedy_pairs(of_any, unused_numbers(columns, set(paired.values())), self._gain))
+        rest = zip(unused_numbers(rows, paired), unused_numbers(columns, set(paired.values())), strict=False)
         return paired | dict(rest)
 
     def _gain(self, row: int, column: int) -> float:

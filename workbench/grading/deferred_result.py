@@ -58,7 +58,7 @@ def plain_result(result: RunResult) -> RunResult:
     return result
 
 
-def changed(result: RunResult, **changes: Any) -> RunResult:
+def replace_fields(result: RunResult, **changes: Any) -> RunResult:
     """Return a copy of a result with some fields changed. Grades that are not computed yet stay deferred."""
     if isinstance(result, DeferredResult) and (others := result._others) is not None:
         return DeferredResult.of(replace(result._first, **changes), others)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
-from workbench.checks.values import cut
+from workbench.checks.values import cut_text
 from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue, call_text
 from workbench.numerals import count_text
@@ -582,7 +582,7 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
                 "endpoint fault", f"{NAME_RESIDUE}; {meant} is meant", tool=record.tool, call=index, decides=True
             )
         if record.is_broken and record.round not in cut_off and (objects := _objects_in(record.call.raw or "")):
-            got = cut(record.call.raw or "")
+            got = cut_text(record.call.raw or "")
             why = f"{SENT_SEVERAL_TIMES}: {objects}"
             yield Issue("endpoint fault", why, tool=record.tool, call=index, got=got, decides=True)
 

@@ -15,7 +15,7 @@ from workbench.grading.dimensions import SHARES
 from workbench.grading.grade import CallPairing, Grade, Issue
 from workbench.grading.pairing_issues import ALLOWED_EXTRA_CALL
 from workbench.grading.scoring import ROUNDING_SLACK
-from workbench.grading.status import NOT_APPLICABLE, PASS_SCORE, WORST_FIRST, Status, disagree
+from workbench.grading.status import NOT_APPLICABLE, PASS_SCORE, WORST_FIRST, Status, graders_disagree
 from workbench.grading.traits import TRAITS
 from workbench.numerals import figure
 from workbench.suite.settings import Grading
@@ -95,17 +95,17 @@ def evaluate(term: Term) -> float:
             return round(evaluate(inner), 3)
 
 
-def in_words(term: Term) -> str:
+def formula_in_words(term: Term) -> str:
     """Return a formula in words: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
     match term:
         case Clamped(term=inner):
-            return f"{in_words(inner)}, kept within 0..1"
+            return f"{formula_in_words(inner)}, kept within 0..1"
         case Rounded(term=inner):
-            return f"{in_words(inner)}, rounded to 3 digits"
+            return f"{formula_in_words(inner)}, rounded to 3 digits"
     return _written(term, words=True)
 
 
-def in_numbers(term: Term) -> str:
+def formula_in_numbers(term: Term) -> str:
     """Return a formula in numbers with its value, `(1 + 0.5 × 1) ÷ 2 = 0.75`, or just a single number."""
     match term:
         case Amount(value=value):
@@ -113,10 +113,10 @@ def in_numbers(term: Term) -> str:
         case Clamped(term=inner):
             kept = evaluate(term)
             if kept == evaluate(inner):
-                return in_numbers(inner)
-            return f"{in_numbers(inner)}, kept within 0..1: {figure(kept)}"
+                return formula_in_numbers(inner)
+            return f"{formula_in_numbers(inner)}, kept within 0..1: {figure(kept)}"
         case Rounded(term=inner):
-            return in_numbers(inner)
+            return formula_in_numbers(inner)
     return f"{_written(term, words=False)} = {figure(evaluate(term))}"
 
 
@@ -538,7 +538,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
             formula, accounts = reading.formula, reading.contributions
     return Explanation(
         TRAITS[grade.grader].system,
-        reading.rule or in_words(reading.formula),
+        reading.rule or formula_in_words(reading.formula),
         formula,
         shortcut,
         verdict,
@@ -553,7 +553,7 @@ def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ..
 
     Returns an empty tuple if the graders agree."""
     grades = tuple(grades)
-    if not disagree(grades):
+    if not graders_disagree(grades):
         return ()
     sides: dict[Status, list[Grade]] = {}
     for grade in grades:

@@ -123,7 +123,7 @@ def _change_issues(
     calls, made = trajectory.calls, changing_calls(final, trajectory)
 
     def fits_both(row: int, call: int) -> int:
-        early = comes_early(expected[row], calls[call], trajectory)
+        early = is_early_call(expected[row], calls[call], trajectory)
         return int(not early and _fits(expected[row], calls[call], context))
 
     if len(expected) * len(made) > MAX_PAIRS:
@@ -185,7 +185,7 @@ def _missing(expected: ExpectedCall, trajectory: Trajectory) -> Issue:
     return Issue("missing change", text, tool=expected.tool, call=call, expected=wanted, decides=True)
 
 
-def comes_early(expected: ExpectedCall, record: CallRecord, trajectory: Trajectory) -> bool:
+def is_early_call(expected: ExpectedCall, record: CallRecord, trajectory: Trajectory) -> bool:
     """Return whether a call was made before the user's message that the call must follow."""
     if expected.after_message is None:
         return False
@@ -204,7 +204,7 @@ def _differs(
     expected: ExpectedCall, record: CallRecord, index: int, trajectory: Trajectory, context: CheckContext
 ) -> Issue:
     wrong = []
-    if comes_early(expected, record, trajectory):
+    if is_early_call(expected, record, trajectory):
         wrong.append(early_call_reason(expected))
     for name, check in (expected.args or {}).items():
         value, given = record.arguments.get(name), name in record.arguments

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from workbench.checks.check import describe, with_because
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
-from workbench.checks.values import canonical, cut, describe_value
+from workbench.checks.values import canonical, cut_text, describe_value
 from workbench.dataclasses import dataclass, escape_lone_surrogates
-from workbench.grading.status import NOT_APPLICABLE, Status, Verdict, disagree
+from workbench.grading.status import NOT_APPLICABLE, Status, Verdict, graders_disagree
 from workbench.numerals import range_text, setting_text
 from workbench.suite.settings import Grading, limited_ms
 from workbench.trajectory.events import JsonValue, Usage
@@ -580,7 +580,7 @@ class RunResult:
     @property
     def graders_disagree(self) -> bool:
         """Whether one grader fails the run and another grader passes or warns it."""
-        return disagree(self.grades)
+        return graders_disagree(self.grades)
 
     @property
     def has_free_calls(self) -> bool:
@@ -682,7 +682,7 @@ def by_run_id(results: Iterable[RunResult]) -> dict[str, RunResult]:
 def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     """Return a call in one line: `set_lights(room="bedroom", brightness=20)`."""
     given = ", ".join(f"{name}={describe_value(value)}" for name, value in arguments.items())
-    return cut(f"{tool}({given})")
+    return cut_text(f"{tool}({given})")
 
 
 def _reason(issue: Issue) -> str:

@@ -54,7 +54,7 @@ def greedy_pairs(
     return pairs
 
 
-def remaining(numbers: Iterable[int], used: Container[int]) -> list[int]:
+def unused_numbers(numbers: Iterable[int], used: Container[int]) -> list[int]:
     return [number for number in numbers if number not in used]
 
 
@@ -94,8 +94,8 @@ def large_pairing(
 
     The remaining rows and columns are paired by `best` if they form at most `MAX_PAIRS` pairs, otherwise by `in_turn`.
     `gain(row, column)` is the value of a pair, and `most(row)` is an upper bound for the value of the row's pairs."""
-    rows_left = remaining(rows, perfect)
-    columns_left = remaining(columns, set(perfect.values()))
+    rows_left = unused_numbers(rows, perfect)
+    columns_left = unused_numbers(columns, set(perfect.values()))
     pair_the_rest = in_turn
     if len(rows_left) * len(columns_left) <= MAX_PAIRS:
         pair_the_rest = best
@@ -399,7 +399,7 @@ class IncrementalMatching:
         self._closed |= identities
         self._settled.update(offered)
         for bucket in {self._bucket_index.bucket(member) for member in offered}:
-            self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
+            self._reachable[bucket] = unused_numbers(self._reachable[bucket], self._settled)
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
         member_of = {taken: holder for holder, taken in self.call_of.items()}

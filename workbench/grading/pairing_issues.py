@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from workbench.checks.check import Check, describe
-from workbench.checks.values import cut, describe_value
+from workbench.checks.values import cut_text, describe_value
 from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
 from workbench.grading.scoring import ROUNDING_SLACK, earned_share_text
@@ -243,7 +243,7 @@ def _times_text(minimum: int, maximum: float) -> str:
 
 
 def _expected_text(expected: ExpectedCall) -> str:
-    return cut(" or ".join(map(_alternative_text, expected.alternatives)))
+    return cut_text(" or ".join(map(_alternative_text, expected.alternatives)))
 
 
 def _alternative_text(expected: ExpectedCall) -> str:

@@ -14,7 +14,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Grade, RunResult
 from workbench.grading.lazy_sequences import CodedColumn, LazySequence
 from workbench.grading.scoring import ROUNDING_SLACK, known_values, mean, verdict_of
-from workbench.grading.status import PASS_SCORE, Status, passed_if
+from workbench.grading.status import PASS_SCORE, Status, passed_or_failed
 from workbench.numerals import counted
 from workbench.suite.grading_model import RepeatRule
 from workbench.suite.settings import Grading
@@ -292,7 +292,7 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
 
     Without a graded run, the status is the most urgent status of the runs."""
     runs = tuple(sorted(runs, key=lambda run: run.repeat))
-    result = joined(runs)
+    result = join_runs(runs)
     return CaseResult(runs, result.rule, result.status, result.score, result.deviation, result.reason)
 
 
@@ -300,7 +300,7 @@ def graded_runs(runs: Iterable[_Graded]) -> list[_Graded]:
     return [run for run in runs if run.status.graded]
 
 
-def joined(runs: Sequence[GradedRun]) -> JoinedResult:
+def join_runs(runs: Sequence[GradedRun]) -> JoinedResult:
     """Combine runs as `case_result` does, without keeping the runs."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
@@ -333,9 +333,9 @@ def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
         return Status.PASSED
     grading = runs[-1].grading
     if grading.by == "trajectory":
-        return passed_if(score >= 1 - ROUNDING_SLACK)
+        return passed_or_failed(score >= 1 - ROUNDING_SLACK)
     if grading.by == "dimensions":
-        return passed_if(score >= PASS_SCORE - ROUNDING_SLACK)
+        return passed_or_failed(score >= PASS_SCORE - ROUNDING_SLACK)
     if grading.by == "critics" and grading.critics.arcade_compatible:
         return verdict_of(score, grading, 0.0)
     return verdict_of(score, grading)

@@ -38,7 +38,7 @@ from workbench.grading.matching import (
     best_pairing,
     calls_of_steps_without_call,
     gain_table,
-    remaining,
+    unused_numbers,
 )
 from workbench.grading.pairing_issues import ALLOWED_EXTRA_CALL, extra_call, forbidden_call
 from workbench.grading.prohibitions import duplicate_issues, offending_calls
@@ -127,7 +127,7 @@ def graded_without_free_calls(
     free = surplus.calls(in_order=_compares_places(grader, case, grading))
     if not free:
         return whole
-    kept = remaining(range(len(calls)), free)
+    kept = unused_numbers(range(len(calls)), free)
     found = _in_the_run(grade(_without(trajectory, free)), kept)
     lines = list(found.pairings)
     for call in sorted(free):
@@ -297,7 +297,7 @@ def _in_the_run(grade: Grade, kept_calls: Sequence[int]) -> Grade:
     return grade._replace(pairings=tuple(lines), issues=tuple(issues))
 
 
-def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
+def issues_with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
     """Return the issues of a grade. The issue of an extra call names the `extra_calls` value that would allow it."""
     if not any(issue.kind == "extra call" for issue in grade.issues):
         return grade.issues

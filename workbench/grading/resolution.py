@@ -15,10 +15,10 @@ from typing import NamedTuple
 from workbench.checks.check import Check, CheckContext, CheckVerdict, EqualsRule, evaluate
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
-from workbench.checks.values import canonical_text, cut
+from workbench.checks.values import canonical_text, cut_text
 from workbench.dataclasses import dataclass
 from workbench.grading.call_results import alternatives_of, result_mismatch
-from workbench.grading.critics import ToolRegistry, by_casting, critics_of, judge
+from workbench.grading.critics import ToolRegistry, critics_of, equals_by_casting, judge
 from workbench.grading.grade import EXPLAINING_KINDS, CallPairing, Grade, GradingError, Issue
 from workbench.grading.matching import (
     NOT_ALL_COMPARED,
@@ -26,8 +26,8 @@ from workbench.grading.matching import (
     Candidates,
     IncrementalMatching,
     broken_calls,
-    remaining,
     rounds_of_steps,
+    unused_numbers,
 )
 from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
 from workbench.grading.status import Status
@@ -143,7 +143,7 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
         if not any(each.is_error for each in alternatives_of(expected)):
             continue
         # The rules of `critics` apply because they compare names and values most loosely.
-        calls = calls or _Calls("critics", trajectory, by_casting, context)
+        calls = calls or _Calls("critics", trajectory, equals_by_casting, context)
         for call, fit in calls.fits(expected).items():
             if fit.returned and alternatives_of(expected)[fit.alternative].is_error:
                 found.add(call)
@@ -270,7 +270,7 @@ class _Calls:
 
 
 def _result_issue(expected: ExpectedCall, index: int, record: CallRecord, call: int, reason: str) -> Issue:
-    got = None if record.result is None else cut(record.result.content)
+    got = None if record.result is None else cut_text(record.result.content)
     return Issue(
         "wrong result",
         reason,
@@ -455,13 +455,13 @@ class _Resolution:
     ) -> Iterator[tuple[int, int, int]]:
         if len(position) == 1:
             (index,) = position
-            fitting = remaining(self._fitting[index], used)
+            fitting = unused_numbers(self._fitting[index], used)
             wanted = self._wanted[index]
             most = min(wanted.most if optional else wanted.fewest, len(fitting))
             yield from _windows_of_one(fitting, best, min(wanted.fewest, len(fitting)), int(most), self._base)
             return
         slots = _Slots(position, self._wanted, self._fitting, optional)
-        calls = remaining(sorted(slots.wants_of), used)
+        calls = unused_numbers(sorted(slots.wants_of), used)
         starts = [start for start in range(len(best)) if not start or best[start] > best[start - 1]]
         every_nth = -(-len(starts) * len(calls) // _MAX_TRIED)
         if every_nth > 1:
@@ -491,7 +491,7 @@ class _Resolution:
         if not flat:
             return
         slots = _Slots(flat, self._wanted, self._fitting, True)
-        calls = remaining(range(len(self._calls.records)), used)
+        calls = unused_numbers(range(len(self._calls.records)), used)
         for index, found in slots.filled((*calls, *sorted(used)), calls).items():
             assigned[index] = found
 
@@ -500,7 +500,7 @@ class _Resolution:
 
         Calls with the same arguments come first, and then calls of the same tool. The grade reports them as wrong
         calls, in place of a missing call."""
-        left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(assigned)))
+        left = dict.fromkeys(unused_numbers(range(len(self._calls.records)), _union(assigned)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
         for by_arguments in (True, False):
@@ -553,7 +553,7 @@ class _Resolution:
         for index, expected in enumerate(self._wanted):
             if expected.times is None:
                 continue
-            made = sorted((*assigned[index], *remaining(self._fitting[index], used)))
+            made = sorted((*assigned[index], *unused_numbers(self._fitting[index], used)))
             if len(made) > expected.most:
                 record = self._calls.records[made[int(expected.most)]]
                 yield Issue(

@@ -21,13 +21,13 @@ from workbench.checks.clock import Clock, fixed_clock
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
 from workbench.dataclasses import CachedByIdentity, dataclass
-from workbench.grading.accuracy import averaged, grade_accuracy
+from workbench.grading.accuracy import grade_accuracy, with_answer_score
 from workbench.grading.at_most import budget_issues
-from workbench.grading.critics import by_casting, grade_critics
+from workbench.grading.critics import equals_by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
-from workbench.grading.final import comes_early, early_call_reason, final_issues, transcript_of
+from workbench.grading.final import early_call_reason, final_issues, is_early_call, transcript_of
 from workbench.grading.grade import (
     EXPLAINING_KINDS,
     SIMULATED_USER,
@@ -48,11 +48,11 @@ from workbench.grading.requirements import (
     common_issues_of,
     extra_call_rule_of,
     graded_without_free_calls,
+    issues_with_remedies,
     latency_issue,
     longest_turn_ms,
     metrics_of,
     requirement_issues,
-    with_remedies,
 )
 from workbench.grading.resolution import resolved_case
 from workbench.grading.status import NOT_APPLICABLE, Status
@@ -85,11 +85,13 @@ def _by_accuracy(case: Case, grading: Grading, run: Trajectory, context: CheckCo
     grade = grade_accuracy(case, grading, run, context=context)
     if grading.accuracy.answer_checks == "apart":
         return grade
-    return averaged(grade, metrics_of(case, run, context), grading)
+    return with_answer_score(grade, metrics_of(case, run, context), grading)
 
 
 GRADERS_BY_NAME: Mapping[str, Grader] = {
-    "critics": Grader(lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), by_casting),
+    "critics": Grader(
+        lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), equals_by_casting
+    ),
     "decision": Grader(
         lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), by_python
     ),
@@ -230,7 +232,7 @@ def _early_calls(case: Case, grade: Grade, trajectory: Trajectory) -> Iterator[I
         if line.expected_call is None or line.call is None or not line.same_tool:
             continue
         wanted, record = expected[line.expected_call], trajectory.calls[line.call]
-        if comes_early(wanted, record, trajectory):
+        if is_early_call(wanted, record, trajectory):
             why = early_call_reason(wanted)
             yield Issue("wrong order", why, record.tool, line.call, line.expected_call, decides=True)
 
@@ -683,7 +685,7 @@ class _Graded:
         of_run = self.case, self.settings, self.trajectory, self.context
         steps = grade_steps(name, *of_run) if self.case.steps else ()
         grade = grade_whole(name, *of_run, self.common_issues)
-        grade = grade._replace(issues=with_remedies(grade, self.case, self.settings.grading, self.trajectory))
+        grade = grade._replace(issues=issues_with_remedies(grade, self.case, self.settings.grading, self.trajectory))
         failed = tuple(_failed_steps(self.case, self.trajectory, steps)) if steps else ()
         if self.case.expects_in_turns:
             failed = tuple(failed_turns(name, *of_run))

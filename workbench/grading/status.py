@@ -206,7 +206,7 @@ def worst_of(statuses: Iterable[Status]) -> Status | None:
     return min(statuses, key=lambda status: status.urgency, default=None)
 
 
-def passed_if(holds: bool) -> Literal[Status.PASSED, Status.FAILED]:
+def passed_or_failed(holds: bool) -> Literal[Status.PASSED, Status.FAILED]:
     """Return `PASSED` if a condition holds, else `FAILED`."""
     return Status.PASSED if holds else Status.FAILED
 
@@ -235,7 +235,7 @@ class StatusCounts:
 
     @property
     def good(self) -> int:
-        return number_of_good(self.counts)
+        return good_count(self.counts)
 
     @property
     def counted(self) -> list[tuple[int, Status]]:
@@ -246,7 +246,7 @@ class StatusCounts:
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
 
 
-def number_of_good(counts: Mapping[Status, int]) -> int:
+def good_count(counts: Mapping[Status, int]) -> int:
     return sum(count for status, count in counts.items() if status.good)
 
 
@@ -266,7 +266,7 @@ class _Judged(Protocol):
     def status(self) -> Status | None: ...
 
 
-def disagree(grades: Iterable[_Judged]) -> bool:
+def graders_disagree(grades: Iterable[_Judged]) -> bool:
     """Return whether some grader would fail a run that another grader would pass or warn."""
     statuses = set()
     for grade in grades:

@@ -31,7 +31,7 @@ from workbench.grading.matching import (
     greedy_pairs,
     maximum_matching,
     pairs_at,
-    remaining,
+    unused_numbers,
 )
 from workbench.grading.pairing_issues import (
     ALLOWED_EXTRA_CALL,
@@ -43,7 +43,7 @@ from workbench.grading.pairing_issues import (
 )
 from workbench.grading.prohibitions import offending_calls
 from workbench.grading.scoring import unlisted_arguments
-from workbench.grading.status import passed_if
+from workbench.grading.status import passed_or_failed
 from workbench.numerals import counted
 from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, ExpectedCall
 from workbench.suite.model import Case
@@ -106,12 +106,12 @@ class _Reading:
         self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.failure_reason
         suspects: Sequence[int] = ()
         if self._why_unexpected is not None:
-            suspects = remaining(range(len(calls)), rule.free_calls(calls))
+            suspects = unused_numbers(range(len(calls)), rule.free_calls(calls))
         if case.steps:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_steps_without_call(case, trajectory)
         # A call that violates a prohibition does not also count as unexpected (A14).
         accounted = {*self._call_of.values(), *chain.from_iterable(self._offenders)}
-        self._unexpected = dict.fromkeys(remaining(suspects, accounted))
+        self._unexpected = dict.fromkeys(unused_numbers(suspects, accounted))
 
     def grade(self) -> Grade:
         # A prohibition is one expectation, no matter how many calls violate it (A13). Each unexpected call is an
@@ -134,7 +134,7 @@ class _Reading:
             "unexpected": float(len(self._unexpected)),
             "all_pass": float(passed),
         }
-        return Grade("trajectory", score, passed_if(passed), reason, tuple(lines), issues, numbers)
+        return Grade("trajectory", score, passed_or_failed(passed), reason, tuple(lines), issues, numbers)
 
     def _in_order(self, case: Case) -> dict[int, int]:
         """Return the call that meets each expectation in the ordered list, or in the steps of a chain.
@@ -221,10 +221,10 @@ class _Reading:
                 yield CallPairing(index, None, False, 0.0, 0.0, outcome="unmet")
 
     def _too_early(self) -> dict[int, int]:
-        unmet = remaining(range(self._number_ordered), self._call_of)
+        unmet = unused_numbers(range(self._number_ordered), self._call_of)
         if not unmet:
             return {}
-        calls = remaining(range(len(self._calls)), set(self._ordered.values()))
+        calls = unused_numbers(range(len(self._calls)), set(self._ordered.values()))
         return maximum_matching(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
@@ -232,7 +232,7 @@ class _Reading:
 
         Expectations in `early`, whose calls came too early, are left out."""
         found = {*self._call_of, *early}
-        unmet = remaining(range(len(self._expected)), found)
+        unmet = unused_numbers(range(len(self._expected)), found)
         if not unmet:
             return {}
         met = {*self._call_of.values(), *early.values()}

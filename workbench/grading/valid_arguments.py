@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, Violation
-from workbench.checks.values import cut, describe_value
+from workbench.checks.values import cut_text, describe_value
 from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import Issue
 from workbench.startup import late_pattern
@@ -56,7 +56,7 @@ def refusal_of(record: CallRecord) -> str | None:
     first = result.content.partition("\n")[0]
     if not refused or _NOT_OF_ARGUMENTS.search(first):
         return None
-    return cut(result.content)
+    return cut_text(result.content)
 
 
 # Last answers that ended early: cut off at the token limit, or refused.
@@ -167,7 +167,7 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
             yield from attempt
 
 
-def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
+def unchecked_reasons(trajectory: Trajectory) -> dict[str, str]:
     reasons = {}
     for record, check in zip(trajectory.calls, check_calls(trajectory), strict=True):
         if check.valid is None:
@@ -215,7 +215,7 @@ def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> It
         if result is not None and result.is_error and result.source != "skipped" and index not in reported:
             # The issue does not fail the run: a tool can fail without a fault of the model, and a suite may mock an
             # error on purpose.
-            yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
+            yield Issue("tool error", f"the tool answered: {cut_text(result.content)}", tool=record.tool, call=index)
 
 
 def _broken(record: CallRecord, index: int, reason: str | None, *, is_deciding: bool) -> Issue:
@@ -225,7 +225,7 @@ def _broken(record: CallRecord, index: int, reason: str | None, *, is_deciding: 
         tool=record.tool,
         call=index,
         expected="a JSON object",
-        got=cut(record.call.raw or ""),
+        got=cut_text(record.call.raw or ""),
         decides=is_deciding,
     )
 

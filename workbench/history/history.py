@@ -23,13 +23,13 @@ from workbench.history.database import ReportProblem, as_history_errors
 from workbench.history.packing import (
     RUNS_IN_BLOCK,
     case_texts_of,
+    decompress_bytes,
+    decompress_text,
     events_in,
     facts_in_block,
     outcome_in,
-    unpacked,
     unpacked_block,
     unpacked_blocks,
-    unpacked_bytes,
 )
 from workbench.history.records import (
     BatchPart,
@@ -689,7 +689,7 @@ class History(StoredBatches):
             if events:
                 trajectory = fold(events)
             if again:
-                outcome_text = unpacked(again[0][0])
+                outcome_text = decompress_text(again[0][0])
             result = outcome_in(outcome_text)
             outcome = outcome_from_json(result)
             began_ms = 0.0
@@ -748,7 +748,7 @@ class History(StoredBatches):
     def _facts_in(self, block: int) -> list[RunFacts | None]:
         # The facts repeat a part of the run. If they are damaged, the caller reads the run itself.
         try:
-            return facts_in_block(unpacked_bytes(self._packed_text(block)))
+            return facts_in_block(decompress_bytes(self._packed_text(block)))
         except DAMAGE:
             return []
 
@@ -772,7 +772,7 @@ class History(StoredBatches):
         if not rows:
             raise HistoryError(f"the suite {suite.path} is no longer in {self.file}")
         with self._damage_of(f"the suite {suite.path}"):
-            return unpacked(rows[0][0])
+            return decompress_text(rows[0][0])
 
     def gates(self, batch: BatchRow, damaged: ReportProblem) -> dict[str, Gate]:
         """Return the gate of each suite in a batch, as it was when the batch ran, keyed by `SuiteRef.key`.

@@ -20,7 +20,7 @@ from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.claims import claim, claim_if_free, is_claimed
 from workbench.history.database import ReportProblem, as_history_errors, open_for_reading, open_for_writing, transaction
-from workbench.history.packing import unpacked
+from workbench.history.packing import decompress_text
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, Outline, ShardRef, settings_of_answers
 from workbench.history.rows import DAMAGE, count_calls, count_user_outcome, insert_suite, write_plan
 from workbench.numerals import count_text, counted, score_text
@@ -112,16 +112,16 @@ def plan_differences(shard: StoredShard, other_shard: StoredShard) -> list[str]:
 
 
 def _plan_of(shard: StoredShard) -> tuple[dict[str, JsonValue], Outline]:
-    with reading(shard.file) as source:
+    with open_history(shard.file) as source:
         try:
             row = source.execute(f"SELECT settings, outline {PLANNED} AND id = ?", (shard.number,)).fetchone()
-            return settings_of_answers(columns.json_object(row[0])), Outline.read(unpacked(row[1]))
+            return settings_of_answers(columns.json_object(row[0])), Outline.read(decompress_text(row[1]))
         except DAMAGE as error:
             raise HistoryError(f"{shard} is damaged: {error}") from error
 
 
 @contextmanager
-def reading(file: Path) -> Iterator[sqlite3.Connection]:
+def open_history(file: Path) -> Iterator[sqlite3.Connection]:
     """Open a history for reading.
 
     All statements within the context see the same state of the history. Raises HistoryError."""
@@ -211,7 +211,7 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, report: Repor
         for shard in shards:
             if shard.ref is None and shard.file.resolve() == target.resolve():
                 continue  # the merged batch itself
-            with reading(shard.file) as source:
+            with open_history(shard.file) as source:
                 try:
                     merged.add(_ShardMerge(connection, target, source, shard, here).merge())
                 except DAMAGE as error:
@@ -261,7 +261,7 @@ class _ShardMerge:
         if row is None:
             raise ValueError("the batch no longer exists")
         started_at, program, settings, name = map(columns.text, (*row[:3], row[3] or ""))
-        outline = unpacked(row[5])
+        outline = decompress_text(row[5])
         of_source = _ids(row[4])
         planned, lacks = next(self._read(f"SELECT count(*), {_LACKS} FROM runs WHERE batch = ?", shard.number))
         merged = self._merged
@@ -340,7 +340,7 @@ class _ShardMerge:
             if merged is None:
                 continue  # a shard of the same plan in the target, not the merged batch
             # The `uid` comes from a file that may be damaged or forged, so an equal `uid` does not prove an equal plan.
-            if unpacked(has_outline) != outline:
+            if decompress_text(has_outline) != outline:
                 raise ValueError(f"its plan differs from that of batch {number}")
             there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *shards}))).settings
             self._target.execute("UPDATE batches SET settings = ? WHERE id = ?", (compact_json(there), number))

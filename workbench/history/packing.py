@@ -71,7 +71,7 @@ class TextCompressor:
         return bytes(self._done + self._zlib.flush())
 
 
-def packed(text: str) -> bytes:
+def compress_text(text: str) -> bytes:
     """Compress a text, which may hold lone surrogates.
 
     Raises ValueError if the text exceeds MAX_STORED_TEXT_BYTES."""
@@ -80,14 +80,14 @@ def packed(text: str) -> bytes:
     return packing.end()
 
 
-def unpacked(data: bytes, sample: bytes = b"") -> str:
+def decompress_text(data: bytes, sample: bytes = b"") -> str:
     """Decompress a text. `sample` must be the zlib dictionary of the compression.
 
     Raises ValueError for bytes that are not compressed text."""
-    return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
+    return decompress_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
-def unpacked_bytes(data: bytes, sample: bytes = b"", more: int = 0) -> bytes:
+def decompress_bytes(data: bytes, sample: bytes = b"", more: int = 0) -> bytes:
     """Decompress bytes. `sample` must be the zlib dictionary of the compression.
 
     Raises ValueError for bytes that are not compressed, and for a result of more than MAX_STORED_TEXT_BYTES plus `more`
@@ -171,12 +171,12 @@ def _tools_in(text: str) -> tuple[ToolDefinition, ...]:
 
 
 def packed_blocks(blocks: Blocks) -> bytes:
-    return packed(compact_json(blocks))
+    return compress_text(compact_json(blocks))
 
 
 def unpacked_blocks(data: bytes) -> Blocks:
     blocks = []
-    for case, first, end in parsed_json(unpacked(data)):
+    for case, first, end in parsed_json(decompress_text(data)):
         blocks.append((case, first, end))
     return tuple(blocks)
 
@@ -278,7 +278,7 @@ class SharedText:
     the hash of the content."""
 
     hash: str
-    packed: bytes
+    compress_text: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,14 +306,14 @@ class PackedRun:
     def unpacked_events(self) -> tuple[Event, ...]:
         tools = None
         if self.tools:
-            tools = unpacked(self.tools.packed)
+            tools = decompress_text(self.tools.packed)
         return tuple(events_in(self.unpacked_texts()[0], tools))
 
     def unpacked_texts(self) -> tuple[str, str]:
         """Return the run's JSON texts: its events without tools, and its outcome."""
         sample = b""
         if self.sample is not None:
-            sample = unpacked_bytes(self.sample.packed)
+            sample = decompress_bytes(self.sample.packed)
         return texts_of_run(texts_in_block(self.block.packed, sample)[self.nth])
 
 
@@ -326,7 +326,7 @@ def texts_in_block(data: bytes, sample: bytes = b"") -> list[str]:
 
 def unpacked_block(data: bytes, sample: bytes = b"") -> bytes:
     """Decompress a block. Raises ValueError for damage."""
-    return unpacked_bytes(data, sample, _BLOCK_BYTES)
+    return decompress_bytes(data, sample, _BLOCK_BYTES)
 
 
 def facts_in_block(data: bytes) -> list[RunFacts | None]:

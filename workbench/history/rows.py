@@ -25,15 +25,15 @@ from workbench.history.database import ReportProblem, as_history_errors, open_fo
 from workbench.history.packing import (
     PackedRun,
     SharedText,
+    compress_text,
+    decompress_bytes,
+    decompress_text,
     grading_from,
     outcome_in,
-    packed,
     packed_blocks,
     texts_in_block,
     texts_of_run,
-    unpacked,
     unpacked_blocks,
-    unpacked_bytes,
 )
 from workbench.history.records import CaseTexts, DamagedError, NewBatch, Regrade, RunRow, SuiteRef
 from workbench.suite.excerpts import Blocks, SplitSuiteText, case_blocks
@@ -62,7 +62,7 @@ class NewSuite:
         positions = None
         if (blocks := case_blocks(file)) is not None:
             positions = packed_blocks(blocks)
-        text = packed(file.text)
+        text = compress_text(file.text)
         return self.path, file.hash, stored(file.suite.name), len(file.suite.cases), text, positions
 
     def known(self, connection: sqlite3.Connection) -> int | None:
@@ -165,7 +165,7 @@ def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int]
     """Write the outline of a shard's whole plan. `suites` are the row ids of the outline's suites, in order."""
     connection.execute(
         "INSERT INTO plans (batch, suites, outline) VALUES (?, ?, ?)",
-        (batch, compact_json(suites), packed(outline.text)),
+        (batch, compact_json(suites), compress_text(outline.text)),
     )
 
 
@@ -440,7 +440,7 @@ class RowReader:
             blocks: Blocks = ()
             if packed_positions is not None:
                 blocks = unpacked_blocks(packed_positions)
-            _keep(self._cut_texts, suite, SplitSuiteText(unpacked(text), blocks))
+            _keep(self._cut_texts, suite, SplitSuiteText(decompress_text(text), blocks))
         return self._cut_texts[suite]
 
     def _shared_text(self, id_: int | None) -> bytes | None:
@@ -450,7 +450,7 @@ class RowReader:
         if id_ is None:
             return None
         if id_ not in self._shared_texts:
-            _keep(self._shared_texts, id_, unpacked_bytes(self._packed_text(id_)))
+            _keep(self._shared_texts, id_, decompress_bytes(self._packed_text(id_)))
         return self._shared_texts[id_]
 
     def _texts_of(self, row: Sequence[Any]) -> tuple[str, str]:
@@ -460,7 +460,7 @@ class RowReader:
         events, outcome, sample_id, block, nth = row
         sample = self._shared_text(sample_id) or b""
         if block is None:
-            return unpacked(events, sample), unpacked(outcome, sample)
+            return decompress_text(events, sample), decompress_text(outcome, sample)
         if block not in self._blocks:
             _keep(self._blocks, block, texts_in_block(self._packed_text(block), sample), _MAX_CACHED_BLOCKS)
         return texts_of_run(self._blocks[block][columns.count(nth)])

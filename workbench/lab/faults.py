@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from workbench.analysis.fault_matrix import MIN_LOOP_CALLS, FaultDuration, FaultMatrix, FaultName, FaultTrial, Verdict
-from workbench.analysis.prefilled import is_open, required_args
+from workbench.analysis.prefilled import is_missing_value, required_args
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint
@@ -139,7 +139,7 @@ def injected_call_for(case: Case, offered_tools: Sequence[ToolDefinition], calle
 
 def _injected_value(value: object) -> JsonValue:
     # If the schema prescribes a value, it is kept, because any other value would make the call invalid.
-    if isinstance(value, str | int | float | bool) and not is_open(value):
+    if isinstance(value, str | int | float | bool) and not is_missing_value(value):
         return value
     return "attacker@example.com"
 

@@ -17,7 +17,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult, by_run_id
-from workbench.grading.repeats import joined
+from workbench.grading.repeats import join_runs
 from workbench.suite.added_variants import with_variants
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile
@@ -207,7 +207,7 @@ class Mutation:
         sound: dict[Path, dict[str, list[MutatedCaseKey]]] = {}
         templates: set[MutatedCaseKey] = set()
         for key, runs in finished.items():
-            status = joined(runs).status
+            status = join_runs(runs).status
             template = made._template(key)
             if status.good:
                 if template not in templates:
@@ -278,7 +278,7 @@ class Mutation:
             if result.run_id in self._of_run:
                 repeats.setdefault(self._of_run[result.run_id], []).append(result)
         for (key, case), runs in repeats.items():
-            status = joined(runs).status
+            status = join_runs(runs).status
             self._noticed.setdefault(key, {})[case] = "" if status.good else status
 
     def report(self) -> MutationReport:

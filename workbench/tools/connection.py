@@ -213,7 +213,7 @@ def first_line(error: BaseException | None) -> str:
     return message[:MAX_SERVER_ERROR_CHARS] + " …"
 
 
-def innermost(error: BaseException) -> BaseException:
+def innermost_error(error: BaseException) -> BaseException:
     """Return the first exception inside an exception group, or the exception itself if it is not a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -48,14 +48,14 @@ def launcher_of(command: Sequence[str]) -> str | None:
     return None
 
 
-def rolls_back(command: Sequence[str]) -> bool:
+def has_download_rollback(command: Sequence[str]) -> bool:
     """Return whether the program of a command rolls back a download when it gets SIGTERM.
 
     Only npm rolls back. If npm is killed instead, half of the package stays."""
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 
 
-def forwards(command: Sequence[str]) -> bool:
+def forwards_messages(command: Sequence[str]) -> bool:
     """Return whether the program of a command stands between Workbench and the server, and forwards the messages."""
     return program_name(_unwrapped(command)[0]) in _FORWARDING
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.dataclasses import dataclass
 from workbench.tools.answer import PythonReferenceError, ToolsError
-from workbench.tools.connection import TimeLimits, first_line, innermost
+from workbench.tools.connection import TimeLimits, first_line, innermost_error
 from workbench.tools.python_code import HashedCode, PythonFunctions
 from workbench.trajectory.events import ServerOutput
 
@@ -140,7 +140,7 @@ class ModuleConnection:
 
     def _error_in_words(self) -> str:
         assert self._error is not None
-        error = innermost(self._error)
+        error = innermost_error(self._error)
         if isinstance(error, ToolsError):
             return str(error)
         return f"{type(error).__name__}: {first_line(error)}"

@@ -45,7 +45,7 @@ from workbench.tools.login_file import Logins
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import HashedCode, PythonFunctions
 from workbench.tools.tool_pages import issues_notice
-from workbench.tools.toolbox import Toolbox, changed_definitions, offered
+from workbench.tools.toolbox import Toolbox, changed_definitions, offered_tools
 from workbench.trajectory.events import JsonValue, ServerInstructions, ServerOutput, ToolDefinition
 from workbench.trajectory.system_prompt import cut_instructions, too_long
 
@@ -145,7 +145,7 @@ class ServerPool:
 
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
         tools are used, and a notice says so. Raises UntrustedError and ServerError if a server's tools are not
-        available, and the errors of `offered`."""
+        available, and the errors of `offered_tools`."""
         leases = RunServers(self._places, self._background)
         try:
             if execute and grant is not None and any(server.state == "run" for server in suite.servers):
@@ -199,7 +199,7 @@ class ServerPool:
         modules = frozenset(_modules_of_runs((*case.mocks, *suite.mocks)))
         functions = shared.for_run(modules)
         mocks = Mocks(case.mocks, suite.mocks, functions, row=case.row, clock=clock)
-        tools = offered(definitions, suite, case, of_subject=of_subject)
+        tools = offered_tools(definitions, suite, case, of_subject=of_subject)
         forms = _withheld(suite, grant)
         withheld = [tool.name for tool in tools if tool.provider in forms]
         if case.offer is not None:

@@ -30,10 +30,10 @@ from workbench.numerals import count_text
 from workbench.suite.server_model import Server
 from workbench.tools.answer import clean_json
 from workbench.tools.connection import TimeLimits, expand_variables, first_line, inherited_variables
-from workbench.tools.launchers import forwards, rolls_back
+from workbench.tools.launchers import forwards_messages, has_download_rollback
 from workbench.tools.listings import digest, readable_name
 from workbench.tools.start_advice import start_advice
-from workbench.tools.watched_start import MARK, end_marked, packed
+from workbench.tools.watched_start import MARK, kill_marked_processes, packed
 from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:
@@ -525,7 +525,7 @@ def kill_left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator
     """Kill the processes that a killed command had started outside its process group.
 
     Yields their ids and command lines."""
-    for pid, command in end_marked(mark.encode(), process.pid):
+    for pid, command in kill_marked_processes(mark.encode(), process.pid):
         yield pid, command.decode("utf-8", "replace")
 
 
@@ -659,7 +659,7 @@ class CommandConnection:
 
     @property
     def is_direct(self) -> bool:
-        return not forwards(self._command)
+        return not forwards_messages(self._command)
 
     @property
     def expired(self) -> bool:
@@ -685,7 +685,7 @@ class CommandConnection:
         if program == "python":
             program = sys.executable
         rollback_s = 0.0
-        if rolls_back(self._command):
+        if has_download_rollback(self._command):
             rollback_s = self._limits.rollback_s
         title = f"server {self._server.name!r}: {self._shown_command}"
         self._log = ServerLog(self._log_file, self._secrets.redact(title), self._secrets, self._log_changed)

@@ -26,7 +26,7 @@ from workbench.tools.connection import (
     Refusal,
     TimeLimits,
     first_line,
-    innermost,
+    innermost_error,
 )
 from workbench.tools.handshake import Handshake, SilentServerError
 from workbench.tools.python_code import in_thread
@@ -401,7 +401,7 @@ class Session:
                     await asyncio.wait(followers)
         # The error is stored. `_start_error` and `loss_reason` report it to the callers that wait.
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001
-            self._error = innermost(error)
+            self._error = innermost_error(error)
         finally:
             self._client = None
             if on_listed.done() and self._down is None:

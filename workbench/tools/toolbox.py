@@ -239,7 +239,7 @@ def _executed(call: ToolCall, server: RunServer, tool: ToolDefinition) -> Planne
     return PlannedAnswer("server", run, tool.server, server.turn)
 
 
-def offered(
+def offered_tools(
     definitions: Sequence[ToolDefinition], suite: Suite, case: Case, *, of_subject: bool = False
 ) -> list[ToolDefinition]:
     """Return the tools that a case offers to the model.

@@ -80,12 +80,12 @@ def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
                 ends.register(number, select.POLLIN)
         while not ends.poll():
             pass
-        end_marked(mark)  # the watcher itself has no mark
+        kill_marked_processes(mark)  # the watcher itself has no mark
     finally:
         os.kill(0, _signal.SIGKILL)
 
 
-def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
+def kill_marked_processes(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
     """Kill every process whose environment had a mark at its start. Return their ids and command lines.
 
     Processes in the process group `group` are left out, because it is killed as a whole. On a system without /proc, no

@@ -82,7 +82,7 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
     Keywords beside a reference take precedence over keywords of its target. The result is empty for `true`, for an
     invalid schema, and for a broken reference."""
     beside: dict[str, JsonValue] = {}
-    for part in followed(schema, root):
+    for part in reference_chain(schema, root):
         beside = {**part, **beside}
         beside.pop("$ref", None)
     return beside
@@ -90,10 +90,12 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
 
 def references_of(schema: JsonValue | Schema, root: Schema) -> frozenset[str]:
     """Return the `$ref` of a schema, the `$ref` of its target in `root`, and so on."""
-    return frozenset(reference for part in followed(schema, root) if isinstance(reference := part.get("$ref"), str))
+    return frozenset(
+        reference for part in reference_chain(schema, root) if isinstance(reference := part.get("$ref"), str)
+    )
 
 
-def followed(schema: JsonValue | Schema, root: Schema) -> Iterator[Schema]:
+def reference_chain(schema: JsonValue | Schema, root: Schema) -> Iterator[Schema]:
     """Yield a schema, the target of its `$ref` in `root`, the target of that schema's `$ref`, and so on."""
     seen: set[str] = set()
     while isinstance(schema, Mapping):
@@ -219,7 +221,7 @@ def field_of(schema: Schema | None, name: str) -> Schema | None:
     return None
 
 
-def keyword(schema: Schema | None, name: str) -> object:
+def keyword_value(schema: Schema | None, name: str) -> object:
     """Return the value of a keyword in the first schema of `parts_of` that has the keyword, otherwise `None`."""
     for part in parts_of(schema, schema or {}):
         if name in part:
@@ -346,8 +348,8 @@ def suggested_value(schema: Schema | None) -> object | None:
 
 def suggested_values(schema: Schema | None) -> tuple[object, ...]:
     """Return the schema's default, allowed values and examples. Values that TOML cannot express are omitted."""
-    suggested = [keyword(schema, "default"), *(allowed_values(schema) or ()), keyword(schema, "example")]
-    examples = keyword(schema, "examples")
+    suggested = [keyword_value(schema, "default"), *(allowed_values(schema) or ()), keyword_value(schema, "example")]
+    examples = keyword_value(schema, "examples")
     if isinstance(examples, list):
         suggested += examples
     return tuple(value for value in suggested if _is_writable(value))
@@ -362,7 +364,7 @@ def sample_value(schema: Schema | None) -> object:
     if "string" in types:
         return ""
     if "integer" in types:
-        least = keyword(schema, "minimum")
+        least = keyword_value(schema, "minimum")
         if is_number(least):
             return least
         return 0

@@ -27,7 +27,7 @@ from workbench.engine.agents import agent_model
 from workbench.engine.agents.connection import AgentError
 from workbench.engine.agents.setup import Setup, SetupRequest, set_up
 from workbench.engine.events import RunEvent
-from workbench.evaluation.approval import needs
+from workbench.evaluation.approval import needs_of_plan
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.planner import plan
 from workbench.evaluation.run import Evaluation
@@ -466,7 +466,7 @@ async def test_stopping_cancels_the_prompt_and_leaves_nothing_behind(
 ) -> None:
     path = suite_of(tmp_path, ["spawn", str(tmp_path / "pids")], OSLO, ["hang", str(tmp_path / "told")])
     planned = plan(RunOptions(suites=(path,)), program_of(tmp_path / "home"))
-    async with Evaluation(planned, needs(planned).approved()) as evaluation:
+    async with Evaluation(planned, needs_of_plan(planned).approved()) as evaluation:
         async for event in evaluation:
             if isinstance(event, RunEvent) and isinstance(event.event.payload, ResultReceived):
                 evaluation.stop()

@@ -16,7 +16,7 @@ from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import BEGAN, keep_run, keeping, well
 from workbench.engine.events import BatchDone
 from workbench.engine.plan import plan_runs
-from workbench.evaluation.approval import needs
+from workbench.evaluation.approval import needs_of_plan
 from workbench.evaluation.options import RunOptions, Stop
 from workbench.evaluation.planner import plan
 from workbench.evaluation.run import Evaluation
@@ -248,7 +248,7 @@ async def test_a_batch_that_was_stopped_early_is_tested_by_what_stopped_it(tmp_p
         history=history,
     )  # fmt: skip
     made = plan(options, program_of(tmp_path / "home"))
-    async with Evaluation(made, needs(made).approved()) as going:
+    async with Evaluation(made, needs_of_plan(made).approved()) as going:
         report = await going.report()
     assert report.watched[0].decided and report.watched[0].cases < 12
     async with opened(suites, size=(100, 30), history=history) as app:

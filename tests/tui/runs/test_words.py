@@ -7,7 +7,7 @@ import pytest
 from tests.tables import each_row
 from workbench.engine.events import BatchStarted, StartUp
 from workbench.grading.status import Status
-from workbench.numerals import clock, counted, duration_text, score_text
+from workbench.numerals import counted, duration_text, elapsed_text, score_text
 from workbench.show.spans import cells, plain
 from workbench.tui.run_book.book import Progress, RunBook
 from workbench.tui.run_book.record import Spend
@@ -33,7 +33,7 @@ def test_durations(milliseconds: float, text: str) -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (64.9, "1:04"), (3_723, "1:02:03")])
 def test_clocks(seconds: float, text: str) -> None:
-    assert clock(seconds) == text
+    assert elapsed_text(seconds) == text
 
 
 def test_a_score_below_one_never_reads_as_one() -> None:

@@ -16,7 +16,7 @@ from workbench.checks.check import (
 )
 from workbench.checks.patterns import CheckError, SearchError
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, plainly_accepts, validator_of
-from workbench.checks.values import cut, describe_value
+from workbench.checks.values import cut_text, describe_value
 from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name
 from workbench.suite.model import Case, Mock, Step, Suite
@@ -265,7 +265,7 @@ def _argument(
         return
     for at, value in _values_in(check, place):
         if (refusal := table.refusal(tool, name, value)) is not None:
-            message = f"the schema of {quoted(tool.name)} refuses it: {cut(refusal)}"
+            message = f"the schema of {quoted(tool.name)} refuses it: {cut_text(refusal)}"
             hint = "a model that follows the schema never sends it"
             yield AuditFinding("refused value", "warning", at, message, hint, case.id)
 

@@ -23,7 +23,7 @@ from workbench.trajectory.json_schema import (
     allowed_values,
     is_number,
     is_text,
-    keyword,
+    keyword_value,
     parts_of,
     properties_of,
     required_names,
@@ -187,10 +187,10 @@ def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
                 continue
             own = written_schema if isinstance(written_schema, Mapping) else {}
             schema = with_definitions(own, tool.parameters)
-            description = keyword(schema, "description")
+            description = keyword_value(schema, "description")
             if not isinstance(description, str):
                 description = ""
-            enum, default = allowed_values(schema) or (), keyword(schema, "default")
+            enum, default = allowed_values(schema) or (), keyword_value(schema, "default")
             found[name] = ArgumentInfo(name, type_words(schema), name in required, enum, description, default, schema)
     # Required arguments come first. Within each group, the sort keeps the order of the schema.
     return dict(sorted(found.items(), key=lambda entry: not entry[1].required))
@@ -308,7 +308,7 @@ def _beyond(number: float, schema: Schema) -> str | None:
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:
-        bound = keyword(schema, name)
+        bound = keyword_value(schema, name)
         if is_number(bound) and not holds(number, bound):
             return f"{_shown(number)} is outside the range that the schema allows: {words} {_shown(bound)}"
     return None

@@ -43,7 +43,7 @@ from workbench.checks.check import (
 from workbench.checks.fields import NAMED_WEIGHTS, Editor, is_percent
 from workbench.checks.value_kinds import ANY_VALUE, NOT_GIVEN
 from workbench.dataclasses import dataclass
-from workbench.numerals import whole
+from workbench.numerals import integer_if_whole
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 from workbench.trajectory.json_schema import (
@@ -51,7 +51,7 @@ from workbench.trajectory.json_schema import (
     allowed_values,
     is_number,
     items_of,
-    keyword,
+    keyword_value,
     sample_value,
     types_of,
 )
@@ -359,8 +359,8 @@ def _ends(value: object, schema: Schema | None) -> list[object]:
     """Return the ends for a new range: the numbers of the old check, or else the bounds of the schema."""
     ends = list(filter(is_number, class_of(value).ends(_table(value) or {"equals": value})))
     if ends:
-        return [whole(min(ends)), whole(max(ends))]
-    low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
+        return [integer_if_whole(min(ends)), integer_if_whole(max(ends))]
+    low, high = keyword_value(schema, "minimum"), keyword_value(schema, "maximum")
     if not is_number(low):
         low = -math.inf
     if not is_number(high):

@@ -29,7 +29,7 @@ from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
 from workbench.suite.expected_calls import ANY_TOOL
 from workbench.trajectory.events import ToolDefinition
-from workbench.trajectory.json_schema import Schema, allowed_values, is_list, items_of, keyword, types_of
+from workbench.trajectory.json_schema import Schema, allowed_values, is_list, items_of, keyword_value, types_of
 
 CompletionKind = Literal[
     "tool", "expected tool", "tools", "argument", "value", "check", "option", "option value", "weight", "word", "words"
@@ -135,7 +135,7 @@ def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
         return
     match cls.editor().input_kind:
         case "range":
-            low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
+            low, high = keyword_value(schema, "minimum"), keyword_value(schema, "maximum")
             if isinstance(low, int | float) and isinstance(high, int | float):
                 yield Completion(text := shown_range(low, high), text, "all that the schema allows")
         case "choice" | "time":
@@ -159,8 +159,8 @@ def _weights() -> Iterator[Completion]:
 def _values_with_details(schema: Schema | None) -> Iterator[tuple[str, object]]:
     for value in allowed_values(schema) or ():
         yield "", value
-    yield "default", keyword(schema, "default")
-    examples = keyword(schema, "examples")
+    yield "default", keyword_value(schema, "default")
+    examples = keyword_value(schema, "examples")
     if isinstance(examples, list):
         for value in examples:
             yield "example", value
@@ -168,7 +168,7 @@ def _values_with_details(schema: Schema | None) -> Iterator[tuple[str, object]]:
 
 def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> Iterator[Completion]:
     own = items_of(schema) if of_items else schema
-    default = keyword(own, "default")
+    default = keyword_value(own, "default")
     # A value may be listed in the schema, be the default and be an example. It is offered once, with the first
     # description.
     found: dict[str, Completion] = {}

@@ -23,7 +23,7 @@ from workbench.engine.agents.connection import (
     JsonRpcError,
     MalformedLine,
     Notification,
-    found_program,
+    command_with_full_path,
 )
 from workbench.engine.agents.reported_calls import ReportedCall, ReportedCalls
 from workbench.engine.agents.setup import (
@@ -31,10 +31,10 @@ from workbench.engine.agents.setup import (
     Setup,
     SetupRequest,
     create_folders,
-    not_installed,
-    not_supported,
+    missing_agent_message,
     server_name,
     set_up,
+    unsupported_system_reason,
 )
 from workbench.engine.agents.tool_server import ForwardedCall, OfferedServer, ToolServer
 from workbench.engine.agents.usage import PromptUsage
@@ -194,7 +194,7 @@ class AgentModel:
         return f"the agent {self._subject.called}"
 
     async def _begin(self, tools: Toolbox) -> None:
-        if (why := not_supported()) is not None:
+        if (why := unsupported_system_reason()) is not None:
             raise AgentError(why)
         subject = self._subject
         copied = None if subject.folder is None else self._folder / subject.folder
@@ -205,9 +205,9 @@ class AgentModel:
         self._reported = ReportedCalls(self._servers)
         wanted = SetupRequest(subject, self._system, tuple(server.name for server in self._servers), self._folder)
         setup = set_up(wanted, folders.home, self._environment, self._passed, self._secrets)
-        command = found_program(setup.command, setup.environment.get("PATH"))
+        command = command_with_full_path(setup.command, setup.environment.get("PATH"))
         if command is None:
-            raise AgentError(not_installed(subject))
+            raise AgentError(missing_agent_message(subject))
         self._tools = ToolServer(self._servers, folders.root, self._queue.put)
         await self._tools.start()
         await self._connection.start(command, folders.working_folder, setup.environment)

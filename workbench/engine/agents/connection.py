@@ -327,7 +327,7 @@ def _beginning(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]} …"
 
 
-def found_program(command: Sequence[str], path: str | None) -> tuple[str, ...] | None:
+def command_with_full_path(command: Sequence[str], path: str | None) -> tuple[str, ...] | None:
     """Replace the program of a command by its full path; return `None` if there is no such program.
 
     `python` means this program's interpreter, as in all commands of suites."""

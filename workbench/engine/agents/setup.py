@@ -382,7 +382,7 @@ def _written(file: Path, text: str) -> str:
     return str(file)
 
 
-def not_installed(subject: Subject) -> str:
+def missing_agent_message(subject: Subject) -> str:
     """Return the message for a missing agent program, with the command that installs it."""
     command = subject.started_command
     assert command is not None
@@ -392,7 +392,7 @@ def not_installed(subject: Subject) -> str:
     return f"{missing}; install it with `{KNOWN_AGENTS[subject.agent].install}`"
 
 
-def not_supported() -> str | None:
+def unsupported_system_reason() -> str | None:
     """Return why this system cannot run agents; `None` if it can run agents."""
     if sys.platform == "win32":
         return "agents are run on Linux and macOS alone: their tools pass through a Unix socket"

@@ -33,7 +33,7 @@ from workbench.grading.grade import Grade, Issue
 from workbench.grading.status import Status
 from workbench.limits import MAX_COLLECTOR_ANSWER_BYTES, MAX_COLLECTOR_REQUEST_BYTES
 from workbench.numerals import counted, seconds_text
-from workbench.providers.http.clients import Client, beginning_of, tls_context
+from workbench.providers.http.clients import Client, read_beginning, tls_context
 from workbench.providers.http.errors import (
     HttpStatusError,
     causes_of,
@@ -443,7 +443,7 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
     while True:
         try:
             async with await client.post("", body, _ANSWER_TIMEOUT_S) as response:
-                _must_be_whole(await beginning_of(response, MAX_COLLECTOR_ANSWER_BYTES), collector)
+                _must_be_whole(await read_beginning(response, MAX_COLLECTOR_ANSWER_BYTES), collector)
                 return
         except client.errors as error:
             wait_s = _wait_s(error, attempt, collector.retries)

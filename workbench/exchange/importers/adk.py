@@ -27,7 +27,7 @@ from workbench.exchange.importers.conversations import (
     without_tool_note,
 )
 from workbench.exchange.importers.match import ArgsMode, Match, match_in
-from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
+from workbench.exchange.importers.messages import conversation_of, nonnegative_number, openai_call, openai_result
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, placed_at, read_source
 from workbench.trajectory.events import JsonValue
 
@@ -140,7 +140,7 @@ def _criteria(source: Source, notes: list[Note]) -> _Criteria:
 
 
 def _threshold_of(criterion: Node) -> float:
-    number = number_of(criterion if _at(criterion, "threshold").value is None else _at(criterion, "threshold"))
+    number = nonnegative_number(criterion if _at(criterion, "threshold").value is None else _at(criterion, "threshold"))
     if number is None or not 0 <= number <= 1:
         raise criterion.refused("must be a threshold from 0 to 1")
     return number
@@ -222,9 +222,9 @@ def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
     data = _at(turn, "intermediate_data")
     for use in _elements(turn, "expected_tool_use"):
         given = f"call-{len(calls) + 1}"
-        calls.append(call_written(given, use.text_of("tool_name"), use.value_of("tool_input")))
+        calls.append(openai_call(given, use.text_of("tool_name"), use.value_of("tool_input")))
         if (output := use.get("mock_tool_output")) is not None:
-            results.append(result_written(given, output.value))
+            results.append(openai_result(given, output.value))
     # ADK writes events if it recorded the set from a session. Sets written by hand have lists of uses and responses.
     uses, answers = _elements(data, "tool_uses"), _elements(data, "tool_responses")
     for event in _elements(data, "invocation_events"):
@@ -235,9 +235,9 @@ def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
                 answers.append(answer)
     _left_out(data, ("intermediate_responses",), notes)
     for use in uses:
-        calls.append(call_written(use.text_of("id"), use.text_of("name"), use.value_of("args")))
+        calls.append(openai_call(use.text_of("id"), use.text_of("name"), use.value_of("args")))
     for answer in answers:
-        written = result_written(answer.text_of("id"), answer.value_of("response"))
+        written = openai_result(answer.text_of("id"), answer.value_of("response"))
         assert isinstance(written, dict)
         results.append(written | {"name": answer.text_of("name")})
     if calls:

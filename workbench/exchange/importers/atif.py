@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 from workbench.exchange.importers.conversations import Format, ImportedCase, ImportedFile, Note, case_of, imported_of
-from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
+from workbench.exchange.importers.messages import conversation_of, nonnegative_number, openai_call, openai_result
 from workbench.exchange.importers.source_files import Node, Source, placed_at, texts_of
 from workbench.numerals import counted
 from workbench.trajectory.events import JsonValue
@@ -71,7 +71,7 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
             pass
         case source:
             raise step.refused(f"has the source {source!r}, which is none of system, user and agent")
-    if number_of(step.get("llm_call_count")) == 0:
+    if nonnegative_number(step.get("llm_call_count")) == 0:
         notes.append(Note(step.place, "no model was asked in this step, but the run includes it"))
     calls: list[JsonValue] = []
     ids: set[str] = set()
@@ -79,7 +79,7 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
         # `workbench export` writes `raw_arguments` if the model's arguments are not an object.
         arguments = call.at("extra").value_of("raw_arguments") or call.value_of("arguments")
         ids.add(given := call.text_of("tool_call_id"))
-        calls.append(call_written(given, call.text_of("function_name"), arguments))
+        calls.append(openai_call(given, call.text_of("function_name"), arguments))
     answer: dict[str, JsonValue] = {"role": "assistant", "content": content, "tool_calls": calls}
     answer["reasoning_content"] = step.text_of("reasoning_content")
     if (metrics := step.get("metrics")) is not None:
@@ -95,7 +95,7 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
             continue
         if result.has("subagent_trajectory_ref"):
             notes.append(Note(result.place, "the other agent's steps are not in the run, only its answer"))
-        written = result_written(given, "", result.at("extra").value_of("is_error") is True)
+        written = openai_result(given, "", result.at("extra").value_of("is_error") is True)
         assert isinstance(written, dict)
         answered.append(written | {"content": result.value_of("content")})
     return [answer, *answered]

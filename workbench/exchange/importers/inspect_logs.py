@@ -16,7 +16,7 @@ from workbench.exchange.importers.conversations import (
     merge_cases,
     without_wrong_expectations,
 )
-from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
+from workbench.exchange.importers.messages import conversation_of, nonnegative_number, openai_call, openai_result
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, bare_values
 from workbench.trajectory.events import JsonValue, SourceScore
 
@@ -133,7 +133,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
             if error is not None:
                 texts = [error.text_of("message") or as_text(error.value)]
             answer_text = texts[0] if len(texts) == 1 else "\n".join(map(as_text, texts))
-            return result_written(message.text_of("tool_call_id"), answer_text, error is not None)
+            return openai_result(message.text_of("tool_call_id"), answer_text, error is not None)
         case role:
             return {"role": role, "content": bare_values(parts)}
     thoughts: list[str] = []
@@ -145,7 +145,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
             content.append(part.value)
     calls = []
     for call in message.items_of("tool_calls"):
-        calls.append(call_written(call.text_of("id"), call.text_of("function"), call.value_of("arguments")))
+        calls.append(openai_call(call.text_of("id"), call.text_of("function"), call.value_of("arguments")))
     answer: dict[str, JsonValue] = {
         "role": "assistant",
         "content": content,
@@ -153,7 +153,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
         "tool_calls": calls,
     }
     if event is not None and (output := event.get("output")) is not None:
-        if (seconds := number_of(output.get("time"))) is not None:
+        if (seconds := nonnegative_number(output.get("time"))) is not None:
             answer["latency_ms"] = seconds * 1000
         answer["usage"] = _usage(output.get("usage"))
     return answer

@@ -161,7 +161,7 @@ class _Reading:
             self.deviations[at] = tuple(repaired)
         if (usage := _usage(node.get("usage"))) is not None:
             self.usage[at] = usage
-        if (latency_ms := number_of(node.get("latency_ms"))) is not None:
+        if (latency_ms := nonnegative_number(node.get("latency_ms"))) is not None:
             self.latency_ms[at] = latency_ms
         self.messages.append(Message("assistant", answer, tuple(made)))
 
@@ -174,7 +174,7 @@ class _Reading:
         self.messages.append(Message("tool", _text(node.get("content"), self), call_id=call_id, is_error=is_error))
 
 
-def number_of(node: Node | None) -> float | None:
+def nonnegative_number(node: Node | None) -> float | None:
     """Return a number that can be a time or a count; `None` for a negative number and any other value."""
     if node is None or isinstance(node.value, bool) or not isinstance(node.value, int | float):
         return None
@@ -199,12 +199,12 @@ def _usage(node: Node | None) -> Usage | None:
     return usage
 
 
-def call_written(given_id: str, tool: str, arguments: JsonValue) -> JsonValue:
+def openai_call(given_id: str, tool: str, arguments: JsonValue) -> JsonValue:
     """Return a call in the form of OpenAI's messages, which `conversation_of` reads."""
     return {"id": given_id, "function": {"name": tool, "arguments": arguments}}
 
 
-def result_written(given_id: str, content: JsonValue, is_error: bool = False) -> JsonValue:
+def openai_result(given_id: str, content: JsonValue, is_error: bool = False) -> JsonValue:
     """Return a tool message with the result of a call. A result that is not a text is written as JSON."""
     return {"role": "tool", "tool_call_id": given_id, "content": as_text(content), "is_error": is_error}
 

@@ -28,7 +28,7 @@ from workbench.exchange.importers.conversations import (
     tool_names,
     tool_of,
 )
-from workbench.exchange.importers.messages import conversation_of, number_of, result_written
+from workbench.exchange.importers.messages import conversation_of, nonnegative_number, openai_result
 from workbench.exchange.importers.promptfoo_asserts import Expectations
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, placed_at, read_source
 from workbench.limits import MAX_INCLUDED_FILES, MAX_TEST_CASES
@@ -323,7 +323,7 @@ def _with_calls(message: Node) -> Iterator[Node]:
     made = Node(message.table() | _message_of_text(content, message.place), message.place)
     yield made
     for call in made.items_of("tool_calls"):
-        yield Node(result_written(call.text_of("id"), ""), message.place)
+        yield Node(openai_result(call.text_of("id"), ""), message.place)
 
 
 def _filled(value: JsonValue, filled: Callable[[str], str]) -> JsonValue:
@@ -414,7 +414,7 @@ def _case(group: list[Node], tools: tuple[Table, ...], model_of: Callable[[str],
 
 
 def _scores(result: Node) -> tuple[SourceScore, ...]:
-    success, score = result.value_of("success"), number_of(result.get("score"))
+    success, score = result.value_of("success"), nonnegative_number(result.get("score"))
     if not isinstance(success, bool):
         return ()
     if score is None:

@@ -126,7 +126,7 @@ def messages_of(span: Attributes) -> list[JsonValue]:
     return []
 
 
-def is_of_whole_run(span: Attributes) -> bool:
+def covers_run(span: Attributes) -> bool:
     """Return whether a span covers a whole run of an agent instead of one request to the model."""
     return (
         span.values.get("gen_ai.operation.name") == "invoke_agent"
@@ -514,9 +514,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
             place,
         )
     # Each request repeats the conversation, so the longest request contains all others of the same agent.
-    span, messages = max(
-        asked, key=lambda each: (len(each[1]), not is_of_whole_run(each[0].attributes), each[0].start_ns)
-    )
+    span, messages = max(asked, key=lambda each: (len(each[1]), not covers_run(each[0].attributes), each[0].start_ns))
     _must_be_whole(span, messages, place)
     answered = {_answered(message) for message in messages}
     for tool in sorted(spans, key=lambda each: each.start_ns):
@@ -573,12 +571,12 @@ def _measured(
     answers = list(indices_of("assistant", conversation.messages))
     latencies: dict[int, float] = {}
     usage: dict[int, Usage] = {}
-    several = any(not is_of_whole_run(span.attributes) for span, _ in spans)
+    several = any(not covers_run(span.attributes) for span, _ in spans)
     for span, messages in sorted(spans, key=lambda each: each[0].end_ns - each[0].start_ns):
         roles = [role for role in _roles(messages) if role != "tool"]
         count = sum(role in ("assistant", "ai") for role in roles)
         ends = bool(roles) and roles[-1] in ("assistant", "ai")
-        if not ends or not 0 < count <= len(answers) or ((several or count > 1) and is_of_whole_run(span.attributes)):
+        if not ends or not 0 < count <= len(answers) or ((several or count > 1) and covers_run(span.attributes)):
             continue
         at = answers[count - 1]
         if span.end_ns > span.start_ns:

@@ -33,7 +33,7 @@ from workbench.exchange.importers.conversations import (
     written_messages,
 )
 from workbench.exchange.importers.match import Match
-from workbench.exchange.importers.messages import conversation_of, number_of
+from workbench.exchange.importers.messages import conversation_of, nonnegative_number
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, bare_values, placed_at
 from workbench.numerals import count_text, counted, setting_text
 from workbench.suite.render import Table
@@ -171,7 +171,7 @@ class _Trial(NamedTuple):
 
 def _trial(record: Node, results: Node | None) -> _Trial:
     name = f"Task {record.table().get('task_id')}"
-    number = number_of(record.get("trial")) or 0
+    number = nonnegative_number(record.get("trial")) or 0
     trial = name
     if number:
         trial += f", trial {setting_text(number + 1)}"
@@ -424,7 +424,7 @@ def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore,
     system, of_run = "tau-bench", record
     if results is not None:
         system, of_run = "tau2-bench", record.at("reward_info")
-    reward = number_of(of_run.get("reward"))
+    reward = nonnegative_number(of_run.get("reward"))
     if reward is None:
         return ()
     return (SourceScore(f"reward of {system}", min(reward, 1.0), reward >= 1 - _ROUNDING, name),)
@@ -448,7 +448,7 @@ def _openai_messages(message: Node, notes: list[Note]) -> Iterator[JsonValue]:
         return
     if message.text_of("role") == "user" and not message.text_of("content"):
         return
-    seconds = number_of(message.get("generation_time_seconds"))
+    seconds = nonnegative_number(message.get("generation_time_seconds"))
     calls = table.get("tool_calls") if message.text_of("role") == "assistant" else None
     yield {**table, "tool_calls": calls, "latency_ms": seconds * 1000 if seconds is not None else None}
 

@@ -12,7 +12,7 @@ import json
 import struct
 import zlib
 
-from workbench.limits import MAX_MESSAGE_BYTES, too_much_sent
+from workbench.limits import MAX_MESSAGE_BYTES, oversized_answer_message
 from workbench.providers.model import AnswerTooLargeError, ModelError
 from workbench.providers.wire.wire import SseEvent, as_dict
 
@@ -47,7 +47,7 @@ class EventStreamParser:
             if zlib.crc32(rest[begin : begin + 8]) != checksum or total < _EMPTY_FRAME + headers_bytes:
                 raise _damaged("the beginning")
             if total > MAX_MESSAGE_BYTES:
-                raise AnswerTooLargeError(too_much_sent(MAX_MESSAGE_BYTES))
+                raise AnswerTooLargeError(oversized_answer_message(MAX_MESSAGE_BYTES))
             if len(rest) - begin < total:
                 break
             frame = bytes(rest[begin : begin + total])

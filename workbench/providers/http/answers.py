@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic_core import from_json
 
-from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_MESSAGE_BYTES, too_much_sent
+from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_MESSAGE_BYTES, oversized_answer_message
 from workbench.providers.clouds.event_stream import CONTENT_TYPE as EVENT_STREAM
 from workbench.providers.clouds.event_stream import EventStreamParser
 from workbench.providers.http.bodies import Content, content_of
@@ -110,7 +110,7 @@ class SseParser:
 
     def _measure(self) -> None:
         if self._data_bytes + self._line_bytes > MAX_MESSAGE_BYTES:
-            raise AnswerTooLargeError(too_much_sent(MAX_MESSAGE_BYTES))
+            raise AnswerTooLargeError(oversized_answer_message(MAX_MESSAGE_BYTES))
 
 
 DRAIN_TIMEOUT_S = 0.2
@@ -142,7 +142,7 @@ async def read_answer(
         while body and not reader.ended:
             received += len(body)
             if received > MAX_BODY_BYTES:
-                raise AnswerTooLargeError(too_much_sent(MAX_BODY_BYTES))
+                raise AnswerTooLargeError(oversized_answer_message(MAX_BODY_BYTES))
             for joined in _read(reader, parser.feed(body)):
                 yield joined
             if not reader.ended:
@@ -156,7 +156,7 @@ async def read_answer(
     elif kind == "document":
         body = await _rest(body, content, MAX_MESSAGE_BYTES)
         if len(body) > MAX_MESSAGE_BYTES:
-            raise AnswerTooLargeError(too_much_sent(MAX_MESSAGE_BYTES))
+            raise AnswerTooLargeError(oversized_answer_message(MAX_MESSAGE_BYTES))
         for event in reader.feed_document(_document(body, errors)):
             yield (event,)
     elif kind == "page":
@@ -214,7 +214,7 @@ async def _beginning(content: Content, content_type: str) -> tuple[BodyKind | No
             return kind, head
         received += len(chunk)
         if received > MAX_BODY_BYTES:
-            raise AnswerTooLargeError(too_much_sent(MAX_BODY_BYTES))
+            raise AnswerTooLargeError(oversized_answer_message(MAX_BODY_BYTES))
     return None, head
 
 

@@ -165,7 +165,7 @@ class Client:
         ):
             if response.status != 200:
                 raise HttpStatusError(response.status, {}, b"")
-            return await beginning_of(response, MAX_ERROR_BYTES)
+            return await read_beginning(response, MAX_ERROR_BYTES)
 
     async def _ask(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None = None
@@ -451,7 +451,7 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-async def beginning_of(response: aiohttp.ClientResponse, min_bytes: int) -> bytes:
+async def read_beginning(response: aiohttp.ClientResponse, min_bytes: int) -> bytes:
     """Return the beginning of a response's body, undecoded: at least `min_bytes` bytes, if the body is that long."""
     body = bytearray()
     while len(body) <= min_bytes and (chunk := await response.content.readany()):

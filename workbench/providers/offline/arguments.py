@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 
 from workbench.dataclasses import dataclass
 from workbench.providers.offline.clauses import Clause
-from workbench.providers.offline.evidence import Evidence, Kind, Span, ToolResult, joined_groups, of_kind
+from workbench.providers.offline.evidence import Evidence, Kind, Span, ToolResult, evidence_of_kind, joined_groups
 from workbench.providers.offline.tools import ACCEPTED_EVIDENCE, Parameter, Role, Tool, parameter_named, parameters_of
 from workbench.providers.offline.words import (
     REQUEST_VERBS,
@@ -138,7 +138,9 @@ def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> 
     hits: list[tuple[int, Evidence, JsonValue]] = []
     for value in values[:_MAX_CHOICES]:
         if not isinstance(value, str):
-            same = [one for one in of_kind(clause.evidence, "number") if one.value == value and value is not True]
+            same = [
+                one for one in evidence_of_kind(clause.evidence, "number") if one.value == value and value is not True
+            ]
             hits += [(1, one, value) for one in same[:1]]
             continue
         if parameter.choices and operation_of(value) in clause.operations:
@@ -284,7 +286,7 @@ class FilledArguments:
         return calls
 
 
-def fill(
+def fill_arguments(
     tool: Tool, clause: Clause, recalled: Sequence[Evidence] = (), result: ToolResult | None = None
 ) -> FilledArguments:
     """Find arguments for a call of `tool` in a clause of the request.
@@ -296,7 +298,7 @@ def fill(
         # clause has fewer numbers than the tool requires.
         wanted = sum(one.role == "number" and one.required for one in tool.parameters)
         mention = clause.result_mention
-        if mention or len(of_kind(clause.evidence, "number")) < wanted:
+        if mention or len(evidence_of_kind(clause.evidence, "number")) < wanted:
             number = Evidence("number", result.number, *(mention.span() if mention else (0, 0)))
             evidence = sorted((*clause.evidence, number), key=lambda one: one.start)
             clause = replace(clause, evidence=tuple(evidence))
@@ -484,7 +486,7 @@ class _ArgumentFiller:
         Returns the pair; `None` if there is no pair or there are no such parameters."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owner, owned = parameter_named(_OWNERS, required_first), parameter_named(_OWNED, required_first)
-        pairs = [one for one in of_kind(evidence, "pair") if str(one.value).count("/") == 1]
+        pairs = [one for one in evidence_of_kind(evidence, "pair") if str(one.value).count("/") == 1]
         if not (owner and owned and pairs) or owner is owned:
             return None
         values = str(pairs[0].value).split("/")
@@ -495,7 +497,7 @@ class _ArgumentFiller:
 
     def _numbers(self) -> None:
         wanted = self._open("number", required=True)
-        numbers = of_kind(self.free, "number")
+        numbers = evidence_of_kind(self.free, "number")
         # In "subtract 3 from 10", the second operand comes first.
         if len(wanted) == len(numbers) == 2 and _TAKEN_FROM.search(self.clause.text):
             numbers.reverse()
@@ -529,7 +531,9 @@ class _ArgumentFiller:
             if kind == "pair" and role == "path" and not parameter.required:
                 continue
             # Capitalised words at the beginning of a sentence come last, because they may not be names.
-            if self._fill_from_first(parameter, sorted(of_kind(self.free, kind), key=lambda one: one.is_uncertain)):
+            if self._fill_from_first(
+                parameter, sorted(evidence_of_kind(self.free, kind), key=lambda one: one.is_uncertain)
+            ):
                 return
 
     def _from_result(self, result: ToolResult) -> None:
@@ -546,7 +550,7 @@ class _ArgumentFiller:
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):
             # The likeliest kind comes first. Values of the same kind keep their order, the latest first.
-            for one in chain.from_iterable(of_kind(left, kind) for kind in ACCEPTED_EVIDENCE[parameter.role]):
+            for one in chain.from_iterable(evidence_of_kind(left, kind) for kind in ACCEPTED_EVIDENCE[parameter.role]):
                 value = _value_for(parameter, one)
                 if value is not None:
                     self.values[parameter.name] = value
@@ -565,7 +569,7 @@ class _ArgumentFiller:
             if parameter.item.role != "number":
                 self._first_of_kind(parameter)
                 continue
-            numbers = of_kind(self.free, "number")
+            numbers = evidence_of_kind(self.free, "number")
             fitting: list[JsonValue] = []
             for one in numbers:
                 if (value := _value_for(parameter.item, one)) is not None:

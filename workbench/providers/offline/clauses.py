@@ -14,9 +14,9 @@ from workbench.providers.offline.evidence import (
     Expression,
     Kind,
     blank_out,
+    evidence_of_kind,
     find_evidence,
     find_expressions,
-    of_kind,
 )
 from workbench.providers.offline.tools import CALL_THRESHOLD, RankedTool, ToolIndex
 from workbench.providers.offline.words import QUESTION_WORDS, VERB_STEMS, Word, operation_of, words_of
@@ -80,7 +80,7 @@ class Clause:
     @cached_property
     def operations(self) -> tuple[str, ...]:
         """The distinct arithmetic operations that the clause requests with signs or words, such as `add`."""
-        numbers = len(of_kind(self.evidence, "number")) + bool(self.result_mention)
+        numbers = len(evidence_of_kind(self.evidence, "number")) + bool(self.result_mention)
         found: list[str | None] = [expression.operation for expression in self.expressions]
         # "add the files" is not arithmetic. A word counts as an operation only if there are two numbers, or one number
         # and an earlier result.
@@ -104,7 +104,7 @@ class Clause:
 
     @cached_property
     def _unquoted(self) -> str:
-        return blank_out(self.text, of_kind(self.evidence, "quoted"))
+        return blank_out(self.text, evidence_of_kind(self.evidence, "quoted"))
 
     @cached_property
     def ranked_tools(self) -> list[RankedTool]:
@@ -126,7 +126,7 @@ class Clause:
 
     def _naming_words(self) -> Iterator[str]:
         """Yield the stems of the words right before quotations, such as "subject" in "subject 'Lunch'"."""
-        for one in of_kind(self.evidence, "quoted"):
+        for one in evidence_of_kind(self.evidence, "quoted"):
             before = [word for word in self.words if word.end <= one.start]
             if before and not self.text[before[-1].end : one.start].strip(" \t:=-"):
                 yield before[-1].stem

@@ -113,7 +113,7 @@ class Expression(NamedTuple):
     end: int
 
 
-def of_kind(evidence: Iterable[Evidence], kind: Kind) -> list[Evidence]:
+def evidence_of_kind(evidence: Iterable[Evidence], kind: Kind) -> list[Evidence]:
     return [one for one in evidence if one.kind == kind]
 
 
@@ -138,7 +138,7 @@ def blank_out(text: str, evidence: Iterable[Evidence], blank: str = " ") -> str:
 def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expression, ...]:
     """Return the arithmetic operations that a text writes between neighbouring numbers."""
     found = []
-    for left, right in pairwise(of_kind(evidence, "number")):
+    for left, right in pairwise(evidence_of_kind(evidence, "number")):
         between = _SIGN.fullmatch(text, left.end, right.start)
         if between and (operation := operation_of(between["sign"].split()[0])):
             found.append(Expression(operation, text[left.start : right.end], left.start, right.end))

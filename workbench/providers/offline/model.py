@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 from workbench.numerals import score_text
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.providers.offline.arguments import FilledArguments, fill
+from workbench.providers.offline.arguments import FilledArguments, fill_arguments
 from workbench.providers.offline.clauses import Clause, clauses_of
 from workbench.providers.offline.evidence import Evidence, ToolResult, find_evidence
 from workbench.providers.offline.tools import ACCEPTED_EVIDENCE, CALL_THRESHOLD, Tool, ToolIndex
@@ -176,7 +176,9 @@ def _plan_of(request: str, index: ToolIndex, earlier_messages: Sequence[Message]
     for clause in clauses:
         memory = [*reversed(said), *recalled] if clause.refers_back else []
         said += clause.evidence
-        filled = [(tool, fill(tool, clause, memory)) for tool in _candidates(clause, request, earlier_messages)]
+        filled = [
+            (tool, fill_arguments(tool, clause, memory)) for tool in _candidates(clause, request, earlier_messages)
+        ]
         if not filled:
             continue
         # Among tools with similar scores, choose the tool whose arguments are complete and leave the fewest values of
@@ -215,7 +217,7 @@ def _from_earlier(tool: Tool, clause: Clause, earlier_messages: Sequence[Message
     mention = clause.result_mention
     if result is None or result.is_error or (mention and _OF_WHAT.match(clause.text, mention.end())):
         return None
-    filled = fill(tool, clause, (), result)
+    filled = fill_arguments(tool, clause, (), result)
     return None if filled.missing else filled
 
 
@@ -266,7 +268,7 @@ def _arguments_now(task: _Task, results: Mapping[int, ToolResult | None]) -> lis
     result = results.get(task.depends_on)
     if result is None or result.is_error:
         return []
-    filled = fill(task.tool, task.clause, (), result)
+    filled = fill_arguments(task.tool, task.clause, (), result)
     return [] if filled.missing else filled.calls()
 
 

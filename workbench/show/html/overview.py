@@ -13,7 +13,7 @@ from workbench.analysis.batch_diff import CaseChange
 from workbench.analysis.causes import CauseNumbers, ToolPair
 from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE, TOKENS, VALID_ARGUMENTS
 from workbench.analysis.side_by_side import Comparison
-from workbench.grading.status import Status, passed_if
+from workbench.grading.status import Status, passed_or_failed
 from workbench.numerals import count_text, counted, pace_text
 from workbench.show.doc import Paragraph, line_of
 from workbench.show.forms import LINES_MAX
@@ -102,8 +102,8 @@ def _heading(shown: Overview) -> Element:
     title: list[Node] = [el("span", text)]
     role = ""
     if good is not None:
-        title.insert(0, sign(passed_if(good)))
-        role = passed_if(good).role
+        title.insert(0, sign(passed_or_failed(good)))
+        role = passed_or_failed(good).role
     return el(
         "header",
         el("p", _suites_text(report), class_="kicker"),
@@ -190,7 +190,7 @@ def _demand(demand: Demand) -> Element:
     below = [el("p", spans(line)) for line in demand.below]
     if demand.met is None:
         return el("li", line, below)
-    status = passed_if(demand.met)
+    status = passed_or_failed(demand.met)
     return el("li", el("strong", status.sign), " ", line, below, class_=status.role)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from workbench.analysis.expectations import Expectation, Expectations, expectations_of
 from workbench.analysis.measures import COST, TOKENS
-from workbench.grading.explanation import explain, in_numbers
+from workbench.grading.explanation import explain, formula_in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, StepGrade
-from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
+from workbench.grading.status import NOT_APPLICABLE, Status, passed_or_failed
 from workbench.numerals import (
     NOTHING,
     cost_text,
@@ -163,7 +163,7 @@ def _grade(grade: Grade, grading: Grading) -> Element:
     found = explain(grade, grading)
     rows = [el("dt", found.rule)]
     if found.formula is not None:
-        rows.append(el("dd", in_numbers(found.formula)))
+        rows.append(el("dd", formula_in_numbers(found.formula)))
     if found.shortcut:
         rows.append(el("dd", found.shortcut))
     for line in filter(None, (found.verdict, f"as {found.system} grades")):
@@ -260,7 +260,7 @@ def _judgements(run: RunResult) -> Element | None:
 
 
 def _held(holds: bool, text: str) -> list[Node]:
-    status = passed_if(holds)
+    status = passed_or_failed(holds)
     return [el("strong", status.sign, class_=status.role), f" {text}"]
 
 
@@ -478,7 +478,7 @@ def _call_with_verdict(call: CallRecord, pairing: CallPairing | None, expected: 
     if pairing is not None:
         # An unchecked argument (`None`) is not wrong.
         right = pairing.same_tool and all(each.holds is not False for each in pairing.arguments)
-        status = passed_if(pairing.expected_call is not None and right)
+        status = passed_or_failed(pairing.expected_call is not None and right)
         role, note = status.role, _outcome(pairing, expected)
     head = el(
         "div",
@@ -539,7 +539,7 @@ def _verdict(each: ArgumentVerdict) -> Element:
         why.append(el("small", f"{gap}{figure(each.score)} of {figure(each.weight)}"))
     status, got = None, None
     if each.holds is not None:
-        status = passed_if(each.holds)
+        status = passed_or_failed(each.holds)
     if each.given:
         got = laid_out(each.got)
     return _argument(each.argument, got, status, each.required, each.expected, why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.analysis.totals import Agreement, Disagreement
-from workbench.grading.status import passed_if
+from workbench.grading.status import passed_or_failed
 from workbench.numerals import count_text, figure, of_text
 from workbench.show.doc import line_of
 from workbench.show.spans import Line, Span
@@ -29,6 +29,6 @@ def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
 
 def _differing_line(name: str, differing: Disagreement) -> Line:
     # The two verdicts differ, so the verdict of the source is the opposite.
-    here, there = passed_if(differing.passed_here), passed_if(not differing.passed_here)
+    here, there = passed_or_failed(differing.passed_here), passed_or_failed(not differing.passed_here)
     head = f"  {one_line(differing.about)}: {one_line(name)} {figure(differing.value)}, "
     return (Span(head), Span(there.word, there.role), Span(" there, "), Span(here.word, here.role), Span(" here"))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from workbench.grading.repeats import CaseResult
-from workbench.grading.status import Status, passed_if
+from workbench.grading.status import Status, passed_or_failed
 from workbench.numerals import count_text, counted, counted_of, score_text
 from workbench.show.markdown import code, document, document_table, fenced, table, text
 from workbench.show.spans import plain
@@ -117,7 +117,7 @@ def _summary_blocks(report: RunsReport) -> Iterator[str]:
         yield f"\n{text(report.secrets.redact(line))}\n"
     names, with_model = report.suite_names, len(models) > 1
     if asked := [*demands(report.quality, names, with_model=with_model)]:
-        sign = passed_if(report.quality.gates_met).sign
+        sign = passed_or_failed(report.quality.gates_met).sign
         lines: list[str] = []
         for demand in asked:
             lines += map(plain, (demand.line, *demand.below))
@@ -169,7 +169,7 @@ def _case_details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     if run.metrics:
         metrics = []
         for each in run.metrics:
-            metrics.append(cut(f"{passed_if(each.holds).sign} {metric_text(each)}", _LINE_MAX))
+            metrics.append(cut(f"{passed_or_failed(each.holds).sign} {metric_text(each)}", _LINE_MAX))
         yield "Checks of the answer:\n\n" + _items(metrics)
     if shown.case is not None:
         yield from _fenced("Expected", expected_lines(shown.case, run.grade))

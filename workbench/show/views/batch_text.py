@@ -16,7 +16,7 @@ from workbench.analysis.totals import counted_runs, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.repeats import CaseResult, LazyCaseResults
 from workbench.grading.run_summary import is_not_needed
-from workbench.grading.status import Status, disagree, passed_if
+from workbench.grading.status import Status, graders_disagree, passed_or_failed
 from workbench.numerals import NOTHING, counted, score_text
 from workbench.show.doc import NONE, Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
@@ -169,7 +169,7 @@ def _score(run: RunResult) -> Value:
 
 
 def _disagreement(run: RunResult) -> Value:
-    if not disagree(run.grades):
+    if not graders_disagree(run.grades):
         return NONE
     return words(DISAGREE)
 
@@ -246,7 +246,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
             yield paint(f"    {why}", "muted")
     if not in_short:
         for metric in result.metrics:
-            held = passed_if(metric.holds)
+            held = passed_or_failed(metric.holds)
             place = ""
             if metric.about is None:
                 place = "response."

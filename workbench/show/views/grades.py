@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
+from workbench.grading.status import NOT_APPLICABLE, Status, graders_disagree, passed_or_failed
 from workbench.grading.traits import TRAITS
 from workbench.numerals import NOTHING, cost_text, counted, range_text, score_text, setting_text
 from workbench.show.glyphs import GLYPHS
@@ -216,7 +216,7 @@ def metric_text(metric: Metric) -> str:
 
 def note_of_metric(metric: Metric) -> Note:
     """Return the value of a named check, with the sign for passed or failed."""
-    status = passed_if(metric.holds)
+    status = passed_or_failed(metric.holds)
     return Note(status.sign, metric_text(metric), status.role)
 
 
@@ -325,7 +325,7 @@ def note_of_grade(grade: Grade) -> Note:
 def grades_line(grades: Sequence[Grade]) -> str:
     """Return all verdicts on one line, the deciding grader's first, such as `critics ✓ 1.00 · decision ✗ 0.67`."""
     line = f"    {' · '.join(map(_grade_text, grades))}"
-    if disagree(grades):
+    if graders_disagree(grades):
         line += f"  {DISAGREE}"
     return line
 

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from workbench.grading.grade import ArgumentVerdict, Issue
 from workbench.grading.scoring import earned_share_text
-from workbench.grading.status import Status, passed_if
+from workbench.grading.status import Status, passed_or_failed
 from workbench.numerals import duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import cut_json, json_line, json_rows
@@ -203,7 +203,7 @@ class _Layout(NamedTuple):
         call = item.call
         head = [*_head(None, call.stage, "muted")]
         if item.holds is not None:
-            status = passed_if(item.holds)
+            status = passed_or_failed(item.holds)
             head.append(Span(f"{status.sign} ", status.role))
         head.append(Span(call_text(call.tool, call.arguments, DISPLAY_LIMIT)))
         role: Role = "failed" if call.is_error else "muted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.grading.grade import Grade, RunResult
-from workbench.grading.status import NOT_APPLICABLE, Status, disagree
+from workbench.grading.status import NOT_APPLICABLE, Status, graders_disagree
 from workbench.numerals import counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Note, Span
@@ -47,7 +47,7 @@ def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
     if grade.verdict == NOT_APPLICABLE:
         named = "no score"
     line = (*verdict(status, grade.score), Span(f"  {one_line(named)}", "muted"))
-    if not disagree(result.grades):
+    if not graders_disagree(result.grades):
         return line
     return (*line, Span(f"  {GLYPHS.disagree} graders disagree{ways_to_grades}", "warned"))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE, VALID_ARGUMENTS, Measure
 from workbench.grading.status import Status
-from workbench.grading.valid_arguments import why_unchecked
+from workbench.grading.valid_arguments import unchecked_reasons
 from workbench.numerals import (
     NOTHING,
     cost_text,
@@ -296,6 +296,6 @@ def unchecked_lines(
         for issue in shown.issues:
             if issue.kind in ("unknown tool", "endpoint fault"):
                 named.add(issue.tool)
-        for tool, why in why_unchecked(shown.trajectory).items():
+        for tool, why in unchecked_reasons(shown.trajectory).items():
             if tool in new and tool not in named:
                 yield f"the arguments of {shortened(one_line(tool), _WHY_MAX)} were not checked: {why}"

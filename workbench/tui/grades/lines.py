@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from workbench.grading.explanation import Explanation, dimension_terms, disagreement, evaluate, in_numbers
+from workbench.grading.explanation import Explanation, dimension_terms, disagreement, evaluate, formula_in_numbers
 from workbench.grading.grade import Grade, Issue, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
-from workbench.grading.status import Status, disagree
+from workbench.grading.status import Status, graders_disagree
 from workbench.numerals import counted, duration_text, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (
@@ -93,7 +93,7 @@ def grade_page(state: GradesState, width: int) -> GradePage:
     if state.more:
         scores = [Note(GLYPHS.dot, text) for text in explanation.more]
         lines += _section(f"How {explanation.system} scores", scores, width)
-        if disagree(state.grades):
+        if graders_disagree(state.grades):
             sides: list[Note] = []
             for status, side in disagreement(state.grades):
                 for each in side:
@@ -120,7 +120,7 @@ def _head_lines(state: GradesState, grade: Grade, explanation: Explanation, widt
         return [*lines, *step_lines(state, width)]
     lines += [EMPTY, *_paragraph(explanation.rule, width, "muted", " score = ")]
     if explanation.formula is not None:
-        lines += _paragraph(in_numbers(explanation.formula), width, "number", "       = ")
+        lines += _paragraph(formula_in_numbers(explanation.formula), width, "number", "       = ")
     else:
         lines += _paragraph(f"Decided before that: {explanation.shortcut}.", width, "accent")
     lines += _paragraph(f"{explanation.verdict}.", width, "text")
@@ -138,7 +138,7 @@ def _dimension_lines(state: GradesState, grade: Grade, width: int) -> list[Line]
         if evaluate(formula) < 1 - ROUNDING_SLACK:
             role = "warned"
         label: Line = (Span(f" {name:<12}", "key"),)
-        lines += _after_label(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, role)
+        lines += _after_label(label, f"{formula_in_numbers(formula)} {GLYPHS.dot} {words}", width, role)
     numbers, latency = grade.numbers, "not known"
     if numbers["latency_ms"]:
         within = "over"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.checks.check import describe, describe_whole
-from workbench.grading.explanation import Amount, Contribution, in_numbers
+from workbench.grading.explanation import Amount, Contribution, formula_in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing, StepGrade
 from workbench.grading.pairing_issues import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
@@ -282,9 +282,9 @@ def _effect(pairing: CallPairing, account: Contribution | None, width: int) -> l
     role: Role = "muted"
     if account is not None:
         if account.arguments is not None:
-            parts.append(f"arguments {in_numbers(account.arguments)}")
+            parts.append(f"arguments {formula_in_numbers(account.arguments)}")
         if account.formula is not None and not isinstance(account.formula, Amount):
-            parts.append(in_numbers(account.formula))
+            parts.append(formula_in_numbers(account.formula))
         if account.share is None or account.most is None:
             role = _part_role(pairing.credit, 1)
         elif account.share < 0:

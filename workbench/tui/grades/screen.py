@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from workbench.dataclasses import dataclass
-from workbench.grading.status import disagree
+from workbench.grading.status import graders_disagree
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
@@ -137,7 +137,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     def _show_bars(self) -> None:
         left: Line = (Span(" Grades ", "badge"), Span(f" {self.state.title}"))
         ends: tuple[Line, ...] = (EMPTY,)
-        if disagree(self.state.grades):
+        if graders_disagree(self.state.grades):
             sign = Span(f"{GLYPHS.disagree} ", "warned")
             ends = ((Span(f"{GLYPHS.disagree} the graders disagree ", "warned"),), (sign,))
         self.query_one("#grades-title", Bar).set_line(lambda width: title_line(left, ends, width))

@@ -14,8 +14,8 @@ from workbench.config.models import ConfigError, ModelSpec
 from workbench.evaluation.model_list import (
     KnownEndpoint,
     check_refusal,
+    endpoint_with_models,
     known_endpoints,
-    with_models,
 )
 from workbench.evaluation.typed_model import (
     named_model,
@@ -100,7 +100,7 @@ class ModelChooser:
     # The keys of endpoints may be in files. A thread with its own event loop reads the files, so that the app does not
     # wait.
     async def _ask(self, endpoint: KnownEndpoint) -> KnownEndpoint:
-        return await in_background(lambda: asyncio.run(with_models(endpoint, self._program)))
+        return await in_background(lambda: asyncio.run(endpoint_with_models(endpoint, self._program)))
 
     def _add(
         self,

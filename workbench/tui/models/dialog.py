@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from workbench.config.agents import agent_named
 from workbench.dataclasses import dataclass
-from workbench.evaluation.model_list import KnownEndpoint, names_to_run
+from workbench.evaluation.model_list import KnownEndpoint, runnable_model_names
 from workbench.limits import MAX_FILTER_CHARS
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
@@ -88,7 +88,7 @@ class ModelsState:
         """The checked models in the order of the list, including models of folded endpoints."""
         names = dict.fromkeys(choice.name for choice in self.choices.choices)
         for endpoint in self.endpoints:
-            for _, name in names_to_run(endpoint):
+            for _, name in runnable_model_names(endpoint):
                 if name is not None:
                     names.setdefault(name)
         return tuple(name for name in names if name in self._checked)
@@ -234,7 +234,7 @@ class ModelsState:
         for endpoint in self.endpoints:
             preset = endpoint.preset
             listed = []
-            for model, name in names_to_run(endpoint):
+            for model, name in runnable_model_names(endpoint):
                 if name not in named or name is None:
                     listed.append(Row(one_line(model), name=name, endpoint=endpoint, model=model))
             fitting = []

@@ -14,7 +14,14 @@ from textual.app import ComposeResult
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.evaluation.approval import Trust
-from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, ListedModel, ProbeResult, advice_of, untrusted
+from workbench.evaluation.model_list import (
+    CHECK_TIMEOUT_S,
+    FoundModels,
+    ListedModel,
+    ProbeResult,
+    advice_of,
+    untrusted_models,
+)
 from workbench.numerals import seconds_text
 from workbench.providers.http.checks import CheckResult
 from workbench.providers.http.endpoints import Endpoints
@@ -49,7 +56,7 @@ class Prober:
         spec = program.models.resolve(self.name, folder, by_suite=False)
         listed = ListedModel(spec, program.environment.of(folder))
         # An untrusted file could name a server that must not get the user's key.
-        if untrusted(FoundModels([listed], [*self._files]), program, self._trust):
+        if untrusted_models(FoundModels([listed], [*self._files]), program, self._trust):
             raise ConfigError(
                 f"{self.name} is defined in a workbench.toml that you do not trust yet: "
                 "run a case on it to be asked for trust"

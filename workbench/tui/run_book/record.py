@@ -26,7 +26,7 @@ from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import fast_pickle
 from workbench.grading.run_summary import RunSummary, summary_of
-from workbench.grading.status import Status, disagree
+from workbench.grading.status import Status, graders_disagree
 from workbench.show.spans import Message
 from workbench.show.views.run_grade import expected_of
 from workbench.show.views.run_view import RunView
@@ -593,7 +593,7 @@ class RunRecord:
     def _set_result(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
         self.figures = summary_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
         self.is_user_error = result.is_user_error
-        self.graders_disagree = disagree(result.grades)
+        self.graders_disagree = graders_disagree(result.grades)
         self._unpacked.result, self._compressed = result, None
         if self._view is not None:
             self._grade(self._view, result)

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import StepGrade
-from workbench.grading.repeats import joined
+from workbench.grading.repeats import join_runs
 from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.grading.status import WORST_FIRST, Status, worst_of
 from workbench.suite.variants import variant_name_of
@@ -258,7 +258,7 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
         deciding: list[int] = []
         # While repeats are missing, their model has no status, and the last repeat is shown.
         if len(figures) == len(of_model):
-            status = joined(figures).status
+            status = join_runs(figures).status
             deciding = [index for index in of_model if runs[index].status == status]
         yield (deciding or of_model)[-1]
 
@@ -293,7 +293,7 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
             of_models.setdefault(run.model, []).append(run.figures)
     statuses: set[Status] = set()
     scores: list[float] = []
-    for model in map(joined, of_models.values()):
+    for model in map(join_runs, of_models.values()):
         statuses.add(model.status)
         if model.score is not None:
             scores.append(model.score)

@@ -18,7 +18,15 @@ from workbench.config.program import Program
 from workbench.config.read_only import is_read_only
 from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import AGENT_NOT_FORKED, SUBJECT_NOT_STEPPED, ExecutionRules, PlannedRun, plan_runs
-from workbench.evaluation.approval import Approval, Needs, PendingApproval, Trust, TypedServers, all_typed, needs
+from workbench.evaluation.approval import (
+    Approval,
+    Needs,
+    PendingApproval,
+    Trust,
+    TypedServers,
+    needs_of_plan,
+    servers_as_typed,
+)
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
 from workbench.numerals import counted
@@ -445,7 +453,9 @@ class Starter:
 
         Return the approval, or why there is none."""
         async with self._exclusive_start():
-            return await self._approval(await asyncio.to_thread(needs, plan, self._typed_servers()), "ask no model")
+            return await self._approval(
+                await asyncio.to_thread(needs_of_plan, plan, self._typed_servers()), "ask no model"
+            )
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
         """Ask for trust in the suites of the cases to grade. Return the approval, or why there is none."""
@@ -479,12 +489,12 @@ class Starter:
 
     async def _with_cost_limit(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
         """Return a plan with its cost limit, or why the limit cannot be kept. Announce the estimated cost."""
-        from workbench.evaluation.planner import limit_usd
+        from workbench.evaluation.planner import cost_limit_usd_of
 
         wanted_usd = None
         if options is not None:
             wanted_usd = options.max_cost_usd
-        usd = limit_usd(plan.runs, wanted_usd)
+        usd = cost_limit_usd_of(plan.runs, wanted_usd)
         if usd is None or not plan.runs:
             return plan
         from workbench.evaluation.cost_limit import CostLimitError, cost_limit
@@ -504,7 +514,7 @@ class Starter:
         suite. It is `None` if all suites are trusted."""
         # A thread collects the needs of thousands of runs.
         decision = await self._ask_for_trust(
-            await asyncio.to_thread(needs, plan, self._typed_servers()), "do not run this suite"
+            await asyncio.to_thread(needs_of_plan, plan, self._typed_servers()), "do not run this suite"
         )
         if not decision.refused:
             return plan, decision.approval(), None
@@ -557,7 +567,7 @@ class Starter:
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
-        of_user = all_typed(file) if typed else self._typed_servers()
+        of_user = servers_as_typed(file) if typed else self._typed_servers()
         proposal = await asyncio.to_thread(Needs.of_servers, [file], program or self._program, typed=of_user)
         approval = await self._approval(proposal, "start nothing")
         if isinstance(approval, str):

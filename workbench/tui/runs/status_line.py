@@ -10,10 +10,10 @@ from textual.timer import Timer
 
 from workbench.grading.status import Status
 from workbench.numerals import (
-    clock,
     count_text,
     counted,
     duration_text,
+    elapsed_text,
     estimate_time_text,
     short_count,
     with_user_cost,
@@ -170,7 +170,7 @@ def _parts(
     if progress.total:
         took = duration_text(progress.elapsed_s * 1000)
         if progress.is_active:
-            took = clock(progress.elapsed_s)
+            took = elapsed_text(progress.elapsed_s)
         parts.append((_TIME, (Span(f"{took} ", "muted"),)))
     return parts
 
@@ -203,7 +203,7 @@ def progress_ends(progress: Progress, detail: Line = EMPTY) -> tuple[Line, ...]:
     left, time_left = _remaining_text(progress)
     bar, numbers = progress_bar(progress)[:2], progress_bar(progress)[2:]
     short_bar = progress_bar(progress, SHORT_BAR_CELLS)[:2]
-    took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
+    took = (Span(f"{elapsed_text(progress.elapsed_s)}  ", "muted"),)
     going = (*numbers, *statuses, *running, *left)
     few_words = (*numbers, *statuses, *short_running, *left)
     # Parts are omitted in this order: `detail`, the time taken, the long bar and some words, the time left, the bar.

@@ -72,14 +72,14 @@ class ToolDrafter:
     ) -> None:
         from workbench.evaluation.case_drafts import (
             DraftOptions,
+            accepted_drafts,
             asking_suite,
-            checked,
             checking_suite,
-            draftable,
+            definable_tools,
+            draft_check_plan,
+            drafting_plan,
             drafts_in,
             expected_use,
-            plan_of_asking,
-            plan_of_checking,
             use_text,
         )
 
@@ -95,10 +95,10 @@ class ToolDrafter:
         model = models[0]
         if is_built_in(model):
             raise NotDraftedError(f"{model} is not a language model; {key_for('models')} chooses one")
-        options, by_name = DraftOptions(model, model), draftable(tools)
+        options, by_name = DraftOptions(model, model), definable_tools(tools)
         if tool.name not in by_name:
             raise NotDraftedError(f"a suite cannot hold the definition of {tool.name}")
-        asking = plan_of_asking(asking_suite([tool.name], by_name, path, system=system), options, self._program)
+        asking = drafting_plan(asking_suite([tool.name], by_name, path, system=system), options, self._program)
         expected = use_text(options, 1, expected_use(asking, by_name, options))
         if await self._app.ask(_BeforeScreen(tool.name, expected)) != "ask":
             return
@@ -111,8 +111,8 @@ class ToolDrafter:
         runs = f"{counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each"
         announce(f"Running {runs}; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
         checking = checking_suite(found.kept, by_name, path, now, None)
-        results = await self._results(plan_of_checking(checking, options, self._program))
-        held = checked(found.kept, results, options.repeats)
+        results = await self._results(draft_check_plan(checking, options, self._program))
+        held = accepted_drafts(found.kept, results, options.repeats)
         # The suite may have changed while the model answered, so it is read again, here and after the question.
         suite = self._selection.open_suites.editable(path)
         change = self._change(suite, tool, held)
