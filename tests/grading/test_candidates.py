@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.grading import critics, dimensions, pairing, trajectory
+from workbench.grading import critics, dimensions, matching, trajectory
 from workbench.grading.grade import Grade
 from workbench.grading.matching import NOT_ALL_COMPARED
 from workbench.grading.requirements import extra_call_rule_of
@@ -109,7 +109,7 @@ def test_looking_calls_up_comes_to_what_comparing_all_does(
     case = case_of(*([{"any_order": calls}] if groups and calls else calls), unordered=calls[:2], expect_no_calls=False)
     plain = grade(by, case, made)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairing, "FEW_PAIRS", -1)
+        patch.setattr(matching, "FEW_PAIRS", -1)
         assert grade(by, case, made) == plain
 
 
@@ -122,9 +122,9 @@ def test_perfect_matches_come_first_and_the_pairing_that_is_called_the_best_is(
     case = unordered(*(call(tool, args) for tool, args in expected))
     best = grade(by, case, made)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (pairing, critics, dimensions, trajectory):
+        for module in (matching, critics, dimensions, trajectory):
             patch.setattr(module, "MAX_PAIRS", 0)
-        patch.setattr(pairing, "FEW_PAIRS", -1)
+        patch.setattr(matching, "FEW_PAIRS", -1)
         large = grade(by, case, made)
         if large.numbers and NOT_ALL_COMPARED not in large.reason:
             assert gained(by, large) == pytest.approx(gained(by, best))

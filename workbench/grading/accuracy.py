@@ -127,7 +127,7 @@ class _Reading:
             # A call without input differs from a call with an empty object (see `_lists_all`).
             if record.call.raw == "":
                 apart.add(index)
-        among = Candidates(expected, made, incomparable=apart)
+        among = Candidates(expected, made, distinct=apart)
         exact: dict[int, int] = {}
         partner: dict[int, int] = {}
         extra = list(range(len(self._calls)))

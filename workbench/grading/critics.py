@@ -426,7 +426,7 @@ class CriticPairing:
         wanted = [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)]
         made = list(zip(self._called_names, self._filled, strict=True))
         broken = {column for column, is_broken in enumerate(self._broken) if is_broken}
-        among = Candidates(wanted, made, incomparable=broken, ask_outside=False)
+        among = Candidates(wanted, made, distinct=broken, ask_outside=False)
         return maximum_matching(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
 
     def _most_of_row(self, row: int) -> float:

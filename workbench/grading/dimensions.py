@@ -241,7 +241,7 @@ def _perfect(
         made.append(("", calls[column].arguments))
         if calls[column].is_broken:
             broken.add(place)
-    among = Candidates(wanted, made, incomparable=broken, ask_outside=False)
+    among = Candidates(wanted, made, distinct=broken, ask_outside=False)
 
     def fits(row: int, column: int) -> bool:
         return judged_on(rows[row], columns[column]).score == 1

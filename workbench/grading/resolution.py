@@ -170,7 +170,7 @@ class _Calls:
         self._registry = ToolRegistry(trajectory.offered if grader == "critics" else ())
         self._of_tool: dict[str, list[int]] = {}
         made = [(record.tool, record.arguments) for record in self.records]
-        candidates = Candidates((), made, incomparable=broken_calls(self.records))
+        candidates = Candidates((), made, distinct=broken_calls(self.records))
         self._identities = [candidates.identity(index) for index in range(len(made))]
         for index, record in enumerate(self.records):
             self._of_tool.setdefault(self.name(record.tool), []).append(index)

@@ -94,7 +94,7 @@ class _Reading:
         self._fitting: dict[tuple[int, int], bool] = {}
         expected = [(wanted.tool, call.args) for wanted, call in zip(self._wanted, self._expected, strict=True)]
         made = [(tool, record.arguments) for tool, record in zip(self._called_tools, calls, strict=True)]
-        self._among = Candidates(expected, made, incomparable=broken_calls(calls))
+        self._among = Candidates(expected, made, distinct=broken_calls(calls))
 
         self._ordered = self._in_order(case)
         self._call_of = {**self._ordered, **self._in_any_order()}
