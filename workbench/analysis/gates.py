@@ -330,7 +330,7 @@ class Quality:
     gates: tuple[GateResult, ...]
     cases: LazyCaseResults = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
-    nothing_graded_reason: str | None = None
+    nothing_graded: str | None = None
     """The reason why no run that counts was graded, in a sentence, or `None` if at least one was."""
     user_errors: tuple[UserErrors, ...] = ()
     """For each suite that limits their share, the runs that simulated users invalidated."""

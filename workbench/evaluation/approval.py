@@ -68,7 +68,7 @@ class ApprovalRequest:
     suite's file. `typed` is set if the user typed some of the suite's servers."""
 
     file: SuiteFile
-    needs_of_plan: SuiteNeeds
+    needs: SuiteNeeds
     all_needs: SuiteNeeds
     grant: Grant
     asked: frozenset[ModelNeed] = frozenset()

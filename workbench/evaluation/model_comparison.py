@@ -50,7 +50,7 @@ class ModelComparison:
     """The number of runs that the cost limit skipped."""
     broken: tuple[BrokenSuite, ...] = ()
     """The suites that were not run because of errors."""
-    nothing_graded_reason: str | None = None
+    nothing_graded: str | None = None
     """The reason why no run was graded, in a sentence; `None` if some run was graded."""
 
     @classmethod

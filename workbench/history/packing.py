@@ -278,7 +278,7 @@ class SharedText:
     the hash of the content."""
 
     hash: str
-    compress_text: bytes
+    packed: bytes
 
 
 @dataclass(frozen=True, slots=True)
