@@ -552,8 +552,8 @@ def combined_report(
 ) -> Report:
     """Join the reports on two batches.
 
-    The names of the earlier batch's models get the batch's name as a suffix. `same_suites` maps the paths of suites in the
-    earlier batch to paths in the later batch."""
+    The names of the earlier batch's models get the batch's name as a suffix. `same_suites` maps the paths of suites in
+    the earlier batch to paths in the later batch."""
     name = batch_name(against.batch)
     before = []
     for run in earlier_report.runs:
