@@ -481,7 +481,7 @@ class RowReader:
             if not rows:
                 raise self._damaged(which, "its events are missing")
             with self._damage_of(which):
-                text = unpacked(again[0][0]) if again else self._texts_of(rows[0])[1]
+                text = decompress_text(again[0][0]) if again else self._texts_of(rows[0])[1]
                 return outcome_from_json(outcome_in(text))
 
     def _packed_text(self, id_: int) -> bytes:
