@@ -433,7 +433,7 @@ async def opened(
         clock=lambda: 0.0,
         record=record,
         history=history,
-        begin=begin,
+        start=begin,
     )
     # What an audit marks, it marks a second after everything else: no test of anything else is to wait for that.
     background_audit.REST_S = 0.01 if audits else 3600.0

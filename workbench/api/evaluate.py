@@ -288,11 +288,11 @@ def _files(variants: _Wanted) -> list[str]:
     return files
 
 
-def _baseline(which: str, history: Path, planned: Plan, fail_on: FailOn | None) -> Baseline:
+def _baseline(selector: str, history: Path, planned: Plan, fail_on: FailOn | None) -> Baseline:
     from workbench.evaluation.baseline import baseline_of
 
     try:
-        return baseline_of(which, history, planned, fail_on)[0]
+        return baseline_of(selector, history, planned, fail_on)[0]
     except HistoryError as error:
         raise UsageError(planned.program.secrets.redact(str(error))) from None
 

@@ -42,7 +42,7 @@ def with_unparsed(document: Document, parsed: SuiteFile) -> SuiteFile:
     return replace(parsed, suite=None, text=document.text, problems=tuple(ordered))
 
 
-def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
+def _problem(document: Document, suite_text: SuiteText, at: int, path: Path) -> Problem:
     text = document.unparsed[at]
     first, position = 1, ""
     if at != HEAD:
@@ -51,17 +51,17 @@ def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Probl
         problem = parse_suite(text, path).errors[0]
         return replace(problem, line=(problem.line or 1) + first - 1, where=position)
     try:
-        _replaced(parts, at, text)
+        _replaced(suite_text, at, text)
     except SpliceError as error:
         return Problem(path, first, position, str(error))
     raise AssertionError("an unparsed text is no block")
     raise AssertionError("an unparsed text is no block")
 
 
-def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
+def _replaced(suite_text: SuiteText, at: int, text: str) -> SuiteText:
     if at == HEAD:
-        return parts.with_head(text)
-    return parts.with_case_text(at, text)
+        return suite_text.with_head(text)
+    return suite_text.with_case_text(at, text)
 
 
 def is_in(problem: Problem, at: int) -> bool:
@@ -71,14 +71,14 @@ def is_in(problem: Problem, at: int) -> bool:
     return is_within(problem.where, place_text(("cases", at)))
 
 
-def _lines(parts: SuiteText, at: int) -> int:
-    text = parts.between[0].rstrip() if at == HEAD else parts.blocks[at]
+def _lines(suite_text: SuiteText, at: int) -> int:
+    text = suite_text.between[0].rstrip() if at == HEAD else suite_text.blocks[at]
     return text.count("\n")
 
 
-def _end(parts: SuiteText, at: int) -> int:
-    before = 1 if at == HEAD else Document.of_parts(parts, "").first_line(at)
-    return before + _lines(parts, at)
+def _end(suite_text: SuiteText, at: int) -> int:
+    before = 1 if at == HEAD else Document.of_parts(suite_text, "").first_line(at)
+    return before + _lines(suite_text, at)
 
 
 def _moved(problem: Problem, ends: dict[int, int], added_lines: dict[int, int]) -> Problem:
@@ -138,13 +138,13 @@ class Document:
             return cls(None, text)
 
     @classmethod
-    def of_parts(cls, parts: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
-        """Return the document of a parsed text. `parts` is `None` if the text is not TOML.
+    def of_parts(cls, suite_text: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
+        """Return the document of a parsed text. `suite_text` is `None` if the text is not TOML.
 
         `outlines` are the outlines of its cases, if known."""
-        if parts is None:
+        if suite_text is None:
             return cls(None, text)
-        return cls(parts, _known=(parts.cases, outlines))
+        return cls(suite_text, _known=(suite_text.cases, outlines))
 
     @property
     def is_sound(self) -> bool:
@@ -340,39 +340,39 @@ class Document:
             raise SpliceError("the file is not TOML: correct its text first")
         return self.parts
 
-    def _inserted(self, index: int, parts: SuiteText) -> Document:
-        return self._with(parts, {at: at + (at >= index) for at in self.unparsed})
+    def _inserted(self, index: int, suite_text: SuiteText) -> Document:
+        return self._with(suite_text, {at: at + (at >= index) for at in self.unparsed})
 
-    def _with(self, parts: SuiteText, places: Mapping[int, int | None]) -> Document:
+    def _with(self, suite_text: SuiteText, places: Mapping[int, int | None]) -> Document:
         unparsed: dict[int, str] = {}
         for at, text in self.unparsed.items():
             to = places.get(at, at)
             if to is not None:
                 unparsed[to] = text
-        return self._of(parts, unparsed)
+        return self._of(suite_text, unparsed)
 
-    def _of(self, parts: SuiteText, unparsed: Mapping[int, str]) -> Document:
+    def _of(self, suite_text: SuiteText, unparsed: Mapping[int, str]) -> Document:
         known = self._known
         if self.parts is not None and "_outlines" in self.__dict__:
             known = self.parts.cases, self._outlines
-        return replace(self, parts=parts, unparsed=MappingProxyType(dict(unparsed)), _known=known)
+        return replace(self, parts=suite_text, unparsed=MappingProxyType(dict(unparsed)), _known=known)
 
-    def _pieces(self, parts: SuiteText) -> Iterator[str]:
+    def _pieces(self, suite_text: SuiteText) -> Iterator[str]:
         """Yield the parts of the text in order: the settings, then each case and the text after it."""
         # Unparsed texts have the editor's line ends, which are replaced by the line ends of the file.
-        line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
-        yield self._head_written(parts, line_end) if HEAD in self.unparsed else parts.between[0]
-        for index, (block, gap) in enumerate(zip(parts.blocks, parts.between[1:], strict=True)):
+        line_end = "\r\n" if "\r\n" in suite_text.between[0] else "\n"
+        yield self._head_written(suite_text, line_end) if HEAD in self.unparsed else suite_text.between[0]
+        for index, (block, gap) in enumerate(zip(suite_text.blocks, suite_text.between[1:], strict=True)):
             unparsed = self.unparsed.get(index)
             yield block if unparsed is None else unparsed.replace("\n", line_end)
             yield gap
 
-    def _head_written(self, parts: SuiteText, line_end: str) -> str:
+    def _head_written(self, suite_text: SuiteText, line_end: str) -> str:
         # The editor does not show the byte order mark and the blank lines before the first case, so they are added
         # here.
-        before = parts.between[0]
+        before = suite_text.between[0]
         mark = before[: before.startswith(BYTE_ORDER_MARK)]
-        ending = before[len(before.rstrip()) :] if parts.blocks else line_end
+        ending = before[len(before.rstrip()) :] if suite_text.blocks else line_end
         return mark + self.unparsed[HEAD].rstrip("\n").replace("\n", line_end) + ending
 
 

@@ -492,11 +492,11 @@ class OpenSuite:
         self._history[self._at] = replace(top, reread_count=max(self._reread_count, top.reread_count))
         return changed
 
-    def _remember_disk(self, parts: SuiteText | None) -> None:
+    def _remember_disk(self, suite_text: SuiteText | None) -> None:
         blocks: tuple[str, ...] = ()
         tables: tuple[Table, ...] = ()
-        if parts is not None:
-            blocks, tables = parts.blocks, parts.cases
+        if suite_text is not None:
+            blocks, tables = suite_text.blocks, suite_text.cases
         # Without blocks, cases are compared by the identity of their tables. An edit of one case keeps the tables of
         # the others.
         self._cases_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
@@ -521,29 +521,29 @@ class OpenSuite:
             return with_unparsed(document, sound)
         return sound
 
-    def _parts_read(self, parts: SuiteText) -> SuiteFile:
+    def _parts_read(self, suite_text: SuiteText) -> SuiteFile:
         """Return the suite file of a parsed text.
 
         Unchanged cases are taken from the last version, or from the last version that could run."""
-        # `parts` is compared by identity, because an undo returns to an object that was read before.
+        # `suite_text` is compared by identity, because an undo returns to an object that was read before.
         for known, file in self._known:
-            if known is parts:
+            if known is suite_text:
                 return file
         found = None
         for known, file in self._known:
             if found is None:
-                found = reparse(file, known, parts)
+                found = reparse(file, known, suite_text)
         if found is None:
-            found = parse_suite(parts.text, self.path)
-        self._keep(parts, found)
+            found = parse_suite(suite_text.text, self.path)
+        self._keep(suite_text, found)
         return found
 
-    def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
+    def _keep(self, suite_text: SuiteText, file: SuiteFile) -> None:
         # Cases cannot be reused from a version with errors, so the last version without errors is kept, too.
         runnable: list[tuple[SuiteText, SuiteFile]] = []
         if file.suite is None:
             runnable = [known for known in self._known if known[1].suite is not None]
-        self._known = [*runnable[:1], (parts, file)]
+        self._known = [*runnable[:1], (suite_text, file)]
 
 
 def _state(disk: SuiteFile) -> FileState | None:

@@ -532,10 +532,10 @@ def _is(move: LinkedMove, change: Change | None) -> bool:
     return change is not None and change.linked_to is move
 
 
-def _reported(went: list[SuiteChange], open_suites: OpenSuites) -> list[SuiteChange]:
-    for suite, change in went:
+def _reported(changes: list[SuiteChange], open_suites: OpenSuites) -> list[SuiteChange]:
+    for suite, change in changes:
         open_suites.notify_undo(suite, change)
-    return went
+    return changes
 
 
 def _undone(suite: OpenSuite) -> list[SuiteChange]:

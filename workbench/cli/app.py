@@ -145,11 +145,11 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
 
 
 def show_app(
-    options: AppOptions, program: Program, *, begin: AppStart | None = None, on_leave: LeaveCallback | None = None
+    options: AppOptions, program: Program, *, start: AppStart | None = None, on_leave: LeaveCallback | None = None
 ) -> int:
     """Open the app and return its exit code.
 
-    `begin` selects the first runs of the app. `on_leave` is called when the user leaves a comparison."""
+    `start` selects the first runs of the app. `on_leave` is called when the user leaves a comparison."""
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 
@@ -169,7 +169,7 @@ def show_app(
         read_only=options.read_only,
         record=options.record,
         history=options.history,
-        begin=begin,
+        start=start,
         on_leave=on_leave,
         shown_batch=options.shown_batch,
     )

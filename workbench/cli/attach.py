@@ -94,11 +94,11 @@ _POLL_S = 0.05
 """The seconds between two checks whether the process has ended."""
 
 
-def attach(which: str | None, history: Path, output: Output, *, from_start: bool) -> int:
+def attach(selector: str | None, history: Path, output: Output, *, from_start: bool) -> int:
     """Show a batch until it ends, and report. Return the batch's exit code."""
     program = create_program()
     try:
-        batch = find_batch(program.folders, history, which)
+        batch = find_batch(program.folders, history, selector)
         if batch.known is not None and batch.running:
             forms = forms_of(batch.known.command, for_report=True)
             for each in (output, *output.further_outputs):
@@ -112,14 +112,14 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
         return USAGE
 
 
-def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
+def attach_in_app(selector: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
     """Show a batch in the app, together with its suites. Returns the app's exit code."""
     # Lazy import: attaching in the terminal needs no app.
     from workbench.cli.app import AppOptions, show_app
 
     program = create_program()
     try:
-        batch, suites = batch_and_suites(which, history, program)
+        batch, suites = batch_and_suites(selector, history, program)
     except (AttachError, HistoryError) as error:
         warn(str(error), program.secrets)
         return USAGE
@@ -128,11 +128,11 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
     return show_app(looks, program)
 
 
-def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[NamedBatch, tuple[Path, ...]]:
+def batch_and_suites(selector: str | None, history: Path, program: Program) -> tuple[NamedBatch, tuple[Path, ...]]:
     """Return the selected batch, and the files of its suites that still exist.
 
     Raises AttachError or HistoryError."""
-    batch = find_batch(program.folders, history, which)
+    batch = find_batch(program.folders, history, selector)
     with History(batch.history) as opened:
         files = (suite.file for suite in opened.batch(f"#{batch.number}").suites)
         return batch, tuple(file for file in files if file.is_file())

@@ -143,11 +143,11 @@ def _lines(running: list[Running], history: Path) -> Iterator[str]:
         yield gap + paint(one_line(how), "muted")
 
 
-def stop(which: str, history: Path) -> int:
+def stop(selector: str, history: Path) -> int:
     """Stop a batch without a terminal, and wait until it has ended. Return an exit code."""
     program = create_program()
     try:
-        batch = find_batch(program.folders, history, which)
+        batch = find_batch(program.folders, history, selector)
         known = batch.known
         if known is None or not batch.running:
             warn(_why_not_stopped(batch), program.secrets)

@@ -199,7 +199,7 @@ def compare(
             warn("the app runs in one process: omit --cluster, or ask for a report with --format or --output")
             return USAGE
         begin = AppStart(with_chosen_cases(options, plan), opens="compare", only_differences=only_differences)
-        return show_app(app, program, begin=begin, on_leave=partial(_print_summary, options, program))
+        return show_app(app, program, start=begin, on_leave=partial(_print_summary, options, program))
     return comparing.run_and_report(plan, record, trust=app.trust)
 
 
@@ -284,10 +284,10 @@ class ComparisonCommand:
             return live
         return self.report(live, plan, baseline)
 
-    def report(self, live: BatchOutcome, plan: Plan, baseline: Baseline | None) -> int:
+    def report(self, outcome: BatchOutcome, plan: Plan, baseline: Baseline | None) -> int:
         """Report on all runs of a batch. Return an exit code."""
         try:
-            return self._compared(live, plan, baseline)
+            return self._compared(outcome, plan, baseline)
         except HistoryError as error:
             warn(f"there is no report: {error}", self._program.secrets)
             return INFRASTRUCTURE

@@ -129,12 +129,12 @@ class _CountedRuns:
 
 
 def read_runs(
-    paths: Iterable[Path], program: Program, damaged: Callable[[str], None]
+    paths: Iterable[Path], program: Program, on_damage: Callable[[str], None]
 ) -> Iterator[tuple[Recording, ExportedRun]]:
     """Yield the recordings at the paths, after registering the secrets of their suites.
 
-    `damaged` is called with the reason for each recording that cannot be read."""
-    for file in _files(paths, damaged):
+    `on_damage` is called with the reason for each recording that cannot be read."""
+    for file in _files(paths, on_damage):
         try:
             recording = read_recording(file)
             try:
@@ -142,19 +142,19 @@ def read_runs(
                 # The secrets must be registered before the run is converted, because the conversion redacts them.
                 register_secrets(program, file.parent, suite_in(text), text)
             except ConfigError as error:
-                damaged(str(error))
+                on_damage(str(error))
             yield recording, exported_run(recording, program.secrets)
         except RecordingError as error:
-            damaged(str(error))
+            on_damage(str(error))
 
 
-def _files(paths: Iterable[Path], damaged: Callable[[str], None]) -> Iterator[Path]:
+def _files(paths: Iterable[Path], on_damage: Callable[[str], None]) -> Iterator[Path]:
     for path in paths:
         try:
             files = recordings_in(path) if path.is_dir() else [path]
         except OSError as error:
-            damaged(f"{path} cannot be read: {error.strerror}")
+            on_damage(f"{path} cannot be read: {error.strerror}")
             continue
         if not files:
-            damaged(f"{path} contains no recording (a file *{SUFFIX})")
+            on_damage(f"{path} contains no recording (a file *{SUFFIX})")
         yield from files

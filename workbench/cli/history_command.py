@@ -56,9 +56,9 @@ class HistoryCommand:
     def warn(self, message: str) -> None:
         warn(message, self.program.secrets)
 
-    def warn_of_damage(self, damaged: Iterable[str]) -> None:
+    def warn_of_damage(self, damage_messages: Iterable[str]) -> None:
         """Warn of the reasons why runs were left out. A repeated reason is printed once."""
-        for why in dict.fromkeys(damaged):
+        for why in dict.fromkeys(damage_messages):
             self.warn(f"left out: {why}")
 
     def register_secrets(self, *batches: BatchRow) -> None:

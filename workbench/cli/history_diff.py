@@ -119,7 +119,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _side(
-    history: History, batch: BatchRow, selector: int | str | None, grader: GraderName | None, damaged: list[str]
+    history: History, batch: BatchRow, selector: int | str | None, grader: GraderName | None, damage_messages: list[str]
 ) -> _Side:
     # Forks and reruns depend on the outcome of other runs, so a comparison with them would be biased.
     if batch.kind == "fork":
@@ -135,16 +135,16 @@ def _side(
     grading = grading_of(history, batch, selector)
     runs = history.runs(batch.number, grading)
     if grader is not None:
-        runs = RunTable(_graded_by(grader, run, history, grading, damaged) for run in runs)
+        runs = RunTable(_graded_by(grader, run, history, grading, damage_messages) for run in runs)
     return _Side(batch, grading, runs)
 
 
 def _graded_by(
-    grader: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]
+    grader: GraderName, run: RunRow, history: History, grading: Regrade | None, damage_messages: list[str]
 ) -> RunRow:
     """Replace the grade of a run by the grade of `grader`.
 
-    If the run cannot be read, its figures become `None`, and `damaged` gets the reason."""
+    If the run cannot be read, its figures become `None`, and `damage_messages` gets the reason."""
     from workbench.evaluation.stored_runs import figures_by
 
     if run.figures is None:
@@ -152,7 +152,7 @@ def _graded_by(
     try:
         return replace(run, figures=figures_by(run, history.outcome(run, grading), grader))
     except DamagedError as error:
-        damaged.append(str(error))
+        damage_messages.append(str(error))
         return replace(run, figures=None)
 
 

@@ -96,22 +96,22 @@ def execute(options: Options, command: HistoryCommand) -> int:
     return USAGE
 
 
-def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
+def _baseline(selector: str, uid: str, command: HistoryCommand) -> str:
     """Return the baseline of the merged batch, as `#` with its number.
 
-    `which` names the baseline. If an earlier merge of the same plan (`uid`) has taken this name, the baseline is the
+    `selector` names the baseline. If an earlier merge of the same plan (`uid`) has taken this name, the baseline is the
     batch that had the name before. Raises HistoryError if there is no such batch."""
     try:
         with command.history() as history:
-            batch = history.batch(which)
+            batch = history.batch(selector)
             if all(each.uid != uid for each in shards_in(command.file, batch.number)):
                 return f"#{batch.number}"
-            by_name = which == batch.name
+            by_name = selector == batch.name
             if by_name and batch.named_after and history.batches_of([batch.named_after]):
                 return f"#{batch.named_after}"
     except HistoryError as error:
         raise HistoryError(f"nothing was merged: {error}") from error
-    called = f", and no earlier batch of the name {which} is known" if by_name else ""
+    called = f", and no earlier batch of the name {selector} is known" if by_name else ""
     raise HistoryError(
         f"nothing was merged: the baseline {batch.number} belongs to the merged plan itself{called}: name another with "
         f"--baseline, or omit it; 'workbench history list{history_option(command.file)}' lists all"
@@ -200,14 +200,16 @@ def _lines(batch: BatchRow, merged: MergeResult, option: str) -> Iterator[str]:
         yield f"the shards were made by several versions of Workbench: {', '.join(sorted(merged.programs))}"
 
 
-def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
+def _report(
+    history: History, batch: BatchRow, options: Options, command: HistoryCommand, damage_messages: list[str]
+) -> Report:
     """Return the report on the merged batch. The runs are read from the history when the report is written.
 
-    `damaged` collects the reasons why runs are left out."""
+    `damage_messages` collects the reasons why runs are left out."""
     command.register_secrets(batch)
     exempt_stored_suites(command.program, history, batch)
     runs = history.runs(batch.number)
-    report = stored_report(history, batch, runs, None, command.program.secrets, damaged.append)
+    report = stored_report(history, batch, runs, None, command.program.secrets, damage_messages.append)
     if options.min_score is not None:
         report = replace(report, min_score=options.min_score)
     if options.baseline is not None:

@@ -171,8 +171,8 @@ def _show_run(
     command.write(run_steps(shown, result, command.width, command.paint, verbose=options.verbose))
 
 
-def _show_cases(history: History, which: str | None, word: str, form: str, command: HistoryCommand) -> int:
-    number = history.batch(which).number if which is not None else None
+def _show_cases(history: History, selector: str | None, word: str, form: str, command: HistoryCommand) -> int:
+    number = history.batch(selector).number if selector is not None else None
     case_ids = _case_ids(history, number, word)
     suites = [{suite.key: suite for suite in history.suites_with(case_id, number)} for case_id in case_ids]
     command.register_suite_secrets(chain.from_iterable(each.values() for each in suites))

@@ -249,7 +249,7 @@ def run_and_report(
 
 
 def report_on_runs(
-    live: BatchOutcome, plan: Plan, approval: Approval, baseline: Baseline | None, output: Output, show: Show
+    outcome: BatchOutcome, plan: Plan, approval: Approval, baseline: Baseline | None, output: Output, show: Show
 ) -> int:
     """Rerun cases that passed in the baseline and now fail, and report. The reruns have the same approval.
 
@@ -260,13 +260,13 @@ def report_on_runs(
     try:
         # All servers are closed now, so a signal may raise an exception anywhere.
         with signals_interrupt():
-            report = live.outcome.report(plan)
-        for why in live.outcome.left_out:
+            report = outcome.outcome.report(plan)
+        for why in outcome.outcome.left_out:
             warn(f"left out of the report: {why}", plan.program.secrets)
         if baseline is not None:
             against = baseline.compare(report.results)
-            report = replace(report, against=_confirmed(against, report, live, plan, approval, baseline, show))
-        if deliver_report(report, output, plan.history) and live.recorded:
+            report = replace(report, against=_confirmed(against, report, outcome, plan, approval, baseline, show))
+        if deliver_report(report, output, plan.history) and outcome.recorded:
             return report.exit_code
         return USAGE
     # In a large batch, most runs are read from the history for the report.
@@ -274,8 +274,8 @@ def report_on_runs(
         warn(f"there is no report: {error}", plan.program.secrets)
         return INFRASTRUCTURE
     except KeyboardInterrupt:
-        if live.outcome.batch is not None and plan.history is not None:
-            stored = f"workbench history show {live.outcome.batch}{history_option(plan.history)}"
+        if outcome.outcome.batch is not None and plan.history is not None:
+            stored = f"workbench history show {outcome.outcome.batch}{history_option(plan.history)}"
             warn(f"stopping; there is no report, but the runs are in the history: {stored}")
         raise
 
@@ -368,7 +368,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
     for line, point in zip(lines, breakpoints, strict=True):
         if (doubt := breakpoint_warning(point, tools)) is not None:
             warn(f"--break {line!r}: {doubt}", program.secrets)
-    return show_app(app, program, begin=AppStart(with_chosen_cases(options, plan), breakpoints))
+    return show_app(app, program, start=AppStart(with_chosen_cases(options, plan), breakpoints))
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: StoredListings) -> list[ToolDefinition]:

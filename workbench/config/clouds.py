@@ -279,10 +279,10 @@ _VARIABLES = frozenset(
 """The variables that complete a model's settings, without variables that redirect the SDKs."""
 
 
-def _azure(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
+def _azure(settings: CloudSettings, url: str, key: str | None, variables: Mapping[str, str]) -> CloudPlace:
     if url and settings.resource:
         raise _LocationError("has both resource and base_url: omit one")
-    root = url or _azure_root(settings, given)
+    root = url or _azure_root(settings, variables)
     if not urlsplit(root).path:
         root += _azure_path(settings)
     if settings.api != "messages" and settings.api_version != V1 and urlsplit(root).path.endswith("/v1"):
@@ -291,22 +291,22 @@ def _azure(settings: CloudSettings, url: str, key: str | None, given: Mapping[st
         )
     if key is None and settings.credentials is None:
         _must_be_own("azure", root, "api_key_env")
-        key = next((name for name in _AZURE_KEYS[settings.api] if name in given), None)
+        key = next((name for name in _AZURE_KEYS[settings.api] if name in variables), None)
     if key is not None:
         return CloudPlace(root, key_variable=key)
-    if all(name in given for name in _ENTRA):
+    if all(name in variables for name in _ENTRA):
         return CloudPlace(root, source=Source("Entra secret", f"the Entra ID application in {_ENTRA[1]}", _ENTRA))
     return CloudPlace(root, source=Source("Entra default", "Entra ID, for which the program az may be started"))
 
 
-def _azure_root(settings: CloudSettings, given: Mapping[str, str]) -> str:
+def _azure_root(settings: CloudSettings, variables: Mapping[str, str]) -> str:
     of_claude = settings.api == "messages"
     if settings.resource:
         domain = "services.ai.azure.com" if of_claude else "openai.azure.com"
         return f"https://{settings.resource}.{domain}"
-    if of_claude and (resource := given.get(_FOUNDRY_RESOURCE)):
+    if of_claude and (resource := variables.get(_FOUNDRY_RESOURCE)):
         return f"https://{_label_of(_FOUNDRY_RESOURCE, resource)}.services.ai.azure.com"
-    if not of_claude and (endpoint := given.get(_AZURE_ENDPOINT)):
+    if not of_claude and (endpoint := variables.get(_AZURE_ENDPOINT)):
         root = endpoint.rstrip("/")
         if not is_own_address("azure", root) or urlsplit(root).path or "?" in root or "#" in root or "@" in root:
             raise _LocationError(
@@ -326,7 +326,7 @@ def _azure_path(settings: CloudSettings) -> str:
     return "/openai"
 
 
-def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
+def _bedrock(settings: CloudSettings, url: str, key: str | None, variables: Mapping[str, str]) -> CloudPlace:
     if url and (found := _BEDROCK_HOST.fullmatch(urlsplit(url).hostname or "")):
         if found["endpoint"] != settings.endpoint:
             raise _LocationError(f'has the base_url of another endpoint: write endpoint = "{found["endpoint"]}"')
@@ -335,13 +335,13 @@ def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[
     if key is None and settings.profile is None and settings.credentials is None:
         if url:
             _must_be_own("bedrock", url, "profile or api_key_env")
-        if _BEDROCK_KEY in given:
+        if _BEDROCK_KEY in variables:
             key = _BEDROCK_KEY
-    profile = settings.profile or next((given[name] for name in _AWS_PROFILES if name in given), None)
+    profile = settings.profile or next((variables[name] for name in _AWS_PROFILES if name in variables), None)
     region = ""
     # A key works in any region, but a signature is valid for one region only.
     if key is None or not url:
-        region = _aws_region(settings, url, profile, given)
+        region = _aws_region(settings, url, profile, variables)
     path = ""
     if settings.api != "messages":
         path = "/openai/v1"
@@ -357,14 +357,14 @@ def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[
             url = f"https://bedrock-mantle.{region}.api.aws"
     if not urlsplit(url).path:
         url += path
-    source = KEY if key is not None else _aws_source(settings, profile, given)
+    source = KEY if key is not None else _aws_source(settings, profile, variables)
     return CloudPlace(url, region=region, key_variable=key, source=source)
 
 
-def _aws_source(settings: CloudSettings, profile: str | None, given: Mapping[str, str]) -> Source:
+def _aws_source(settings: CloudSettings, profile: str | None, variables: Mapping[str, str]) -> Source:
     # The order is that of all AWS SDKs: a profile in the settings, then keys in variables, then a profile in a
     # variable.
-    if settings.profile is None and all(name in given for name in _AWS_KEYS[:2]):
+    if settings.profile is None and all(name in variables for name in _AWS_KEYS[:2]):
         return Source("AWS keys", f"the keys in {_AWS_KEYS[0]} and {_AWS_KEYS[1]}", _AWS_KEYS)
     may_start = "whose credential_process may be started"
     if profile is not None:
@@ -372,14 +372,14 @@ def _aws_source(settings: CloudSettings, profile: str | None, given: Mapping[str
     return Source("AWS default", f"the AWS default credentials, {may_start}")
 
 
-def _aws_region(settings: CloudSettings, url: str, profile: str | None, given: Mapping[str, str]) -> str:
+def _aws_region(settings: CloudSettings, url: str, profile: str | None, variables: Mapping[str, str]) -> str:
     if settings.region:
         return settings.region
     if url and (found := _BEDROCK_HOST.fullmatch(urlsplit(url).hostname or "")):
         return found["region"]
     for name in _AWS_REGIONS:
-        if name in given:
-            return _region_of(name, given[name])
+        if name in variables:
+            return _region_of(name, variables[name])
     if region := _profile_region(profile or "default"):
         return _region_of(f"the AWS profile {profile or 'default'}", region)
     raise _LocationError(f'has no region: write region = "us-east-1" into workbench.toml, or set {_AWS_REGIONS[0]}')
@@ -440,11 +440,11 @@ def _vertex(settings: CloudSettings, url: str, key: str | None, given: Mapping[s
     return CloudPlace(url, region=region, project=project, key_variable=key, source=source)
 
 
-def _google_source(given: Mapping[str, str]) -> Source:
-    if _GOOGLE_FILE in given:
+def _google_source(variables: Mapping[str, str]) -> Source:
+    if _GOOGLE_FILE in variables:
         text = f"the Google credentials in the file of {_GOOGLE_FILE}"
         # Google's library reads the process's own variable. A file that only a `.env` names is not trusted.
-        if os.environ.get(_GOOGLE_FILE, "").strip() == given[_GOOGLE_FILE]:
+        if os.environ.get(_GOOGLE_FILE, "").strip() == variables[_GOOGLE_FILE]:
             return Source("Google default", text)
         return Source("Google file", text, (_GOOGLE_FILE,))
     return Source("Google default", "the Google default credentials, for which gcloud may be started")

@@ -34,9 +34,9 @@ _log = logging.getLogger(__name__)
 class ReadOnlyError(PermissionError):
     """An attempt of a read-only process to write, start or send something."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{READ_ONLY_REASON} ({what})")
-        _log.warning("refused, because this process is read-only: %s", what)
+    def __init__(self, action: str) -> None:
+        super().__init__(f"{READ_ONLY_REASON} ({action})")
+        _log.warning("refused, because this process is read-only: %s", action)
         self.strerror = READ_ONLY_REASON
 
 
@@ -44,10 +44,10 @@ def is_read_only() -> bool:
     return _is_read_only
 
 
-def refuse_if_read_only(what: str) -> None:
-    """Raise ReadOnlyError if this process is read-only. `what` describes the refused action."""
+def refuse_if_read_only(action: str) -> None:
+    """Raise ReadOnlyError if this process is read-only. `action` describes the refused action."""
     if _is_read_only:
-        raise ReadOnlyError(what)
+        raise ReadOnlyError(action)
 
 
 def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:

@@ -35,8 +35,8 @@ def annotation_lines(report: RunsReport) -> Iterator[str]:
         yield command("error", rest, title="Workbench")
 
 
-def _annotation(shown: ShownCase, report: RunsReport) -> str:
-    result, redact = shown.result, report.secrets.redact
+def _annotation(case: ShownCase, report: RunsReport) -> str:
+    result, redact = case.result, report.secrets.redact
     run = result.decisive_run
     title = f"{one_line(run.case_name)} [{one_line(run.model)}] {result.status}"
     if len(result.runs) > 1:
@@ -50,4 +50,4 @@ def _annotation(shown: ShownCase, report: RunsReport) -> str:
         lines.append(f"and {counted(len(issues) - _ISSUES_MAX, 'other issue')}")
     message = cut("\n".join(lines), _MESSAGE_MAX)
     file = redact(relative_to_repository(run.suite))
-    return command("error", message, title=cut(title, _MESSAGE_MAX), file=file, line=shown.line)
+    return command("error", message, title=cut(title, _MESSAGE_MAX), file=file, line=case.line)

@@ -165,9 +165,9 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
     yield from _properties(properties, "    ")
 
 
-def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
+def _name(case: ShownCase, names: Counter[str], given: set[str]) -> str:
     """Return the name of a case, made unique within its suite, because GitLab counts tests with equal names as one."""
-    first = shown.result.runs[0]
+    first = case.result.runs[0]
     name = first.case_name
     if names[name] > 1:
         name = f"{name} ({first.case_id})"
@@ -180,14 +180,14 @@ def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
     return unique
 
 
-def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *, with_steps: bool) -> Iterator[str]:
-    result, redact = shown.result, report.secrets.redact
+def _test_case(case: ShownCase, group: _Group, name: str, report: RunsReport, *, with_steps: bool) -> Iterator[str]:
+    result, redact = case.result, report.secrets.redact
     first = result.runs[0]
     file = redact(relative_to_repository(group.suite))
     yield f'    <testcase classname="{_attribute(f"{file} [{first.model}]")}" name="{_attribute(name)}"'
     yield f' file="{_attribute(file)}"'
-    if shown.line is not None:
-        yield f' line="{shown.line}"'
+    if case.line is not None:
+        yield f' line="{case.line}"'
     yield f' time="{_duration_ms(result) / 1000:.3f}">\n'
     since: list[str] = []
     facts = _facts(result, report.batch)

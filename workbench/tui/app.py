@@ -45,7 +45,7 @@ def open_app(
     only_ascii: bool = False,
     record: Path | None = None,
     history: Path | None = None,
-    begin: AppStart | None = None,
+    start: AppStart | None = None,
     on_leave: LeaveCallback | None = None,
     shown_batch: int | None = None,
 ) -> int:
@@ -54,7 +54,7 @@ def open_app(
     Without a path, open the current folder if it has suites, otherwise the bundled samples.
 
     `models` are the initially selected models. `trust` trusts every suite. `theme` is the initial theme. Runs are
-    recorded in the existing folder `record`, and batches are stored in the file `history`. `begin` selects runs to
+    recorded in the existing folder `record`, and batches are stored in the file `history`. `start` selects runs to
     start at once. If these runs are a comparison, `on_leave` is called with the results at the end. `shown_batch` is
     the number of a batch to open at once. With `read_only`, the process changes nothing."""
     reason = why_unusable(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
@@ -63,8 +63,8 @@ def open_app(
             without = "'workbench run'"
             if shown_batch is not None:
                 without = "'workbench attach' without --app"
-            elif begin is not None:
-                without = _WITHOUT_TERMINAL[begin.opens]
+            elif start is not None:
+                without = _WITHOUT_TERMINAL[start.opens]
             _warn(f"the app cannot be shown: {reason}; {without} needs no terminal", program)
         return NO_TERMINAL
     terminal = terminal_environment(os.environ, only_ascii=only_ascii)
@@ -90,7 +90,7 @@ def open_app(
 
     # The offline model is slowed down to make its steps visible. A comparison shows latencies, so the model then runs
     # at full speed.
-    pace_ms = OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0
+    pace_ms = OFFLINE_PACE_MS if start is None or start.opens == "run" else 0
 
     def open_runtime(listener: BatchListener) -> AppRuntime:
         from workbench.evaluation.runtime import Runtime
@@ -99,9 +99,9 @@ def open_app(
             listener,
             program,
             pace_ms=pace_ms,
-            original_pace=begin is None or begin.options.original_pace,
+            original_pace=start is None or start.options.original_pace,
             asks=True,
-            renew_judgements=begin is not None and begin.options.renew_judgements,
+            renew_judgements=start is not None and start.options.renew_judgements,
             history=history,
         )
 
@@ -120,7 +120,7 @@ def open_app(
         trust=trust,
         record=record,
         history=history,
-        begin=begin,
+        start=start,
         shown_batch=shown_batch,
     )
     if app.appearance.unknown is not None:

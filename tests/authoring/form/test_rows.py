@@ -68,7 +68,7 @@ def test_a_row_that_asks_or_has_a_problem_or_invalid_text_is_not_folded() -> Non
     place = ("limits", "max_rounds")
     text = InvalidText("many", "max_rounds", "write a whole number")
     gone = source_of(SMALL.format(head="", case='steps = [{ tool = "a" }]'), every_key=False)
-    assert row_named(gone, "steps", 0, "user").cells[0].asks
+    assert row_named(gone, "steps", 0, "user").cells[0].is_missing
     typed = replace(gone, invalid_texts={("number", place, ""): text})
     revealed = replace(gone, revealed=place)
     assert row_named(typed, *place).cells[0].invalid == text

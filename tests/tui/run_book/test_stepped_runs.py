@@ -95,34 +95,34 @@ def test_a_run_held_before_a_request_says_so_below_what_was_said_before_it() -> 
         " ‖ held before the request of round 1 · step by step",
         "   s next stop  c continue",
     ]
-    assert view.held == len(view.items) - 1
-    assert view.place(view.held) == RunPlace(1)
+    assert view.held_index == len(view.items) - 1
+    assert view.place(view.held_index) == RunPlace(1)
 
 
 def test_a_run_held_before_a_call_says_so_above_the_call() -> None:
     view = view_of(*ASKED, Paused("breakpoint: tool set_lights", "a", "call", 1))
     lines = RunLines(view, 100)
     said = shown_by(lines)
-    assert lines.held is not None
-    assert said[lines.held] == " ‖ held before set_lights · breakpoint: tool set_lights · s next stop  c continue"
-    assert said[lines.held + 1] == "   → set_lights"
+    assert lines.held_line is not None
+    assert said[lines.held_line] == " ‖ held before set_lights · breakpoint: tool set_lights · s next stop  c continue"
+    assert said[lines.held_line + 1] == "   → set_lights"
 
 
 def test_a_run_held_after_a_result_says_so_below_the_result() -> None:
     view = view_of(*ASKED, received(), Paused("step by step", "a", "result", 1))
     lines = RunLines(view, 90)
     said = shown_by(lines)
-    assert lines.held is not None
-    assert said[lines.held - 1] == "   ← suite mock · 12 ms  ok"
-    assert said[lines.held] == " ‖ held after the result of set_lights · step by step · s next stop  c continue"
+    assert lines.held_line is not None
+    assert said[lines.held_line - 1] == "   ← suite mock · 12 ms  ok"
+    assert said[lines.held_line] == " ‖ held after the result of set_lights · step by step · s next stop  c continue"
 
 
 @pytest.mark.parametrize("width", [24, 40, 51, 90])
 def test_the_mark_of_a_held_run_takes_the_whole_width(width: int) -> None:
     lines = RunLines(view_of(*ASKED, Paused("step by step", "a", "call", 1)), width)
     lines.settle(0, EVERYTHING)
-    assert lines.held is not None
-    (mark,) = lines.line(lines.held)
+    assert lines.held_line is not None
+    (mark,) = lines.line(lines.held_line)
     assert (mark.role, len(mark.text)) == ("badge", width)
 
 
@@ -132,7 +132,7 @@ def test_a_run_that_goes_on_bears_no_trace_of_where_it_was_held(at: str, call_id
     held = Paused("step by step", call_id, at, 1)  # type: ignore[arg-type]
     view = view_of(*before, held, Resumed(12_000.0))
     assert screen_of(view) == screen_of(view_of(*before))
-    assert view.held is None
+    assert view.held_index is None
 
 
 def test_a_run_that_ends_while_it_is_held_is_not_held_any_more() -> None:

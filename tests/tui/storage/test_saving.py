@@ -258,7 +258,7 @@ async def test_a_run_begins_with_the_question_about_a_suite_that_changed_twice(t
     async with opened(suites) as app:
         edit(app)
         (suites / "smart_home.toml").write_text(THEIRS)
-        app.app.services.saver.put_off.clear()
+        app.app.services.saver.postponed.clear()
         suite = app.app.main.open_suites.suites[0]
         app.app.services.starter.run_soon([(suite, ("film-night",))])
         await answer(app, ChangedScreen, "2")

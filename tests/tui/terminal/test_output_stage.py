@@ -212,7 +212,7 @@ def test_what_stays_is_not_written() -> None:
 
 
 def test_a_row_that_terminals_may_measure_differently_is_written_as_a_whole() -> None:
-    assert cells_of("a\u200db").sure is False
+    assert cells_of("a\u200db").is_width_certain is False
     assert cells_of("\u0301x") == ("\u0301", ("x",), False)
     assert cells_of("❤\ufe0f!").cells == ("❤\ufe0f", "", "!")
     stage = OutputStage(FULL)

@@ -236,7 +236,7 @@ _READS = {
 
 def placeholder(source: FormSource, cell: Cell) -> str:
     """Return the hint in a cell's empty field: a question, or the accepted values and the default."""
-    if cell.asks:
+    if cell.is_missing:
         return cell.shown
     if cell.kind == "expected" and cell.shown:
         return f"{cell.shown}; type one to require it"

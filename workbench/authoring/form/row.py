@@ -98,14 +98,14 @@ class Cell:
     """Invalid text that the user left here. It is displayed in place of the content."""
 
     @property
-    def asks(self) -> bool:
+    def is_missing(self) -> bool:
         """Whether the value is missing although it is required."""
         return not self.text and self.shown.endswith("?")
 
     @property
     def is_gap(self) -> bool:
         """Whether a required value is written but empty."""
-        return self.asks and not self.absent
+        return self.is_missing and not self.absent
 
 
 def cell_id(cell: Cell) -> CellId:

@@ -599,7 +599,7 @@ def _shows_expectation(row: FormRow) -> bool:
     # there.
     if row.problems or row.kind == "pair" or holds_arguments(row.place):
         return True
-    return any(cell.asks or cell.invalid is not None for cell in row.cells)
+    return any(cell.is_missing or cell.invalid is not None for cell in row.cells)
 
 
 def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:

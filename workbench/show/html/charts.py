@@ -85,22 +85,22 @@ def _share(share: float) -> float:
     return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
 
-def _rate_row(each: ModelTotals, y: float) -> Element:
-    rate = each.pass_rate or 0.0
+def _rate_row(totals: ModelTotals, y: float) -> Element:
+    rate = totals.pass_rate or 0.0
     x = _share(rate)
-    title = f"{each.model}: {rate_text(rate)} of {counted(each.graded, 'case')}"
+    title = f"{totals.model}: {rate_text(rate)} of {counted(totals.graded, 'case')}"
     whiskers: list[Element] = []
     # A model that was stopped early has no interval.
-    if each.interval is not None:
-        low, high = _share(each.interval.low), _share(each.interval.high)
-        title += f", {rates_text(each.interval.low, each.interval.high)}"
+    if totals.interval is not None:
+        low, high = _share(totals.interval.low), _share(totals.interval.high)
+        title += f", {rates_text(totals.interval.low, totals.interval.high)}"
         whiskers = [_line((low, high), (y, y), "whisker")]
         for end in (low, high):
             whiskers.append(_line((end, end), (y - 6, y + 6), "whisker"))
     return el(
         "g",
         el("title", title),
-        _name(each.model, y + 4),
+        _name(totals.model, y + 4),
         _line((_share(0), x), (y, y), "bar"),
         whiskers,
         el("circle", cx=round(x, 1), cy=y, r=5, class_="dot"),
@@ -141,8 +141,8 @@ def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]
     return _figure("Latency", hint, (_WIDTH, height), label, _axis(titles, height), rows)
 
 
-def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float) -> Element:
-    assert each.latency is not None
+def _time_row(totals: ModelTotals, times: Sequence[float], base: float, end: float) -> Element:
+    assert totals.latency is not None
     right = _WIDTH - 24
     counts = [0] * _BINS
     for ms in times:
@@ -155,14 +155,14 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
             high = max(2.0, count / max(counts) * _ROW * 0.8)
             size = {"width": round(step - 1, 1), "height": round(high, 1)}
             bars.append(el("rect", x=round(_LEFT + at * step, 1), y=round(base - high, 1), class_="area", **size))
-    latency = each.latency
+    latency = totals.latency
     median = _LEFT + latency.p50_ms / end * (right - _LEFT)
     ninety = _LEFT + latency.p95_ms / end * (right - _LEFT)
     shown = map(duration_text, (latency.p50_ms, latency.p95_ms, latency.max_ms))
     return el(
         "g",
-        el("title", "{}: median {}, 95th percentile {}, at most {}".format(each.model, *shown)),
-        _name(each.model, base - 16),
+        el("title", "{}: median {}, 95th percentile {}, at most {}".format(totals.model, *shown)),
+        _name(totals.model, base - 16),
         bars,
         _line((_LEFT, right), (base, base), "grid"),
         _line((median, median), (base - _ROW, base), "median"),

@@ -56,24 +56,24 @@ class Overview(NamedTuple):
     links: Mapping[tuple[str, str, str], str]
 
 
-def overview(shown: Overview) -> Iterator[Node]:
+def overview(overview: Overview) -> Iterator[Node]:
     """Yield the sections of the overview. A section without content is omitted."""
-    comparison = shown.comparison
+    comparison = overview.comparison
     same = comparison.on_same_cases
-    yield _heading(shown)
+    yield _heading(overview)
     # The page of changes shows two batches of one model. Totals over both batches and charts of models are useless
     # there.
-    if shown.kind == "changes":
+    if overview.kind == "changes":
         same = ()
     else:
-        yield _totals(shown.report)
-        for note in _notes(shown.report):
+        yield _totals(overview.report)
+        for note in _notes(overview.report):
             yield el("p", f"▲ {note}", class_="notice")
-        yield _demands(shown)
-    yield _since_baseline(shown)
-    yield _errors(shown)
-    yield _causes(shown)
-    yield _models(shown)
+        yield _demands(overview)
+    yield _since_baseline(overview)
+    yield _errors(overview)
+    yield _causes(overview)
+    yield _models(overview)
     yield filled_el("section", charts(comparison.totals, same, comparison), class_="charts", aria_label="Charts")
 
 
@@ -91,14 +91,14 @@ def widths(report: RunsReport) -> str:
     return "".join(rules)
 
 
-def _heading(shown: Overview) -> Element:
-    report, (good, text, details) = shown.report, shown.verdict
+def _heading(overview: Overview) -> Element:
+    report, (good, text, details) = overview.report, overview.verdict
     facts = [utc_time(report.started_at)]
     if report.batch is not None:
         facts.append(f"batch {report.batch}")
     if report.timing is not None:
         facts.append(timing_line(report.timing))
-    facts += [f"exit code {shown.exit_code}", f"Workbench {report.program_version}"]
+    facts += [f"exit code {overview.exit_code}", f"Workbench {report.program_version}"]
     title: list[Node] = [el("span", text)]
     role = ""
     if good is not None:
@@ -169,12 +169,14 @@ def _notes(report: RunsReport) -> Iterator[str]:
     yield from map(plain, agreement_lines(report.totals.agreement))
 
 
-def _demands(shown: Overview) -> Element | None:
+def _demands(overview: Overview) -> Element | None:
     """Return the gates and aggregates, or `None` if there are none.
 
     Missed gates come first, then met gates, then aggregates without a gate."""
-    with_model = len(shown.comparison.models) > 1
-    each = sorted(demands(shown.report.quality, shown.report.suite_names, with_model=with_model), key=_missed_first)
+    with_model = len(overview.comparison.models) > 1
+    each = sorted(
+        demands(overview.report.quality, overview.report.suite_names, with_model=with_model), key=_missed_first
+    )
     if not each:
         return None
     title = "Gates" if each[0].met is not None else "Aggregates"
@@ -194,17 +196,19 @@ def _demand(demand: Demand) -> Element:
     return el("li", el("strong", status.sign), " ", line, below, class_=status.role)
 
 
-def _since_baseline(shown: Overview) -> Element | None:
-    against = shown.report.against
+def _since_baseline(overview: Overview) -> Element | None:
+    against = overview.report.against
     if against is None:
         return None
 
     def link(change: CaseChange) -> str | None:
         if change.after is None:
             return None
-        return shown.links.get((relative_to_cwd(str(against.suites[change.suite].file)), change.case_id, change.model))
+        return overview.links.get(
+            (relative_to_cwd(str(against.suites[change.suite].file)), change.case_id, change.model)
+        )
 
-    if shown.kind == "changes":
+    if overview.kind == "changes":
         title = "What changed"
         view = [*changes_blocks(against.diff.changes, against.suites, with_model=len(against.diff.models) > 1)]
         for note in baseline_notes(against):
@@ -215,19 +219,19 @@ def _since_baseline(shown: Overview) -> Element | None:
     return section("baseline", title, el("div", blocks(view, link), class_="card"))
 
 
-def _errors(shown: Overview) -> Element | None:
-    found = errors_of(shown.comparison)
+def _errors(overview: Overview) -> Element | None:
+    found = errors_of(overview.comparison)
     if not found:
         return None
     link = el("a", "show their cases", href=f"#{urlencode({'status': Status.ERROR.value})}")
     return section("errors", "Errors", el("div", blocks([error_items(found)]), el("p", link), class_="card demands"))
 
 
-def _causes(shown: Overview) -> Element | None:
-    failures = shown.report.failures
+def _causes(overview: Overview) -> Element | None:
+    failures = overview.report.failures
     if not failures.groups:
         return None
-    title = "Why runs of both batches failed" if shown.kind == "changes" else "Why runs failed"
+    title = "Why runs of both batches failed" if overview.kind == "changes" else "Why runs failed"
     causes = el("ol", map(_cause, failures.groups), class_="causes")
     return section("causes", title, causes, _confused_tools(failures.confusion.confused_pairs))
 
@@ -257,10 +261,10 @@ def _cause(group: CauseNumbers) -> Element:
     return el("li", link, el("p", f"{group.advice}.", class_="advice"), subjects)
 
 
-def _models(shown: Overview) -> Element:
-    comparison = shown.comparison
+def _models(overview: Overview) -> Element:
+    comparison = overview.comparison
     # On the page of changes, the section on changes already has the tests between the batches.
-    if shown.kind == "changes":
+    if overview.kind == "changes":
         comparison = replace(comparison, pairs=())
     title = "Models" if len(comparison.models) > 1 else "Model"
     tests = el("div", blocks(tests_view(comparison)), class_="tests")

@@ -374,46 +374,46 @@ def _message(message: Message) -> Iterator[Node]:
         yield el("div", title, tool, long_text(laid_out(dict(prior.arguments))), class_="said prior")
 
 
-def _round_head(each: Round) -> Element:
+def _round_head(round_: Round) -> Element:
     facts: list[str] = []
-    if each.replayed:
+    if round_.replayed:
         facts.append("replayed")
-    elif each.latency_ms:
-        facts.append(duration_text(each.latency_ms))
-    if each.usage is not None:
-        facts.append(f"{counted(each.usage.output_tokens, 'token')} out")
-    if each.stop_reason:
-        facts.append(each.stop_reason)
-    title = f"round {each.number}"
-    if each.step is not None:
-        title += f", step {each.step.step}"
+    elif round_.latency_ms:
+        facts.append(duration_text(round_.latency_ms))
+    if round_.usage is not None:
+        facts.append(f"{counted(round_.usage.output_tokens, 'token')} out")
+    if round_.stop_reason:
+        facts.append(round_.stop_reason)
+    title = f"round {round_.number}"
+    if round_.step is not None:
+        title += f", step {round_.step.step}"
     return el("h4", title, el("small", " · ".join(facts)), class_="round")
 
 
-def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
+def _round(round_: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
     """Yield the elements of a round of the conversation. `at` is the index of the round's first call in the run."""
-    if each.step is not None:
-        yield _said("user", "user", each.step.user)
-    for text in each.added:
+    if round_.step is not None:
+        yield _said("user", "user", round_.step.user)
+    for text in round_.added:
         yield _said("user", "✎ user, added by hand", text)
-    for text in each.errors:
+    for text in round_.errors:
         yield _said("problem", "▲ the request failed", text)
-    for note in each.notes:
+    for note in round_.notes:
         yield el("p", note_text(note), class_="notice")
-    for line in deviation_lines(each.deviations):
+    for line in deviation_lines(round_.deviations):
         yield el("p", f"▲ {line}", class_="notice")
-    for answer in each.superseded:
+    for answer in round_.superseded:
         calls = (_call(call, [None], expected) for call in answer.calls)
         yield fold("aside", "an earlier answer, made again by hand", _said("model", "model", answer.text), calls)
-    if each.reasoning:
-        yield fold("reasoning", "reasoning", long_text(each.reasoning))
-    yield _said("model", "model", each.text)
-    yield from map(_bare_call, each.not_offered)
-    for number, call in enumerate(each.calls, at):
+    if round_.reasoning:
+        yield fold("reasoning", "reasoning", long_text(round_.reasoning))
+    yield _said("model", "model", round_.text)
+    yield from map(_bare_call, round_.not_offered)
+    for number, call in enumerate(round_.calls, at):
         pairings = [_pairing_of(number, grade) for grade in run.grades]
         yield _call(call, pairings or [None], expected)
     # A round without text and calls is shown as such, because a gap would look like a missing round.
-    if not each.calls and not each.text.strip() and each.stop_reason is not None:
+    if not round_.calls and not round_.text.strip() and round_.stop_reason is not None:
         yield _said("model", "model", "(empty)")
 
 
@@ -532,17 +532,17 @@ def _head_cell(title: str) -> Element:
     return el("th", title, scope="col")
 
 
-def _verdict(each: ArgumentVerdict) -> Element:
-    why: list[Node] = [each.why]
-    if each.weight or each.score:
-        gap = " · " if each.why else ""
-        why.append(el("small", f"{gap}{figure(each.score)} of {figure(each.weight)}"))
+def _verdict(verdict: ArgumentVerdict) -> Element:
+    why: list[Node] = [verdict.why]
+    if verdict.weight or verdict.score:
+        gap = " · " if verdict.why else ""
+        why.append(el("small", f"{gap}{figure(verdict.score)} of {figure(verdict.weight)}"))
     status, got = None, None
-    if each.holds is not None:
-        status = passed_or_failed(each.holds)
-    if each.given:
-        got = laid_out(each.got)
-    return _argument(each.argument, got, status, each.required, each.expected, why)
+    if verdict.holds is not None:
+        status = passed_or_failed(verdict.holds)
+    if verdict.given:
+        got = laid_out(verdict.got)
+    return _argument(verdict.argument, got, status, verdict.required, verdict.expected, why)
 
 
 def _argument(

@@ -24,21 +24,21 @@ def _counts(matrix: FaultMatrix, model: str) -> dict[str, JsonValue]:
     return {verdict.replace(" ", "_"): count for verdict, count in matrix.counts(model).items()}
 
 
-def _trial(each: FaultTrial) -> dict[str, JsonValue]:
+def _trial(trial: FaultTrial) -> dict[str, JsonValue]:
     return {
-        "suite": each.suite,
-        "case_id": each.case_id,
-        "case_name": each.case_name,
-        "model": each.model,
-        "tool": each.tool,
-        "fault": each.fault,
-        "lasts": each.lasts,
-        "verdict": each.verdict,
-        "ok": each.verdict in OK_VERDICTS,
+        "suite": trial.suite,
+        "case_id": trial.case_id,
+        "case_name": trial.case_name,
+        "model": trial.model,
+        "tool": trial.tool,
+        "fault": trial.fault,
+        "lasts": trial.lasts,
+        "verdict": trial.verdict,
+        "ok": trial.verdict in OK_VERDICTS,
         # The former name of `ok`, which existing scripts still read.
-        "sound": each.verdict in OK_VERDICTS,
-        "why": each.why,
-        "answer": each.answer,
+        "sound": trial.verdict in OK_VERDICTS,
+        "why": trial.why,
+        "answer": trial.answer,
     }
 
 
@@ -66,17 +66,17 @@ def _of_model(report: MutationReport, model: str) -> dict[str, JsonValue]:
     }
 
 
-def _mutant(each: MutantResult) -> dict[str, JsonValue]:
+def _mutant(result: MutantResult) -> dict[str, JsonValue]:
     return {
-        "suite": each.suite,
-        "name": each.mutant.name,
-        "kind": each.mutant.kind,
-        "tools": [*each.mutant.tools],
-        "model": each.model,
-        "survives": each.survives,
-        "cases": [*each.run],
-        "noticed_by": [*each.noticed],
-        "should_be_noticed_by": [*each.expecting_cases],
-        "in_error_on": [*each.unclear],
-        "pass_rate": each.pass_rate,
+        "suite": result.suite,
+        "name": result.mutant.name,
+        "kind": result.mutant.kind,
+        "tools": [*result.mutant.tools],
+        "model": result.model,
+        "survives": result.survives,
+        "cases": [*result.run],
+        "noticed_by": [*result.noticed],
+        "should_be_noticed_by": [*result.expecting_cases],
+        "in_error_on": [*result.unclear],
+        "pass_rate": result.pass_rate,
     }

@@ -145,8 +145,8 @@ def _totals_line(report: RunsReport) -> str:
     return " · ".join(parts)
 
 
-def _case_details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
-    result = shown.result
+def _case_details(case: ShownCase, report: RunsReport) -> Iterator[str]:
+    result = case.result
     first = result.runs[0]
     run = result.decisive_run
     summary = result.status.sign
@@ -157,8 +157,8 @@ def _case_details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     yield f"\n<details><summary>{summary} <code>{title}</code>"
     yield f"<code>{escape(one_line(first.model))}</code></summary>\n"
     place = report.secrets.redact(relative_to_repository(first.suite))
-    if shown.line is not None:
-        place += f":{shown.line}"
+    if case.line is not None:
+        place += f":{case.line}"
     yield f"{code(place)}\n"
     if len(result.runs) > 1:
         yield _items(line.strip() for line in repeats_lines(result, _PLAIN, with_arguments=False))
@@ -171,8 +171,8 @@ def _case_details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
         for each in run.metrics:
             metrics.append(cut(f"{passed_or_failed(each.holds).sign} {metric_text(each)}", _LINE_MAX))
         yield "Checks of the answer:\n\n" + _items(metrics)
-    if shown.case is not None:
-        yield from _fenced("Expected", expected_lines(shown.case, run.grade))
+    if case.case is not None:
+        yield from _fenced("Expected", expected_lines(case.case, run.grade))
     yield from _fenced("Actual", made_lines(run.trajectory))
     steps = cut("\n".join(trajectory_lines(run.trajectory)), _STEPS_MAX)
     if steps:

@@ -45,7 +45,7 @@ def copied_text(item: Item) -> tuple[str, str]:
             return item.text, "the notice"
         case SuiteCallItem(call=call):
             return f"{call.tool} {_json(call.arguments)}\n{call.content}", "the call and its result"
-        case ServerRequestItem(asked=asked):
+        case ServerRequestItem(request=asked):
             return f"{asked.message}\n{_json(asked.request)}", "the request of the server"
         case HoldItem(request=request):
             if request is None or isinstance(request, str):

@@ -82,23 +82,23 @@ def legend_view(matrix: FaultMatrix) -> Iterator[Block]:
         yield _untried_items(matrix)
 
 
-def trial_section(each: FaultTrial) -> Section:
+def trial_section(trial: FaultTrial) -> Section:
     """Return a section about a trial: its verdict, the reason, and the run from the request to the answer."""
-    sign, role = verdict_sign(each.verdict)
-    run = [("request", each.request), ("result", each.made)]
-    for call in each.after:
+    sign, role = verdict_sign(trial.verdict)
+    run = [("request", trial.request), ("result", trial.made)]
+    for call in trial.after:
         run.append(("then", f"{call.tool} {json.dumps(dict(call.sent.arguments), ensure_ascii=False)}"))
         if call.result is not None:
             run.append(("", f"{GLYPHS.result} {call.result.content}"))
-    run.append(("answer", each.answer))
+    run.append(("answer", trial.answer))
     facts = []
     for label, text in run:
         facts.append((line_of(label, "muted"), Span(one_line(text) or _NOTHING)))
-    blocks: list[Block] = [Paragraph(line_of(one_line(each.why), "muted"))]
+    blocks: list[Block] = [Paragraph(line_of(one_line(trial.why), "muted"))]
     # A trial without a run has only a reason.
-    if each.run_id is not None:
+    if trial.run_id is not None:
         blocks.append(Facts(facts))
-    return Section(line_of(one_line(f"{sign} {each.case_name}: {each.verdict}"), role), blocks)
+    return Section(line_of(one_line(f"{sign} {trial.case_name}: {trial.verdict}"), role), blocks)
 
 
 def cell_value(trials: Sequence[FaultTrial]) -> Value:
@@ -112,10 +112,10 @@ def _row_text(row: tuple[str, FaultName, FaultDuration]) -> str:
     return one_line(f"{tool}  {fault_label(fault, lasts)}")
 
 
-def _weak_line(each: FaultTrial) -> Line:
-    sign, role = verdict_sign(each.verdict)
-    answer = after(": ", shortened(one_line(each.answer), _MAX_ANSWER_CHARS))
-    text = f"{each.model} · {each.case_name}: {each.verdict} after {each.fault_name} of {each.tool}: {each.why}"
+def _weak_line(trial: FaultTrial) -> Line:
+    sign, role = verdict_sign(trial.verdict)
+    answer = after(": ", shortened(one_line(trial.answer), _MAX_ANSWER_CHARS))
+    text = f"{trial.model} · {trial.case_name}: {trial.verdict} after {trial.fault_name} of {trial.tool}: {trial.why}"
     return Span(f"{sign} ", role), Span(f"{one_line(text)}{answer}")
 
 
@@ -123,11 +123,11 @@ def _untried_items(matrix: FaultMatrix) -> Items:
     return Items([line_of(f"- {_untried_text(each)}", "muted") for each in matrix.untried], most=len(matrix.untried))
 
 
-def _untried_text(each: FaultTrial) -> str:
+def _untried_text(trial: FaultTrial) -> str:
     untried = "nothing was tried"
-    if each.tool:
-        untried = f"{each.fault} of {each.tool} was not tried"
-    return one_line(f"{each.model} · {each.case_name}: {untried}: {each.why}")
+    if trial.tool:
+        untried = f"{trial.fault} of {trial.tool} was not tried"
+    return one_line(f"{trial.model} · {trial.case_name}: {untried}: {trial.why}")
 
 
 def ok_words(matrix: FaultMatrix, model: str) -> str:

@@ -138,7 +138,7 @@ def put_grade(
     `former` is the original result of a regraded run. `final` has the requirements on the final state."""
     outcome = run.end()
     if (asked := run.request()) is not None:
-        asked.over = True
+        asked.has_ended = True
     before = _remove_missing(run)
     issues = result.issues
     pairings: Sequence[CallPairing] = ()

@@ -59,10 +59,10 @@ class ToolsItem:
 
 @dataclass(slots=True)
 class NoticeItem:
-    """A deviation from the suite or, with `waits`, a delay of the next request. `quiet` makes it inconspicuous."""
+    """A deviation from the suite or, with `is_waiting`, a delay of the next request. `quiet` makes it inconspicuous."""
 
     text: str
-    waits: bool = False
+    is_waiting: bool = False
     quiet: bool = False
 
 
@@ -80,10 +80,10 @@ class SuiteCallItem:
 class ServerRequestItem:
     """A request that an MCP server sent to the client during a call, with the reply."""
 
-    asked: ServerAsked
-    held: str | None = None
+    request: ServerAsked
+    hold_reason: str | None = None
     """The reason why the run is held before the reply."""
-    waits: bool = False
+    is_waiting: bool = False
 
 
 @dataclass(slots=True)
@@ -110,13 +110,13 @@ class StepItem:
 class HoldItem:
     """A place before the request of a round, where the run is paused while `why` is set.
 
-    `request` is the request, or the reason why it cannot be sent, if known. `said` is a message of the simulated user
-    that the request will contain."""
+    `request` is the request, or the reason why it cannot be sent, if known. `user_message` is a message of the
+    simulated user that the request will contain."""
 
     round: int
     why: str | None
     request: HttpRequest | str | None = None
-    said: UserSaid | None = None
+    user_message: UserSaid | None = None
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class ForkItem:
 
 @dataclass(slots=True)
 class RoundItem:
-    """A model request. It is in flight until `response` is set or the run ends (`over`).
+    """A model request. It is in flight until `response` is set or the run ends (`has_ended`).
 
     `begun` is true once a part of the answer has arrived. Until then, `awaited` has the progress of the request, and
     `now_s` is the current time on the run's clock, if known. `retry` is set while the request waits for its retry at
@@ -146,7 +146,7 @@ class RoundItem:
     begun: bool = False
     retry: RetryScheduled | None = None
     retry_at: datetime | None = None
-    over: bool = False
+    has_ended: bool = False
     replayed: bool = False
     awaited: AnswerProgress = field(default_factory=lambda: AnswerProgress(0.0))
     now_s: float | None = None
@@ -176,7 +176,8 @@ class CallItem:
     """A tool call. Once the run is graded, it has verdicts and issues.
 
     `index` is the call's index among the run's calls, or `None` for a call that is shown but not graded. `edited` has
-    the arguments that the user put in place of the model's. `held` says why the run is paused before the call."""
+    the arguments that the user put in place of the model's. `hold_reason` says why the run is paused before the
+    call."""
 
     call_id: str
     tool: str
@@ -190,7 +191,7 @@ class CallItem:
     verdicts: tuple[ArgumentVerdict, ...] = ()
     issues: tuple[Issue, ...] = ()
     edited: Mapping[str, JsonValue] | None = None
-    held: str | None = None
+    hold_reason: str | None = None
 
 
 @dataclass(slots=True)
@@ -198,13 +199,13 @@ class ResultItem:
     """The result of a call, as the model reads it. `tool` is the called tool.
 
     `unedited` is the original of an edited result. Before the result arrives, `asks` says why the user must permit the
-    call, and `progress` is the progress of its execution. `held_ms` is the time until the user permitted it. `held`
-    says why the run is paused after the result."""
+    call, and `progress` is the progress of its execution. `held_ms` is the time until the user permitted it.
+    `hold_reason` says why the run is paused after the result."""
 
     result: ResultReceived | None = None
     unedited: ResultReceived | None = None
     asks: str | None = None
-    held: str | None = None
+    hold_reason: str | None = None
     held_ms: float = 0.0
     executing: bool = False
     progress: ExecutionProgress | None = None
@@ -274,7 +275,7 @@ class RunItems:
         self.round: int | None = None
         """The index of the last request."""
         self.outcome: int | None = None
-        self.held: int | None = None
+        self.held_index: int | None = None
         """The index of the item where the run is held or asks for permission."""
         self._calls: dict[str, int] = {}
         self._changed: set[int] = set()
@@ -352,8 +353,8 @@ class RunItems:
             for indices in (self.order, self.rounds, self.steps):
                 # Indices are only appended, or shifted together, so the lists are sorted.
                 del indices[bisect_left(indices, first) :]
-            if self.held is not None and self.held >= first:
-                self.held = None
+            if self.held_index is not None and self.held_index >= first:
+                self.held_index = None
         return void
 
     # Items about to change
@@ -405,10 +406,10 @@ class RunItems:
         """End a pause. Return the item at which the run was paused, marked as changed.
 
         Return `None` if the run was not paused."""
-        if self.held is None:
+        if self.held_index is None:
             return None
-        item = self.changed(self.held)
-        self.held = None
+        item = self.changed(self.held_index)
+        self.held_index = None
         assert isinstance(item, CallItem | ResultItem | HoldItem | ServerRequestItem)
         return item
 
@@ -445,4 +446,4 @@ class RunItems:
         for indices in (self.order, self.rounds, self.steps):
             indices[:] = map(moved, indices)
         self._changed = set(map(moved, self._changed))
-        self.round, self.outcome, self.held = map(moved_if_known, (self.round, self.outcome, self.held))
+        self.round, self.outcome, self.held_index = map(moved_if_known, (self.round, self.outcome, self.held_index))

@@ -193,7 +193,7 @@ class _Layout(NamedTuple):
         return lines
 
     def notice(self, item: NoticeItem) -> list[Line]:
-        if item.waits:
+        if item.is_waiting:
             return self.note(Note(GLYPHS.retry, item.text, "running"))
         if item.quiet:
             return self.note(Note(GLYPHS.dot, item.text))
@@ -214,12 +214,12 @@ class _Layout(NamedTuple):
         return JoinedLines([lines, self.rows(GrowingText(call.content), _RESULT_ROWS, role, ARGUMENT_INDENT)])
 
     def asked(self, item: ServerRequestItem) -> Sequence[Line]:
-        asked, lines = item.asked, [*self.note(Note(GLYPHS.asks, asked_head(item.asked), "text"))]
+        asked, lines = item.request, [*self.note(Note(GLYPHS.asks, asked_head(item.request), "text"))]
         if self.expanded and asked.request:
             lines += self.below(compact_json(dict(asked.request)), "muted", ARGUMENT_INDENT)
-        if item.held is not None:
-            lines += held_lines("before the reply", item.held, self.width)
-        if item.waits:
+        if item.hold_reason is not None:
+            lines += held_lines("before the reply", item.hold_reason, self.width)
+        if item.is_waiting:
             return [*lines, *self.note(Note(GLYPHS.result, f"would be: {reply_text(asked)}"))]
         if (notice := asked.notice) is not None:
             return [*lines, *self.note(Note(GLYPHS.warned, notice, "warned"))]
@@ -256,9 +256,9 @@ class _Layout(NamedTuple):
         if expanded, as many lines as it needs."""
         if item.why is None:
             return []
-        if item.said is not None:
+        if item.user_message is not None:
             held = held_lines("before a message of the user", item.why, self.width)
-            return [*held, *self.below(said_line(item.said), "text")]
+            return [*held, *self.below(said_line(item.user_message), "text")]
         held = held_lines(f"before the request of round {item.round}", item.why, self.width)
         request, room = item.request, self.width - CALL_INDENT
         if request is None:
@@ -284,7 +284,7 @@ class _Layout(NamedTuple):
             text = "replayed"
         elif response is not None:
             text = _timing(response, room)
-        elif item.over:
+        elif item.has_ended:
             text = "no answer"
         else:
             text, role = _answer_progress(item), "running"
@@ -294,7 +294,7 @@ class _Layout(NamedTuple):
                 lines += self.note(Note(GLYPHS.warned, repaired, "warned"))
         # Failed attempts are only warnings, because a later attempt may succeed.
         status = Status.WARNED
-        if item.over and response is None:
+        if item.has_ended and response is None:
             status = Status.ERROR
         for error, alike in groupby(item.errors):
             failure, times = one_line(error), len(list(alike))
@@ -336,8 +336,8 @@ class _Layout(NamedTuple):
         if item.edited is not None:
             head.append(Span(f"  {GLYPHS.by_hand} edited", "accent"))
         parts: list[Sequence[Line]] = []
-        if item.held is not None:
-            parts.append(held_lines(f"before {one_line(item.tool)}", item.held, self.width))
+        if item.hold_reason is not None:
+            parts.append(held_lines(f"before {one_line(item.tool)}", item.hold_reason, self.width))
         parts.append([cut_line(tuple(head), self.width)])
         if item.arguments is None:
             parts.append(self._partial_arguments(item))
@@ -369,9 +369,11 @@ class _Layout(NamedTuple):
             text: Sequence[Line] = self._unanswered(item)
         else:
             text = self._answered(item, item.result)
-        if item.held is None:
+        if item.hold_reason is None:
             return text
-        return JoinedLines([text, held_lines(f"after the result of {one_line(item.tool)}", item.held, self.width)])
+        return JoinedLines(
+            [text, held_lines(f"after the result of {one_line(item.tool)}", item.hold_reason, self.width)]
+        )
 
     def _answered(self, item: ResultItem, result: ResultReceived) -> Sequence[Line]:
         failed = result.is_error and result.source != "skipped"
@@ -496,14 +498,16 @@ def rough_height(item: Item, width: int) -> int:
                 return 0
             return 1 + len(item.text.text) // max(width, NARROWEST)
         case CallItem():
-            held = item.held is not None
+            held = item.hold_reason is not None
             return 1 + held + max(len(item.arguments or ()), len(item.edited or ()), 1) + len(item.issues)
         case ResultItem():
-            return int(item.result is not None or item.executing or item.asks is not None or item.held is not None)
+            return int(
+                item.result is not None or item.executing or item.asks is not None or item.hold_reason is not None
+            )
         case HoldItem(why=None):
             return 0
         case HoldItem():
-            return 1 + (item.request is not None or item.said is not None)
+            return 1 + (item.request is not None or item.user_message is not None)
         case StepItem():
             return 2
         case RoundItem():

@@ -111,9 +111,9 @@ class RunView:
         return self._run.items
 
     @property
-    def held(self) -> int | None:
+    def held_index(self) -> int | None:
         """The index of the item where the run is paused or asks for permission, or `None` if it is not paused."""
-        return self._run.held
+        return self._run.held_index
 
     def place(self, index: int) -> RunPlace | None:
         """Return the place of the item at an index, or `None` for the end of the run."""
@@ -141,7 +141,9 @@ class RunView:
         self._end_wait()
         # Unlike a countdown, a time of day stays correct if the line is not drawn again.
         at = f"{until.astimezone():%H:%M:%S}"
-        self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
+        self._run.append(
+            NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", is_waiting=True)
+        )
 
     def set_request(self, request: HttpRequest | str) -> None:
         """Show, until the run continues, the request before which it is paused, or why that request cannot be sent."""
@@ -149,7 +151,7 @@ class RunView:
 
     def _end_wait(self) -> None:
         last = self._run.last
-        if isinstance(last, NoticeItem) and last.waits:
+        if isinstance(last, NoticeItem) and last.is_waiting:
             self._run.cut(len(self._run.items) - 1)
 
     def add(self, event: Event) -> None:
@@ -215,7 +217,7 @@ class RunView:
             case ResponseFinished() as response:
                 self._run.finish_text()
                 if (asked := run.request()) is not None:
-                    asked.response, asked.over = response, True
+                    asked.response, asked.has_ended = response, True
             case ExecutionStarted(call_id=call_id, server=server):
                 if (call := run.call(call_id)) is not None and (answer := run.result(call_id)) is not None:
                     call.server, answer.executing = server, True
@@ -244,8 +246,8 @@ class RunView:
         run.finish_text()
         # If the run was paused before the reply, the request is already shown.
         for index, item in enumerate(run.items):
-            if isinstance(item, ServerRequestItem) and item.waits:
-                item.asked, item.waits = request, False
+            if isinstance(item, ServerRequestItem) and item.is_waiting:
+                item.request, item.is_waiting = request, False
                 run.changed(index)
                 return
         run.append(ServerRequestItem(request))
@@ -255,7 +257,7 @@ class RunView:
         run.finish_text()
         match spoken:
             case UserRequestStarted(model=model):
-                run.append(NoticeItem(f"the user answers, played by {model}", waits=True))
+                run.append(NoticeItem(f"the user answers, played by {model}", is_waiting=True))
             case UserRefused():
                 self._refused += (spoken,)
             case UserSaid(text=text):
@@ -400,9 +402,9 @@ class RunView:
     def pass_time(self, now: datetime) -> None:
         """Update the waiting time that is shown while the model's answer has not begun."""
         run, item = self._run, self._run.asked
-        if run.round is None or item is None or self.began is None or self.held is not None:
+        if run.round is None or item is None or self.began is None or self.held_index is not None:
             return
-        if item.response is None and not item.over and item.retry is None:
+        if item.response is None and not item.has_ended and item.retry is None:
             item.now_s = (now - self.began) / timedelta(seconds=1)
             run.changed(run.round)
 
@@ -446,7 +448,7 @@ class RunView:
             self._run.append(NoticeItem(f"user, {refused_text(refused)}"))
         self._refused = ()
         if (asked := self._run.request()) is not None:
-            asked.over, asked.retry = True, None
+            asked.has_ended, asked.retry = True, None
             # The outcome shows this error, so the request omits it.
             if asked.errors and asked.errors[-1] == finish.error:
                 asked.errors.pop()
@@ -476,7 +478,7 @@ def hold(run: RunItems, paused: Paused) -> None:
     """Show that the run is paused at a call, a result or a server's request, otherwise before the next request."""
     show_continued(run)
     if paused.asked is not None:
-        run.held = run.append(ServerRequestItem(paused.asked, paused.why, waits=True))
+        run.held_index = run.append(ServerRequestItem(paused.asked, paused.why, is_waiting=True))
         return
     index = run.index_of(paused.call_id)
     if index is None:
@@ -485,17 +487,17 @@ def hold(run: RunItems, paused: Paused) -> None:
             number = 1
             if run.asked is not None:
                 number = run.asked.round + 1
-        run.held = run.append(HoldItem(number, paused.why, said=paused.said))
+        run.held_index = run.append(HoldItem(number, paused.why, user_message=paused.said))
         return
     call, answer = run.call(paused.call_id), run.result(paused.call_id)
     assert call is not None
     assert answer is not None
     if paused.at == "call":
-        call.held, run.held = paused.why, index
+        call.hold_reason, run.held_index = paused.why, index
     elif paused.at == "result":
-        answer.held, run.held = paused.why, index + 1
+        answer.hold_reason, run.held_index = paused.why, index + 1
     else:
-        answer.asks, run.held = paused.why, index + 1
+        answer.asks, run.held_index = paused.why, index + 1
 
 
 def show_continued(run: RunItems, held_ms: float = 0.0) -> None:
@@ -504,34 +506,34 @@ def show_continued(run: RunItems, held_ms: float = 0.0) -> None:
         case ResultItem(asks=asks) as answer:
             if asks is not None:
                 answer.held_ms += held_ms
-            answer.asks = answer.held = None
+            answer.asks = answer.hold_reason = None
         case CallItem() as call:
-            call.held = None
+            call.hold_reason = None
         case ServerRequestItem() as asked:
-            asked.held = None
+            asked.hold_reason = None
         case HoldItem() as held:
-            held.why = held.request = held.said = None
+            held.why = held.request = held.user_message = None
         case None:
             pass
 
 
 def set_request(run: RunItems, request: HttpRequest | str) -> None:
     """Show the request before which the run is paused, or why that request cannot be sent."""
-    if run.held is not None and isinstance(held := run.items[run.held], HoldItem):
+    if run.held_index is not None and isinstance(held := run.items[run.held_index], HoldItem):
         held.request = request
-        run.changed(run.held)
+        run.changed(run.held_index)
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
     """Show a message that the user added before the next request. A pause is then shown after the message."""
     held = None
-    if run.held is not None:
-        held = run.items[run.held]
+    if run.held_index is not None:
+        held = run.items[run.held_index]
     run.append(message)
     if isinstance(held, HoldItem):
-        again = HoldItem(held.round, held.why, said=held.said)
+        again = HoldItem(held.round, held.why, user_message=held.user_message)
         show_continued(run)
-        run.held = run.append(again)
+        run.held_index = run.append(again)
 
 
 def edit_result(run: RunItems, edit: ResultEdited) -> None:

@@ -104,8 +104,8 @@ def _coverage_rows(each: AuditedSuite, home: Target, width: int) -> Iterator[Aud
             yield AuditRow((Span(" " * indent + row, "muted"),), home)
 
 
-def _found(now: Situation) -> str | None:
-    if now.has_text:
+def _found(situation: Situation) -> str | None:
+    if situation.has_text:
         return None
     return "nothing has been audited yet"
 

@@ -191,14 +191,14 @@ def _nothing() -> Text:
     return ((_NONE, "text"), ("", "text"), (ways, "muted"))
 
 
-def _has_breakpoints(now: BreakpointsSituation) -> str | None:
-    if now.count:
+def _has_breakpoints(situation: BreakpointsSituation) -> str | None:
+    if situation.count:
         return None
     return f"there is no breakpoint; {key_for('breakpoints.add')} adds one"
 
 
-def _typed(now: Situation) -> str | None:
-    if now.typing == "a breakpoint":
+def _typed(situation: Situation) -> str | None:
+    if situation.typing == "a breakpoint":
         return None
     return "it is available while a breakpoint is typed"
 

@@ -16,40 +16,40 @@ if TYPE_CHECKING:
     from workbench.tui.tree.state import Row
 
 
-def _edit_held(now: MainSituation) -> str | None:
-    if now.pane == "run" and now.held is not None:
-        return why_not_edit_held(now)
-    return now.why_row_not_editable or now.why_case_not_editable
+def _edit_held(situation: MainSituation) -> str | None:
+    if situation.pane == "run" and situation.held is not None:
+        return why_not_edit_held(situation)
+    return situation.why_row_not_editable or situation.why_case_not_editable
 
 
-def _undo(now: MainSituation) -> str | None:
-    if now.undoable or now.refused:
+def _undo(situation: MainSituation) -> str | None:
+    if situation.undoable or situation.refused:
         return None
-    return _no_change(now, "undo")
+    return _no_change(situation, "undo")
 
 
-def _redo(now: MainSituation) -> str | None:
-    if now.redoable or now.refused:
+def _redo(situation: MainSituation) -> str | None:
+    if situation.redoable or situation.refused:
         return None
-    return _no_change(now, "redo")
+    return _no_change(situation, "redo")
 
 
-def _no_change(now: MainSituation, verb: str) -> str:
-    if not now.has_file:
+def _no_change(situation: MainSituation, verb: str) -> str:
+    if not situation.has_file:
         return f"put the cursor on the suite, or a case of it, whose change you want to {verb}"
     return f"there is nothing to {verb} in this suite"
 
 
-def _open_in_editor(now: MainSituation) -> str | None:
-    if not now.has_file:
+def _open_in_editor(situation: MainSituation) -> str | None:
+    if not situation.has_file:
         return "put the cursor on a suite or a case"
     # The editor opens the file, and the file lacks the unsaved changes.
-    if now.is_unsaved:
+    if situation.is_unsaved:
         part = f"{key_for('toml.outside')} opens the part shown"
         return f"this suite has unsaved changes: save it first ({key_for('save')}), or {part}"
-    if now.editor:
+    if situation.editor:
         return None
-    return now.why_no_editor
+    return situation.why_no_editor
 
 
 class EditActions(MainActions):
@@ -143,11 +143,11 @@ class EditActions(MainActions):
             self._announce_undone(go(suite, self.app.open_suites), what)
             pane.go_to_change(shown)
 
-    def _announce_undone(self, went: list[SuiteChange] | str, what: str) -> None:
-        if isinstance(went, str):
-            self.app.announce(f"Nothing was changed: {went}", "warned", GLYPHS.warned)
+    def _announce_undone(self, changes: list[SuiteChange] | str, what: str) -> None:
+        if isinstance(changes, str):
+            self.app.announce(f"Nothing was changed: {changes}", "warned", GLYPHS.warned)
             return
-        for _, change in went:
+        for _, change in changes:
             self.app.announce(f"{what}: {change.summary}{self.app.open_suites.moved_grades_text}")
 
     @action(

@@ -449,13 +449,13 @@ class Comparison:
 
 
 class StartComparison:
-    """The comparison that the app shows at its start. `begin` selects its cases from all open suites."""
+    """The comparison that the app shows at its start. `start` selects its cases from all open suites."""
 
-    def __init__(self, app: Workbench, begin: AppStart) -> None:
+    def __init__(self, app: Workbench, start: AppStart) -> None:
         selection = app.selection
 
         def takes(case: ComparedCase) -> bool:
-            return begin.options.selection.includes_case(case.case_id, case.tags)
+            return start.options.selection.includes_case(case.case_id, case.tags)
 
         self._app = app
         self._source = LiveRuns(
@@ -466,7 +466,7 @@ class StartComparison:
             lambda: selection.variants,
         )
         self._state = CompareState(self._source)
-        self._state.show_differences(begin.only_differences)
+        self._state.show_differences(start.only_differences)
 
     def open(self) -> None:
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))

@@ -40,8 +40,8 @@ class GradesSituation(Situation):
     runs: int = 0
 
 
-def _other_run(now: GradesSituation) -> str | None:
-    if now.runs > 1:
+def _other_run(situation: GradesSituation) -> str | None:
+    if situation.runs > 1:
         return None
     return "this case has no other run with grades"
 

@@ -111,15 +111,15 @@ class BatchWork:
 
     @asynccontextmanager
     async def _one_at_a_time(
-        self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
+        self, screen: HistoryScreen, operation: str, *, is_stoppable: bool = False
     ) -> AsyncIterator[None]:
-        """Wait for the previous operation, then run the body of the `with` statement as the operation `what`.
+        """Wait for the previous operation, then run the body of the `with` statement as the operation `operation`.
 
         If there is a previous operation, announce that this one waits."""
         if self._lock.locked():
-            self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
+            self._say(screen, f"{operation[:1].upper()}{operation[1:]} waits for another task: {self._begun}")
         async with self._lock:
-            self._begun, self._is_stoppable = what, is_stoppable
+            self._begun, self._is_stoppable = operation, is_stoppable
             yield
 
     async def _on_thread(self, work: Callable[[], Result]) -> Result:
@@ -190,9 +190,11 @@ class BatchWork:
 
         await self._change(screen, f"removing {batch_name(batch)}", change, f"{batch_name(batch)} was removed")
 
-    async def _change(self, screen: HistoryScreen, what: str, change: Callable[[list[str]], None], done: str) -> None:
+    async def _change(
+        self, screen: HistoryScreen, operation: str, change: Callable[[list[str]], None], success_text: str
+    ) -> None:
         parts: list[str] = []
-        async with self._one_at_a_time(screen, what):
+        async with self._one_at_a_time(screen, operation):
             try:
                 await self._on_thread(lambda: change(parts))
             except HistoryError as error:
@@ -201,7 +203,7 @@ class BatchWork:
         if parts:
             self._say(screen, parts[0], "warned", GLYPHS.warned)
         else:
-            self._say(screen, done, "passed", GLYPHS.passed)
+            self._say(screen, success_text, "passed", GLYPHS.passed)
         self.read_again()
 
     def ask_form(self, screen: HistoryScreen, batch: BatchRow) -> None:
@@ -397,22 +399,24 @@ class BatchWork:
         with opened(self._file) as history:
             return plan_regrading(history, history.batch(f"#{number}"), self._program, load=load)
 
-    def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[RunRegrade]:
+    def _graded(self, plan: RegradingPlan, approval: Approval, damage_messages: list[str]) -> Sequence[RunRegrade]:
         from workbench.evaluation.regrade import RegradingJudges, regrade_stored_runs, store_grades
 
         program = self._program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with opened(self._file) as history:
             # All grades are stored together at the end, so an interruption leaves no half regrade.
-            again = regrade_stored_runs(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
+            again = regrade_stored_runs(
+                history, plan.runs, lambda: RegradingJudges(program, approval), damage_messages.append
+            )
             graded = list(self._until_stopped(again))
         if graded and not self._stopped:
             store_grades(self._file, plan, graded, now, program.secrets, lambda _: None)
         return graded
 
 
-def _first_of(damaged: Sequence[str]) -> str:
-    first, *others = damaged
+def _first_of(damage_messages: Sequence[str]) -> str:
+    first, *others = damage_messages
     if others:
         return f"{first}, and {counted(len(others), 'other run')}"
     return first

@@ -114,10 +114,10 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _show_read(self) -> None:
         """Show what was read. If another screen covers this screen, `on_screen_resume` shows it later."""
         if not self.is_covered:
-            self._show_state(moved=False)
+            self._show_state(cursor_moved=False)
 
     def on_screen_resume(self) -> None:
-        self._show_state(moved=False)
+        self._show_state(cursor_moved=False)
         if self._is_read_requested:
             self.read_soon()
 
@@ -206,9 +206,9 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _refusals(self) -> Mapping[str, str]:
         return self.state.refusals()
 
-    def _show_state(self, *, moved: bool = True) -> None:
-        super()._show_state(moved=moved)
-        if moved:
+    def _show_state(self, *, cursor_moved: bool = True) -> None:
+        super()._show_state(cursor_moved=cursor_moved)
+        if cursor_moved:
             self._read_needed_gradings()
             if self._file is not None and not self._reading:
                 self._read_older()
@@ -272,7 +272,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     @action("o", "Switch to the grades of a regrade", label="other grades")
     def do_grading(self) -> None:
         self.state.other_grading()
-        self._show_state(moved=False)
+        self._show_state(cursor_moved=False)
 
     @action(".", "Show or hide forks of single runs")
     def do_forks(self) -> None:

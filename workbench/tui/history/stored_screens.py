@@ -52,9 +52,9 @@ def show_stored(
     app.work(do(), "kept", exclusive=True)
 
 
-def _announce_failure(app: Workbench, shown: SideScreen[None] | None, error: Exception) -> None:
+def _announce_failure(app: Workbench, screen: SideScreen[None] | None, error: Exception) -> None:
     text = str(error)
-    announce = shown.announce if shown is not None else app.announce
+    announce = screen.announce if screen is not None else app.announce
     announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
     # The failure may come from another program that replaced the file, so the list is read again.
     app.services.batch_work.read_again()
@@ -144,13 +144,13 @@ async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: st
 
 
 def show_timeline(
-    app: Workbench, shown: SideScreen[None] | None, suite: Path | str, case_id: str, case_name: str
+    app: Workbench, screen: SideScreen[None] | None, suite: Path | str, case_id: str, case_name: str
 ) -> None:
     """Show the stored runs of a case over time, above a screen (`None`: the main screen).
 
     `suite` is the path of the suite's file or the key of the suite in the history."""
     key = suite if isinstance(suite, str) else str(suite.resolve())
-    show_stored(app, shown, lambda: _timeline_screen(app, key, case_id, case_name))
+    show_stored(app, screen, lambda: _timeline_screen(app, key, case_id, case_name))
 
 
 async def runs_screen(app: Workbench, runs: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:

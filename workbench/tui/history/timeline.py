@@ -53,8 +53,8 @@ NAME_CELLS = 18
 class Timeline(MarkedState[RunRow]):
     """The stored runs of one case, newest first, with their original grades.
 
-    `names` are the names of batches by number. `regraded` are the numbers of the batches that have regrades. `damaged`
-    are the reasons why runs could not be read, one per run."""
+    `names` are the names of batches by number. `regraded` are the numbers of the batches that have regrades.
+    `damage_messages` are the reasons why runs could not be read, one per run."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class Timeline(MarkedState[RunRow]):
         runs: Sequence[RunRow],
         names: Mapping[int, str],
         regraded: Container[int] = (),
-        damaged: Sequence[str] = (),
+        damage_messages: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self.case_name = case_name
         self.runs = tuple(runs)
-        self.damaged = len(damaged)
+        self.damaged = len(damage_messages)
         """The number of damaged runs. They are not in the list."""
         self.regraded = len({run.batch for run in runs if run.batch in regraded})
         """The number of regraded batches."""

@@ -39,41 +39,41 @@ if TYPE_CHECKING:
 _RUN_HAS_ENDED = "this run has ended; ← and → show the runs that are still under way"
 
 
-def _step(now: MainSituation) -> str | None:
-    if now.shown == "a run":
+def _step(situation: MainSituation) -> str | None:
+    if situation.shown == "a run":
         return None
-    if now.case_running:
-        return now.other_held_run or _RUN_HAS_ENDED
-    return why_not_run(now)
+    if situation.case_running:
+        return situation.other_held_run or _RUN_HAS_ENDED
+    return why_not_run(situation)
 
 
-def _continue(now: MainSituation) -> str | None:
-    if now.held:
+def _continue(situation: MainSituation) -> str | None:
+    if situation.held:
         return None
-    if now.shown == "a run":
-        return now.other_held_run or f"the run is not held: {key_for('step')} holds it at its next stop"
-    if now.other_held_run or now.case_running:
-        return now.other_held_run or _RUN_HAS_ENDED
+    if situation.shown == "a run":
+        return situation.other_held_run or f"the run is not held: {key_for('step')} holds it at its next stop"
+    if situation.other_held_run or situation.case_running:
+        return situation.other_held_run or _RUN_HAS_ENDED
     return f"this case is not running; {key_for('run.case')} runs it to the first breakpoint"
 
 
-def _go(now: MainSituation) -> str | None:
+def _go(situation: MainSituation) -> str | None:
     steps = unless_read_only(f"; {key_for('step')} steps through a case")
-    if now.held_runs:
+    if situation.held_runs:
         return None
     return f"no run is held{steps}"
 
 
-def _mock(now: MainSituation) -> str | None:
-    if now.shown == "nothing":
-        return why_no_run(now)
-    return now.why_not_mockable
+def _mock(situation: MainSituation) -> str | None:
+    if situation.shown == "nothing":
+        return why_no_run(situation)
+    return situation.why_not_mockable
 
 
-def _expect(now: MainSituation) -> str | None:
-    if now.shown == "nothing":
-        return why_no_run(now)
-    return now.why_not_expectable
+def _expect(situation: MainSituation) -> str | None:
+    if situation.shown == "nothing":
+        return why_no_run(situation)
+    return situation.why_not_expectable
 
 
 _needs_hold = while_held(HOLD_PLACES, "")
@@ -88,29 +88,29 @@ _needs_round = while_held(
 )
 
 
-def _again(now: MainSituation) -> str | None:
+def _again(situation: MainSituation) -> str | None:
     # An agent cannot be asked again for an answer. Only the user's message can be asked for again.
-    if now.by_agent and now.held in ("call", "result"):
+    if situation.by_agent and situation.held in ("call", "result"):
         from workbench.engine.checkpoint import AGENT_NOT_REPEATABLE
 
         return AGENT_NOT_REPEATABLE
-    if now.user_is_scripted and now.held == "user":
+    if situation.user_is_scripted and situation.held == "user":
         from workbench.engine.checkpoint import SCRIPT_NOT_REPEATABLE
 
         return SCRIPT_NOT_REPEATABLE
-    return _needs_round(now)
+    return _needs_round(situation)
 
 
-def _back(now: MainSituation) -> str | None:
-    if now.by_agent and now.held is not None:
+def _back(situation: MainSituation) -> str | None:
+    if situation.by_agent and situation.held is not None:
         return AGENT_NOT_FORKED
-    if now.first_hold:
+    if situation.first_hold:
         return "this is the first place where the run was held"
-    return _needs_hold(now)
+    return _needs_hold(situation)
 
 
-def _error(now: MainSituation) -> str | None:
-    if now.typing in ERROR_KINDS:
+def _error(situation: MainSituation) -> str | None:
+    if situation.typing in ERROR_KINDS:
         return None
     return "this is for results that are typed while a run is held"
 
@@ -295,11 +295,11 @@ class StepActions(MainActions):
             done = "The model that plays the user is asked for another message"
         self._do(Regenerate(), done)
 
-    def _do(self, command: Command, done: str) -> None:
+    def _do(self, command: Command, success_text: str) -> None:
         async def do(run: RunRecord, hold: int) -> None:
             why_not = await self.app.services.runner.apply_command(run.run_id, command, hold)
             if why_not is None:
-                self.app.announce(done)
+                self.app.announce(success_text)
             else:
                 self.app.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
 

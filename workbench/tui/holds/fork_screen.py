@@ -251,7 +251,7 @@ class Forker:
 
         self._app.show(ForkScreen(self._app, draft), start)
 
-    def _draft(self, run: RunRecord, now: CurrentCase) -> ForkDraft:
+    def _draft(self, run: RunRecord, current: CurrentCase) -> ForkDraft:
         files, workspace = self._open_suites.files, self._open_suites.workspace
         named = [each.planned.asked_model for each in workspace.recorded]
         models = model_choices(self._app.program, files, self._selection.models, named)
@@ -260,10 +260,10 @@ class Forker:
             # A recording names its model, but not the model's endpoint. The fork therefore proposes another model.
             recorded = workspace.recording_at(run.path)
             if recorded is not None and not recorded.known:
-                likely = (*self._selection.models, *all_model_names(now.suite), OFFLINE)
+                likely = (*self._selection.models, *all_model_names(current.suite), OFFLINE)
         # Agents are left out, because an agent cannot continue a given conversation.
         choices = tuple(choice for choice in models.choices if agent_named(choice.name) is None)
-        draft = fork_draft(run, self._app.main.run_pane.run_list.place, now, choices, likely)
+        draft = fork_draft(run, self._app.main.run_pane.run_list.place, current, choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
             draft.resume(before)
         return draft

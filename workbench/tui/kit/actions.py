@@ -279,11 +279,11 @@ def always(_: Situation) -> str | None:
     return None
 
 
-def why_no_run(now: MainSituation) -> str:
+def why_no_run(situation: MainSituation) -> str:
     """Return why no run is displayed."""
-    if now.row != "case":
+    if situation.row != "case":
         return "put the cursor on a case that was run"
-    session = " in this session" if now.has_stored_runs else ""
+    session = " in this session" if situation.has_stored_runs else ""
     runs = unless_read_only(f"; {key_for('run.case')} runs it")
     return f"this case has not been run{session}{runs}"
 
@@ -304,15 +304,15 @@ def while_held(places: Collection[str], available_at: str, *, to_call: bool = Fa
     With `to_call`, the cursor must be on the held call."""
     not_held = f"the run is not held; {key_for('step')} steps through the case"
 
-    def why_not(now: MainSituation) -> str | None:
-        if now.held is None:
-            if now.shown == "a run":
+    def why_not(situation: MainSituation) -> str | None:
+        if situation.held is None:
+            if situation.shown == "a run":
                 return f"the run is not held; {key_for('step')} holds it at its next stop"
             return not_held
-        if now.held not in places:
-            return f"the run is held {HOLD_PLACES[now.held]}: {available_at}"
+        if situation.held not in places:
+            return f"the run is held {HOLD_PLACES[situation.held]}: {available_at}"
         if to_call:
-            return now.other_call
+            return situation.other_call
         return None
 
     return why_not
@@ -455,11 +455,11 @@ def actions_at(scope: Scope, *groups: type[MainActions]) -> Iterator[Action]:
     return (action for group in groups for action in actions_of(group) if action.scope == scope)
 
 
-def why_unavailable(action: Action, now: Situation) -> str | None:
+def why_unavailable(action: Action, situation: Situation) -> str | None:
     """Return why an action is unavailable in a situation, `None` if it is available."""
     if action.changes and is_read_only():
         return READ_ONLY_REASON
-    return action.why_not(now) or now.refusals.get(action.id)
+    return action.why_not(situation) or situation.refusals.get(action.id)
 
 
 def is_offered(action: Action) -> bool:

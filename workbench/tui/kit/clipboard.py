@@ -74,7 +74,7 @@ def _run_copy_command(command: Sequence[str], content: bytes) -> bool:
 
 async def copy_text(
     text: str,
-    what: str,
+    noun: str,
     announce: Announce,
     *,
     secrets: Secrets,
@@ -84,7 +84,7 @@ async def copy_text(
 ) -> None:
     """Copy a text without its secrets, and announce the destination.
 
-    `what` names the text in the notice. `copy_to_clipboard` sends the escape sequence OSC 52. If no clipboard works,
+    `noun` names the text in the notice. `copy_to_clipboard` sends the escape sequence OSC 52. If no clipboard works,
     the text goes to a file in `folder`."""
     text = secrets.redact(text)
     if not text:
@@ -108,4 +108,4 @@ async def copy_text(
         return
     for content in sent:
         copy_to_clipboard(content)
-    announce(f"Copied {what} {destination}", "passed", GLYPHS.passed)
+    announce(f"Copied {noun} {destination}", "passed", GLYPHS.passed)

@@ -73,14 +73,14 @@ class HelpScreen(Dialog[None]):
     def __init__(
         self,
         sections: Sections,
-        now: Situation,
+        situation: Situation,
         elsewhere: Callable[[], Sections],
         *,
         reads_at_once: bool,
     ) -> None:
         super().__init__(self.KEYS)
         self._sections = sections
-        self._now = now
+        self._now = situation
         self._read_elsewhere = elsewhere
         """Returns the keys of other places. Imports the screens of these places, in a thread."""
         self._elsewhere: Sections | None = elsewhere() if reads_at_once else None
@@ -158,7 +158,7 @@ class HelpScreen(Dialog[None]):
 
 def help_lines(
     sections: Sections,
-    now: Situation,
+    situation: Situation,
     width: int,
     keymap: Keymap,
     elsewhere: Sections = (),
@@ -168,10 +168,10 @@ def help_lines(
 
     If `query` is `None`, return the page for the current place, which is the first of `sections`."""
     if query is None:
-        return _page(sections, now, width, keymap) if sections else []
+        return _page(sections, situation, width, keymap) if sections else []
     lines: list[Line] = []
     for title, listed in sections:
-        lines += _section(title, _found(listed, keymap, query), now, width, keymap)
+        lines += _section(title, _found(listed, keymap, query), situation, width, keymap)
     for title, listed in elsewhere:
         lines += _section(title, _found(listed, keymap, query), None, width, keymap)
     # Signs come after keys, because most searches are for keys.
@@ -188,7 +188,7 @@ def _lines_of(block: _Block, column: int) -> list[Line]:
     return block(column)
 
 
-def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
+def _page(sections: Sections, situation: Situation, width: int, keymap: Keymap) -> list[Line]:
     """Return the page of the help for a place. It should fit a terminal of 80 by 24 cells.
 
     The page lists the keys of the place, the keys of the other sections by their labels, and the signs. If that is too
@@ -196,7 +196,7 @@ def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> lis
     in one column if there is room."""
     rows: list[Line] = []
     for brief in (False, True):
-        keys, signs = _page_blocks(sections, now, keymap, brief=brief)
+        keys, signs = _page_blocks(sections, situation, keymap, brief=brief)
         for blocks in ([*keys, _stacked(signs)], [*keys, *signs]):
             rows = _in_columns(blocks, _lines_of, width)
             if len(rows) <= _PAGE_ROWS:
@@ -215,14 +215,14 @@ def _stacked(blocks: Sequence[_Block]) -> _Block:
 
 
 def _page_blocks(
-    sections: Sections, now: Situation, keymap: Keymap, *, brief: bool
+    sections: Sections, situation: Situation, keymap: Keymap, *, brief: bool
 ) -> tuple[list[_Block], list[_Block]]:
     (title, own), *others = sections
     able: list[Action] = []
     known: list[Line] = []
     unable: dict[str, list[Action]] = {}
     for action in own:
-        why = why_unavailable(action, now)
+        why = why_unavailable(action, situation)
         if not keymap.names(action):
             continue
         if why is not None and not brief:
@@ -260,7 +260,7 @@ def _page_blocks(
     blocks += [refused(why, actions) for why, actions in unable.items()]
     labelled: list[Line] = []
     for action in (action for _, listed in others for action in listed):
-        if action.label and keymap.keys(action) and why_unavailable(action, now) is None:
+        if action.label and keymap.keys(action) and why_unavailable(action, situation) is None:
             labelled.append(_labelled_key(action, keymap, "text"))
     if labelled:
         blocks.append(_titled(others[0][0], lambda column: _flow(labelled, column)))
@@ -322,16 +322,18 @@ def _is_key(query: str, key: str) -> bool:
     return query == key or (len(key) > 1 and query.lower() == key.lower())
 
 
-def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
+def _section(
+    title: str, found: Sequence[_Found], situation: Situation | None, width: int, keymap: Keymap
+) -> list[Line]:
     """Return the lines of a section, in columns. Actions that are unavailable come last.
 
-    `now` decides which actions are unavailable. For the section of another place, `now` is `None`, and all actions
-    count as available."""
+    `situation` decides which actions are unavailable. For the section of another place, `situation` is `None`, and all
+    actions count as available."""
     if not found:
         return []
     reasons: dict[str, str | None] = {}
     for action, _ in found:
-        reasons[action.id] = why_unavailable(action, now) if now is not None else None
+        reasons[action.id] = why_unavailable(action, situation) if situation is not None else None
     longest = max(cell_len(keymap.names(action)) for action, _ in found)
     key_cells = min(max(KEY_COLUMN - 2, longest + 1), KEYS_CELLS + 1)
 

@@ -150,10 +150,10 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
             self._measured = width, rows, min(max(needed, before), most)
             column.styles.width = self._measured[2]
 
-    def _show_state(self, *, moved: bool = True) -> None:
+    def _show_state(self, *, cursor_moved: bool = True) -> None:
         self._set_list_width()
         self._list.move_cursor(self.state.cursor)
-        self._detail.rebuild_lines(from_top=moved)
+        self._detail.rebuild_lines(from_top=cursor_moved)
         self._show_bars()
 
     def _show_bars(self) -> None:
@@ -199,7 +199,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
             self.state.unmark()
         elif self.state.marked:
             self.announce(f"Marked: {self.MARK_NOTICE}")
-        self._show_state(moved=False)
+        self._show_state(cursor_moved=False)
         if pair is not None:
             self._open_pair(*pair)
 
@@ -213,6 +213,6 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
         # ended.
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
             self.state.unmark()
-            self._show_state(moved=False)
+            self._show_state(cursor_moved=False)
         else:
             super().do_back()

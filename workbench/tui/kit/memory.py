@@ -160,19 +160,19 @@ class Memory:
             _log.warning("%s cannot be written, so nothing is remembered: %s", self._file, error)
 
 
-def _document(remembered: MemoryContent) -> dict[str, object]:
+def _document(content: MemoryContent) -> dict[str, object]:
     document: dict[str, object] = {
         "format": FORMAT,
-        "theme": remembered.theme,
-        "view": remembered.view,
-        "right": remembered.right,
-        "zoomed": remembered.zoomed,
-        "projects": {project: _place_document(place) for project, place in remembered.projects.items()},
+        "theme": content.theme,
+        "view": content.view,
+        "right": content.right,
+        "zoomed": content.zoomed,
+        "projects": {project: _place_document(place) for project, place in content.projects.items()},
     }
-    if remembered.commands:
-        document["commands"] = list(remembered.commands)
-    if remembered.borders:
-        document["borders"] = {layout: list(shares) for layout, shares in remembered.borders.items()}
+    if content.commands:
+        document["commands"] = list(content.commands)
+    if content.borders:
+        document["borders"] = {layout: list(shares) for layout, shares in content.borders.items()}
     return document
 
 

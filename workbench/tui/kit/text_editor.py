@@ -61,12 +61,12 @@ class TextEditor(LineView, inherit_bindings=False):
     TAKES_LONG_PASTES = True
 
     class Copied(Message):
-        """Posted when text is copied or cut. `what` names the text in the notice."""
+        """Posted when text is copied or cut. `noun` names the text in the notice."""
 
-        def __init__(self, text: str, what: str) -> None:
+        def __init__(self, text: str, noun: str) -> None:
             super().__init__()
             self.text = text
-            self.what = what
+            self.what = noun
 
     class Ended(Message):
         """Posted when the user ends editing."""
@@ -266,10 +266,10 @@ class TextEditor(LineView, inherit_bindings=False):
         self._change(lambda: cut.append(self.typed.cut()))
         self._copy(cut[0], what)
 
-    def _copy(self, text: str, what: str) -> None:
+    def _copy(self, text: str, noun: str) -> None:
         if text:
             self._copied = text
-            self.post_message(self.Copied(text, what))
+            self.post_message(self.Copied(text, noun))
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()

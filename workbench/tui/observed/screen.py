@@ -165,12 +165,12 @@ MakeCase = Callable[[SeenConversation, Announce], Awaitable[str | None]]
 """Makes a case of a conversation. Returns the place of the case, `None` if the user declined."""
 
 
-def _add(now: Situation) -> str | None:
-    return now.refusals.get("live.add")
+def _add(situation: Situation) -> str | None:
+    return situation.refusals.get("live.add")
 
 
-def _stop(now: Situation) -> str | None:
-    return now.refusals.get("live.stop")
+def _stop(situation: Situation) -> str | None:
+    return situation.refusals.get("live.stop")
 
 
 class LiveScreen(ListScreen[None, Conversations]):
@@ -216,15 +216,15 @@ class LiveScreen(ListScreen[None, Conversations]):
         if self.is_covered:
             self._is_outdated = True
         else:
-            self._show_state(moved=False)
+            self._show_state(cursor_moved=False)
 
     def on_screen_resume(self) -> None:
         if self._is_outdated:
             self._is_outdated = False
-            self._show_state(moved=False)
+            self._show_state(cursor_moved=False)
 
-    def _show_state(self, *, moved: bool = True) -> None:
-        super()._show_state(moved=moved)
+    def _show_state(self, *, cursor_moved: bool = True) -> None:
+        super()._show_state(cursor_moved=cursor_moved)
         self._list.repaint()
 
     def _row_line(self, index: int, width: int) -> Line:
@@ -279,7 +279,7 @@ class LiveScreen(ListScreen[None, Conversations]):
             case_place = await self._make_case(seen, self.announce)
             if case_place is not None:
                 self.state.case_places[seen.number] = case_place
-                self._show_state(moved=False)
+                self._show_state(cursor_moved=False)
 
         self.workbench.work(add(), "ask", exclusive=True)
 
@@ -297,7 +297,7 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     def _stop(self) -> None:
         self._live.stop()
-        self._show_state(moved=False)
+        self._show_state(cursor_moved=False)
         self.query_one("#live-head").refresh(layout=True)
         self.announce("Recording has stopped; what was recorded stays until you leave")
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def _needs_state(*states: str, otherwise: str) -> Condition:
-    def why_not(now: MainSituation) -> str | None:
-        return None if now.line in states else otherwise
+    def why_not(situation: MainSituation) -> str | None:
+        return None if situation.line in states else otherwise
 
     return why_not
 

@@ -40,8 +40,8 @@ class PairSituation(Situation):
     differ: bool = False
 
 
-def _differ(now: PairSituation) -> str | None:
-    if now.differ:
+def _differ(situation: PairSituation) -> str | None:
+    if situation.differ:
         return None
     return "both runs say and do the same"
 

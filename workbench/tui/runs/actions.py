@@ -14,56 +14,56 @@ if TYPE_CHECKING:
     from workbench.tui.tree.state import Row
 
 
-def why_not_run(now: MainSituation) -> str | None:
+def why_not_run(situation: MainSituation) -> str | None:
     """Return why the selected case cannot be run, `None` if it can."""
-    if now.broken:
+    if situation.broken:
         elsewhere = f"in another editor, then {key_for('reload')} reloads it"
         return f"this suite has errors: correct them here ({key_for('edit')}), or {elsewhere}"
-    if now.row != "case":
+    if situation.row != "case":
         return f"put the cursor on a case; {key_for('run.suite')} runs a whole suite or folder"
-    if now.case_running:
+    if situation.case_running:
         return f"this case is running; {key_for('run.stop')} stops it"
     return None
 
 
-def _run_suite(now: MainSituation) -> str | None:
-    if now.runnable:
+def _run_suite(situation: MainSituation) -> str | None:
+    if situation.runnable:
         return None
-    if now.running:
+    if situation.running:
         return f"every case here is already running; {key_for('run.stop_all')} stops them"
-    if now.broken:
+    if situation.broken:
         return "this suite has errors: correct them first"
     return "there is no case here that could run"
 
 
-def _stop(now: MainSituation) -> str | None:
-    if now.case_running:
+def _stop(situation: MainSituation) -> str | None:
+    if situation.case_running:
         return None
     return "this case is not running"
 
 
-def _stop_all(now: MainSituation) -> str | None:
-    if now.running:
+def _stop_all(situation: MainSituation) -> str | None:
+    if situation.running:
         return None
     return "nothing is running"
 
 
-def _run_shown(now: MainSituation) -> str | None:
-    if now.cases:
+def _run_shown(situation: MainSituation) -> str | None:
+    if situation.cases:
         return None
     return "there is no case that could run"
 
 
-def _run_failed(now: MainSituation) -> str | None:
-    if now.failures:
+def _run_failed(situation: MainSituation) -> str | None:
+    if situation.failures:
         return None
     return "no case has failed, ended in an error or been stopped"
 
 
-def _run_repeats(now: MainSituation) -> str | None:
-    if now.row == "case":
-        return why_not_run(now)
-    return _run_suite(now)
+def _run_repeats(situation: MainSituation) -> str | None:
+    if situation.row == "case":
+        return why_not_run(situation)
+    return _run_suite(situation)
 
 
 class RunActions(MainActions):

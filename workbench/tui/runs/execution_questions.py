@@ -71,7 +71,7 @@ class Questions:
         # Lazy import: most runs ask nothing.
         from workbench.tui.runs.dialogs import CostLimitScreen, ExecutionScreen
 
-        asked, screen, limits = self._book.questions, self._app.shown, self._book.limits_reached
+        asked, screen, limits = self._book.questions, self._app.top_screen, self._book.limits_reached
         if isinstance(screen, CostLimitScreen):
             if screen.reached not in limits:
                 screen.dismiss(None)
@@ -93,11 +93,11 @@ class Questions:
         # The questions are removed from the book first, because a closing dialog looks for the next question.
         for reached in self._book.limits_reached:
             self._book.limit_answered(reached.batch)
-        if isinstance(self._app.shown, CostLimitScreen):
-            self._app.shown.dismiss(None)
+        if isinstance(self._app.top_screen, CostLimitScreen):
+            self._app.top_screen.dismiss(None)
         for question in self._book.questions:
             self._book.remove_question(question)
-        if isinstance(screen := self._app.shown, ExecutionScreen):
+        if isinstance(screen := self._app.top_screen, ExecutionScreen):
             screen.dismiss("stop")
 
     def _limit_answered(self, reached: CostLimitReached, answer: CostLimitAnswer | None) -> None:

@@ -51,13 +51,13 @@ class StepBack:
         to = run.holds_before[-1]
         return StepBack(run, run.hold, to.paused, to.fork(_inherited_system(run)))
 
-    def why_not(self, now: CurrentCase) -> str | None:
+    def why_not(self, current: CurrentCase) -> str | None:
         if not self.run.is_held or self.run.hold != self.hold:
             return "the run has continued"
-        return _refusal(self.fork, self.run.model, now)
+        return _refusal(self.fork, self.run.model, current)
 
-    def planned(self, now: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
-        return _planned(self.run, self.run.model, self.fork, now, chosen)
+    def planned(self, current: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
+        return _planned(self.run, self.run.model, self.fork, current, chosen)
 
 
 @dataclass
@@ -152,40 +152,46 @@ class ForkDraft:
         """Select the next (1) or previous (-1) model."""
         self.model = (self.model + step) % len(self.models)
 
-    def why_not(self, now: CurrentCase) -> str | None:
+    def why_not(self, current: CurrentCase) -> str | None:
         """Return why the run cannot be forked at this point with its current case, `None` if a fork is possible."""
-        refusal = _refusal(self.fork, self.models[self.model].name, now)
-        if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
+        refusal = _refusal(self.fork, self.models[self.model].name, current)
+        if refusal is not None or not current.case.stop_on_failure or self.run.result is None:
             return refusal
         for step in self.run.result.steps:
             if step.step == self.at.rounds and step.status == Status.FAILED:
                 return f"step {step.step} failed, and the chain stops there (stop_on_failure)"
         return None
 
-    def planned(self, now: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
+    def planned(self, current: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
         """Return the planned run of this fork, graded by the current case.
 
         `chosen` are the models that the user selected. Any other model comes from the suite or a recording and needs
         approval."""
-        return _planned(self.run, self.models[self.model].name, self.fork, now, chosen)
+        return _planned(self.run, self.models[self.model].name, self.fork, current, chosen)
 
 
-def _refusal(fork: Fork, model: str, now: CurrentCase) -> str | None:
-    if now.case.skip is not None:
-        return f"its case is skipped: {now.case.skip}"
-    if not has_variant_of(now.suite, model):
+def _refusal(fork: Fork, model: str, current: CurrentCase) -> str | None:
+    if current.case.skip is not None:
+        return f"its case is skipped: {current.case.skip}"
+    if not has_variant_of(current.suite, model):
         return f"the suite has no variant {variant_name_of(model)!r} any more"
-    return fork_refusal(fork, turns_of(now.case, settings_of(now.suite, now.case).limits.max_rounds))
+    return fork_refusal(fork, turns_of(current.case, settings_of(current.suite, current.case).limits.max_rounds))
 
 
-def _planned(run: RunRecord, model: str, fork: Fork, now: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
+def _planned(run: RunRecord, model: str, fork: Fork, current: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
     # The model needs approval if a suite or recording named it and the user did not select it.
     of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model_of(model) not in chosen
-    return plan_fork(now.file, now.case, model, fork, repeat=run.repeat, model_of_suite=of_suite, grader=run.planned.by)
+    return plan_fork(
+        current.file, current.case, model, fork, repeat=run.repeat, model_of_suite=of_suite, grader=run.planned.by
+    )
 
 
 def fork_draft(
-    run: RunRecord, place: RunPlace | None, now: CurrentCase, models: Sequence[ModelChoice], likely: Sequence[str] = ()
+    run: RunRecord,
+    place: RunPlace | None,
+    current: CurrentCase,
+    models: Sequence[ModelChoice],
+    likely: Sequence[str] = (),
 ) -> ForkDraft:
     """Return an unedited fork of a run at a place (`None`: the end of the run).
 
@@ -205,11 +211,11 @@ def fork_draft(
         if name in names:
             model = names.index(name)
             break
-    system, result = _system(run, origin, at, now), _result(origin, at)
+    system, result = _system(run, origin, at, current), _result(origin, at)
     content, is_error = None, False
     if result is not None:
         content, is_error = result.content, result.is_error
-    user = _user(origin, at, now)
+    user = _user(origin, at, current)
     texts = (system, content, is_error)
     return ForkDraft(run, origin, at, choices, model, *texts, *texts, user, user)
 
@@ -226,21 +232,21 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
     return ForkPoint(len(whole) + 1)
 
 
-def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CurrentCase) -> str:
-    suite, case = now.suite, now.case
+def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, current: CurrentCase) -> str:
+    suite, case = current.suite, current.case
     if has_variant_of(suite, run.model):
         variant = variant_of(suite, run.model)
         suite, case = varied_suite(suite, variant), varied_case(case, variant)
     step = None
-    if at.rounds < len(now.case.steps):
+    if at.rounds < len(current.case.steps):
         step = at.rounds + 1
     fork = Fork(origin, at, _inherited_system(run))
     return system_prompt(case, settings_of(suite, case), step, fork) or ""
 
 
-def _user(origin: Trajectory, at: ForkPoint, now: CurrentCase) -> str | None:
+def _user(origin: Trajectory, at: ForkPoint, current: CurrentCase) -> str | None:
     """Return the message of a conversation's user right after a point, `None` if the user does not speak there."""
-    if now.case.conversation is None or at.answered is not None:
+    if current.case.conversation is None or at.answered is not None:
         return None
     if (message := Fork(origin, at).user_message) is not None:
         return message.text

@@ -107,17 +107,17 @@ class Starter:
         if all(added.origin != HOST_LIBRARY for added in self._added):
             self._added = (*self._added, AddedVariants(host_variants(), HOST_LIBRARY))
 
-    async def begin(self, begin: AppStart) -> None:
+    async def begin(self, start: AppStart) -> None:
         """Run the cases selected on the command line."""
-        self._added = begin.options.added_variants
+        self._added = start.options.added_variants
         cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
         for suite in self._open_suites.suites:
             text = suite.file.suite
             if text is not None:
-                ids = tuple(case.id for case in text.cases if begin.options.selection.includes(text, case))
+                ids = tuple(case.id for case in text.cases if start.options.selection.includes(text, case))
                 if ids:
                     cases.append((suite, ids))
-        await self.run(cases, begin.options.repeats, begin=begin)
+        await self.run(cases, start.options.repeats, start=start)
 
     def run_soon(
         self,
@@ -145,14 +145,14 @@ class Starter:
         repeats: int | None = None,
         until: StepTarget = "end",
         *,
-        begin: AppStart | None = None,
+        start: AppStart | None = None,
         variants: Variants | None = None,
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
 
-        If `until` is not "end", one case runs once and is held there. It runs as the variant of the displayed run, or
-        else on the first model. `begin` has the options of the command line. `variants` replace the variants that the
-        user selected."""
+        If `until` is not "end", one case runs once and is held there. It runs as the variant of the displayed
+        run, or else on the first model. `start` has the options of the command line. `variants` replace the variants
+        that the user selected."""
         # A second key press during a question must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
         beginning: set[CaseKey] = set()
@@ -168,7 +168,7 @@ class Starter:
         self._starting_cases |= beginning
         try:
             async with self._exclusive_start():
-                await self._run(fresh, repeats, until, begin, variants or self._selection.variants)
+                await self._run(fresh, repeats, until, start, variants or self._selection.variants)
         finally:
             self._starting_cases -= beginning
 
@@ -183,7 +183,7 @@ class Starter:
         return case not in self._starting_cases and not self._book.active_runs(case)
 
     async def _run(
-        self, cases: Cases, repeats: int | None, until: StepTarget, begin: AppStart | None, variants: Variants
+        self, cases: Cases, repeats: int | None, until: StepTarget, start: AppStart | None, variants: Variants
     ) -> None:
         wanted = [suite.path for suite, _ in cases]
         await self._catch_up([suite for suite, _ in cases])
@@ -199,7 +199,7 @@ class Starter:
             if isinstance(file, str):
                 refused = refused or file
                 continue
-            planned = self._planned(file, case_ids, repeats, begin, variants)
+            planned = self._planned(file, case_ids, repeats, start, variants)
             if planned and (refusal := self._refusal(file)) is not None:
                 refused = refused or refusal
             elif file.suite is not None and not planned:
@@ -207,8 +207,8 @@ class Starter:
             else:
                 runs += planned
         options = None
-        if begin is not None:
-            options = begin.options
+        if start is not None:
+            options = start.options
         limited = await self._with_cost_limit(self.plan(runs, options), options)
         if isinstance(limited, str):
             self._app.announce(f"Nothing was run: {limited}", "warned", GLYPHS.warned)
@@ -226,7 +226,7 @@ class Starter:
             else:
                 self._panes.go_to("run")
             await self._runner.start(plan, approval, until)
-            refused = refused or _not_held(plan.runs, begin)
+            refused = refused or _not_held(plan.runs, start)
             if (notice := refused or self._other_model(plan.runs)) is not None:
                 self._app.announce(notice, "warned", GLYPHS.warned)
             elif len(plan.runs) < models:
@@ -575,15 +575,15 @@ class Starter:
         return approval
 
     def _planned(
-        self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, begin: AppStart | None, variants: Variants
+        self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, start: AppStart | None, variants: Variants
     ) -> tuple[PlannedRun, ...]:
         """Plan the runs of cases.
 
         The case of a recording runs on the recorded model (if known) with the recorded variant, unless the user
         selected a model."""
         planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats)
-        if begin is not None:
-            planned_as = partial(planned_as, by=begin.options.by, repeat_rule=begin.options.repeat_rule)
+        if start is not None:
+            planned_as = partial(planned_as, by=start.options.by, repeat_rule=start.options.repeat_rule)
         recorded = self._open_suites.workspace.recording_at(file.path)
         if self._selection.models or recorded is None or not recorded.known:
             return planned_as(models=self._selection.models, variants=variants)
@@ -640,10 +640,10 @@ def _lost_variants(file: SuiteFile, targets: Collection[RunTarget]) -> str | Non
     return None
 
 
-def _not_held(runs: Sequence[PlannedRun], begin: AppStart | None) -> str | None:
+def _not_held(runs: Sequence[PlannedRun], start: AppStart | None) -> str | None:
     """Return a notice if the command line's breakpoints cannot hold the runs.
 
     Runs of a subject, such as an agent, cannot be held."""
-    if begin is not None and begin.breakpoints and any(run.is_out_of_reach for run in runs):
+    if start is not None and start.breakpoints and any(run.is_out_of_reach for run in runs):
         return SUBJECT_NOT_STEPPED
     return None

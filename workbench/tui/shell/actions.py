@@ -46,20 +46,20 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-def _copy(now: MainSituation) -> str | None:
-    if now.has_text:
+def _copy(situation: MainSituation) -> str | None:
+    if situation.has_text:
         return None
     return "there is nothing to copy here"
 
 
-def _border(now: MainSituation) -> str | None:
-    if now.has_borders:
+def _border(situation: MainSituation) -> str | None:
+    if situation.has_borders:
         return None
     return "only one pane is shown"
 
 
-def _moved_border(now: MainSituation) -> str | None:
-    if now.moved_borders:
+def _moved_border(situation: MainSituation) -> str | None:
+    if situation.moved_borders:
         return None
     return "the panes shown have their default widths"
 
@@ -248,22 +248,22 @@ class ProgramActions(MainActions):
         self.app.quit()
 
 
-def _make(now: MainSituation) -> str | None:
-    if now.why_row_not_editable is not None:
-        return now.why_row_not_editable
-    if now.broken:
+def _make(situation: MainSituation) -> str | None:
+    if situation.why_row_not_editable is not None:
+        return situation.why_row_not_editable
+    if situation.broken:
         return "this suite has errors: correct them first"
     return None
 
 
-def _run(now: MainSituation) -> str | None:
-    if not now.variants:
+def _run(situation: MainSituation) -> str | None:
+    if not situation.variants:
         return f"no suite here has variants; {key_for('variant')} makes one"
-    return _runnable(now)
+    return _runnable(situation)
 
 
-def _runnable(now: MainSituation) -> str | None:
-    if now.runnable:
+def _runnable(situation: MainSituation) -> str | None:
+    if situation.runnable:
         return None
     return "there is no case here that could run"
 
@@ -313,42 +313,42 @@ class SetupActions(MainActions):
         self.app.part(VariantMaker).run_in_hosts()
 
 
-def _suite_or_folder(now: MainSituation) -> str | None:
-    if now.has_file or now.row == "folder":
+def _suite_or_folder(situation: MainSituation) -> str | None:
+    if situation.has_file or situation.row == "folder":
         return None
     return "there is no suite here"
 
 
-def _suite(now: MainSituation) -> str | None:
-    if now.has_file:
+def _suite(situation: MainSituation) -> str | None:
+    if situation.has_file:
         return None
     return "there is no suite here"
 
 
-def _grades(now: MainSituation) -> str | None:
-    if now.graded or now.has_stored_runs:
+def _grades(situation: MainSituation) -> str | None:
+    if situation.graded or situation.has_stored_runs:
         return None
-    if now.shown == "nothing":
-        return why_no_run(now)
-    if now.shown == "a run":
+    if situation.shown == "nothing":
+        return why_no_run(situation)
+    if situation.shown == "a run":
         return "this run is not finished yet"
-    return now.why_not_graded
+    return situation.why_not_graded
 
 
-def _failures(now: MainSituation) -> str | None:
-    if now.failed:
+def _failures(situation: MainSituation) -> str | None:
+    if situation.failed:
         return None
     return "nothing has failed" + unless_read_only(f"; {key_for('run.suite')} runs the suite or folder")
 
 
-def _cases(now: MainSituation) -> str | None:
-    if now.cases:
+def _cases(situation: MainSituation) -> str | None:
+    if situation.cases:
         return None
     return "there is no case to compare models on"
 
 
-def _case(now: MainSituation) -> str | None:
-    if now.row == "case":
+def _case(situation: MainSituation) -> str | None:
+    if situation.row == "case":
         return None
     return "put the cursor on a case"
 
@@ -496,37 +496,37 @@ class ScreenActions(MainActions):
 
     # The methods below have no key. Screens above the main screen call them.
 
-    def show_batch(self, shown: SideScreen[Any], batch: BatchRow, grading: Regrade | None, place: str) -> None:
-        """Show a batch above the screen `shown`.
+    def show_batch(self, screen: SideScreen[Any], batch: BatchRow, grading: Regrade | None, place: str) -> None:
+        """Show a batch above the screen `screen`.
 
         `grading` is the displayed regrade (`None`: the original grades)."""
         from workbench.tui.history.stored_screens import batch_screen, show_stored
 
-        show_stored(self.app, shown, lambda: batch_screen(self.app, batch, grading, place))
+        show_stored(self.app, screen, lambda: batch_screen(self.app, batch, grading, place))
 
-    def show_changes(self, shown: SideScreen[Any], sides: Sequence[tuple[int, int | None]]) -> None:
-        """Show the changes between two batches above the screen `shown`.
+    def show_changes(self, screen: SideScreen[Any], sides: Sequence[tuple[int, int | None]]) -> None:
+        """Show the changes between two batches above the screen `screen`.
 
         Each batch is given by its number and the id of a regrade (`None`: the original grades)."""
         from workbench.tui.history.changes import changes_screen
         from workbench.tui.history.stored_screens import show_stored
 
-        show_stored(self.app, shown, lambda: changes_screen(self.app, sides))
+        show_stored(self.app, screen, lambda: changes_screen(self.app, sides))
 
-    def show_runs(self, shown: SideScreen[Any], runs: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
-        """Show one run, or two runs side by side, above the screen `shown`.
+    def show_runs(self, screen: SideScreen[Any], runs: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
+        """Show one run, or two runs side by side, above the screen `screen`.
 
         `runs` has a title, the row in the history and the displayed regrade (`None`: the original grades) of each
         run."""
         from workbench.tui.history.stored_screens import runs_screen, show_stored
 
-        show_stored(self.app, shown, lambda: runs_screen(self.app, runs))
+        show_stored(self.app, screen, lambda: runs_screen(self.app, runs))
 
-    def show_timeline(self, shown: SideScreen[Any] | None, suite: Path | str, case_id: str, case_name: str) -> None:
+    def show_timeline(self, screen: SideScreen[Any] | None, suite: Path | str, case_id: str, case_name: str) -> None:
         """Show the stored runs of a case over time, above a screen (`None`: the main screen)."""
         from workbench.tui.history.stored_screens import show_timeline
 
-        show_timeline(self.app, shown, suite, case_id, case_name)
+        show_timeline(self.app, screen, suite, case_id, case_name)
 
     def open_last_run(self) -> None:
         """Show the stored run that has the last result of the selected case."""
@@ -697,17 +697,17 @@ def _actions_at(*places: Scope) -> list[Action]:
     return [action for action in MAIN_ACTIONS if action.scope in places]
 
 
-def places_of(now: MainSituation) -> tuple[Scope, ...]:
+def places_of(situation: MainSituation) -> tuple[Scope, ...]:
     """Return the scopes whose keys work in the current pane of the main screen."""
-    if now.pane == "case":
-        return (now.pane, now.view)
-    return (now.pane,)
+    if situation.pane == "case":
+        return (situation.pane, situation.view)
+    return (situation.pane,)
 
 
-def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
+def help_sections(situation: MainSituation) -> list[tuple[str, Sequence[Action]]]:
     """Return the sections of the main screen's help: the current pane, the whole screen, movement."""
     return [
-        (f"Here, in {PANE_TITLES[now.pane]}", _actions_at(*places_of(now))),
+        (f"Here, in {PANE_TITLES[situation.pane]}", _actions_at(*places_of(situation))),
         ("Everywhere", _actions_at("everywhere", "anywhere")),
         ("Moving", MOVE_ACTIONS),
     ]

@@ -192,40 +192,40 @@ class MainBars:
         return tuple(named)
 
 
-def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
+def shown_keys(situation: MainSituation) -> list[tuple[Action, bool]]:
     """Return the actions for the main screen's key bar, most important first, with whether each is available."""
     # Actions of the situation come first, then actions of the pane, then all others. Unavailable actions come last.
-    if now.typing is not None:
-        return [(action, True) for action in _typing_keys(now.typing)]
-    places = places_of(now)
+    if situation.typing is not None:
+        return [(action, True) for action in _typing_keys(situation.typing)]
+    places = places_of(situation)
     own: list[Action] = []
     taken: set[str] = set()
     for action in _LABELLED:
         if action.scope in places:
             taken.update((*action.keys, action.label))
-            if _is_relevant(action, now):
+            if _is_relevant(action, situation):
                 own.append(action)
     rest: list[Action] = []
     for action in _LABELLED:
-        if action.scope != "everywhere" or (action.id in _STOPS and not now.running):
+        if action.scope != "everywhere" or (action.id in _STOPS and not situation.running):
             continue
         # An action of the pane hides an action of the whole screen with the same key or label.
-        if taken.isdisjoint((*action.keys, action.label)) and _is_relevant(action, now):
+        if taken.isdisjoint((*action.keys, action.label)) and _is_relevant(action, situation):
             rest.append(action)
     offered = {action.id: action for action in (*own, *rest)}
-    if now.has_stored_runs and "run.expand" in offered:
+    if situation.has_stored_runs and "run.expand" in offered:
         offered["run.expand"] = OPEN_STORED_RUN
-    if now.shown_failed and now.pane != "case":
+    if situation.shown_failed and situation.pane != "case":
         offered["edit"] = EDIT_FAILED_EXPECTATION
-    others = sorted(rest, key=lambda action: _rank(action, now))
-    ids = dict.fromkeys((*_wanted_actions(now), *(action.id for action in (*own, *others))))
+    others = sorted(rest, key=lambda action: _rank(action, situation))
+    ids = dict.fromkeys((*_wanted_actions(situation), *(action.id for action in (*own, *others))))
     able: list[Action] = []
     unable: list[Action] = []
     for action in (offered[name] for name in ids if name in offered):
         if not is_offered(action):
             continue
         # The declared action has the condition. A copy with another label for the bar has none.
-        if why_unavailable(main_action(action.id)[1], now) is None:
+        if why_unavailable(main_action(action.id)[1], situation) is None:
             able.append(action)
         else:
             unable.append(action)
@@ -234,25 +234,25 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     return sorted(shown, key=lambda each: each[0].id in _PROGRAM_ACTIONS)
 
 
-def _wanted_actions(now: MainSituation) -> tuple[str, ...]:
-    if now.held is not None:
+def _wanted_actions(situation: MainSituation) -> tuple[str, ...]:
+    if situation.held is not None:
         return _HELD
     first: tuple[str, ...] = ()
-    if now.case_running:
+    if situation.case_running:
         first = ("step.held", "run.stop", "run.stop_all")
-    elif now.running:
+    elif situation.running:
         first = ("step.held", "run.stop_all")
-    if now.is_unsaved:
+    if situation.is_unsaved:
         first = (*first, "save")
-    if now.pane == "case":
+    if situation.pane == "case":
         return (*first, "form.edit", "toml.edit", "form.add", "form.remove", "run.case", "edit.view")
-    if now.shown_failed:
+    if situation.shown_failed:
         return (*first, "accept", "edit", "failed.next", "failures", "compare", "grades")
-    if now.row != "case":
+    if situation.row != "case":
         return (*first, "run.suite", "failed.next", "failures", "tree.new", "compare", "tools")
-    if now.pane == "run" and (now.graded or now.has_stored_runs):
+    if situation.pane == "run" and (situation.graded or situation.has_stored_runs):
         return (*first, "run.expand", "grades", "failed.next", "run.case", "compare")
-    if now.shown == "a finished run":
+    if situation.shown == "a finished run":
         return (*first, "run.case", "failed.next", "tree.new", "edit", "compare")
     return (*first, "run.case", "run.suite", "edit", "tree.new", "failed.next", "tree.filter", "models")
 
@@ -287,28 +287,28 @@ _PROGRAM_ACTIONS = _ids_of(ProgramActions)
 _RUN_ACTIONS = _ids_of(ShownRunActions, ViewActions)
 
 
-def _is_relevant(action: Action, now: MainSituation) -> bool:
+def _is_relevant(action: Action, situation: MainSituation) -> bool:
     # Actions on held runs are shown while the displayed run is held. The key to go to held runs is shown while another
     # run is held.
     if action.id == "step.held":
-        return now.held_runs > (now.held is not None)
+        return situation.held_runs > (situation.held is not None)
     if action.id == "break.here":
-        return now.pane != "suites"
+        return situation.pane != "suites"
     if action.id == "edit":
-        return now.held is None or now.pane != "run" or why_unavailable(action, now) is None
+        return situation.held is None or situation.pane != "run" or why_unavailable(action, situation) is None
     if action.id == "step" or action.id not in _HELD_RUN_ACTIONS:
         return True
-    return now.held is not None and why_unavailable(action, now) is None
+    return situation.held is not None and why_unavailable(action, situation) is None
 
 
-def _rank(action: Action, now: MainSituation) -> int:
+def _rank(action: Action, situation: MainSituation) -> int:
     # Less important actions have a higher rank: actions on a run without the focus, then actions of the program.
     if action.id in _PROGRAM_ACTIONS:
         return 2
     # If there are unsaved changes, `_wanted_actions` puts saving before all other actions.
     if action.id in ("break.here", "save", "reload", "edit.view"):
         return 1
-    return int(now.pane != "run" and action.id in _RUN_ACTIONS)
+    return int(situation.pane != "run" and action.id in _RUN_ACTIONS)
 
 
 def _variants_label(variants: Variants) -> str:

@@ -53,7 +53,7 @@ class Services:
         trust: bool,
         record: Path | None,
         history: Path | None,
-        begin: AppStart | None,
+        start: AppStart | None,
     ) -> None:
         self._app = app
         self._main = main
@@ -83,11 +83,11 @@ class Services:
         self.runner.on_listing = self._note_listed_tools
         self.runner.on_endpoint = lambda text: app.announce(one_line(text), keep_warning=True)
         self.breakpoints = ProjectBreakpoints(
-            app, open_suites, self.known_tools, program, begin.breakpoints if begin is not None else None
+            app, open_suites, self.known_tools, program, start.breakpoints if start is not None else None
         )
         self.breakpoints.follow(self._breakpoints_changed)
         self._held_notices = HeldNotices(
-            app, selection, main, app.key_name, goes_to_first=begin is not None and begin.opens == "run"
+            app, selection, main, app.key_name, goes_to_first=start is not None and start.opens == "run"
         )
         self._questions = Questions(app, book, self.runner, program.secrets, self._may_ask)
         self._ticker = RunTicker(book, main.set_interval, self._update_times)
@@ -108,7 +108,7 @@ class Services:
             catch_up=self.reader.catch_up,
             suspend_questions=self._questions.suspend,
             history=history,
-            compares=begin is not None and begin.opens == "compare",
+            compares=start is not None and start.opens == "compare",
         )
         self.server_offers = ServerOffers(
             app, open_suites, self.runner, self.starter.approval_of_servers, lambda: app.is_typing
@@ -211,7 +211,7 @@ class Services:
         if self._app.shows_main:
             adder = self._main.adder
             return not self._main.filter_box.typing and (adder is None or adder.allows_questions)
-        return getattr(self._app.shown, "takes_questions", False)
+        return getattr(self._app.top_screen, "takes_questions", False)
 
     def update_grades_above_main(self, cases: set[CaseKey]) -> None:
         """Show new grades of these cases on the screens above the main screen."""

@@ -38,7 +38,7 @@ def situation_of(screen: PanesScreen) -> MainSituation:
     selection, book, tree = screen.selection, screen.book, screen.selection.tree
     movable = tuple(step for step in (-1, 1) if tree.neighbour(step) is not None)
     # This is computed for each key, so it must not read files or walk through trajectories.
-    now = MainSituation(
+    situation = MainSituation(
         pane=screen.pane,
         runnable=int(tree.suite_or_folder is not None and any_runnable_below(tree, tree.suite_or_folder, book)),
         variants=any(map(_has_variants, selection.suites_below()[0])),
@@ -66,34 +66,34 @@ def situation_of(screen: PanesScreen) -> MainSituation:
     )
     if screen.adder is not None and screen.request_line.is_open:
         if screen.request_line.typing:
-            now = replace(now, line=screen.adder.state.state)
+            situation = replace(situation, line=screen.adder.state.state)
         if (shown := screen.adder.runs_shown) is not None:
-            now = replace(now, runs=len(shown[0]), refusals=dict.fromkeys(_SHOWN_RUN_ACTIONS, _NO_CASE_YET))
+            situation = replace(situation, runs=len(shown[0]), refusals=dict.fromkeys(_SHOWN_RUN_ACTIONS, _NO_CASE_YET))
     if screen.pane == "case":
-        now = replace(now, form_refusals=screen.case_pane.form_refusals())
+        situation = replace(situation, form_refusals=screen.case_pane.form_refusals())
     if selection.row is not None:
-        now = _with_row(now, selection.row)
+        situation = _with_row(situation, selection.row)
     if selection.suite is not None:
-        now = _with_suite(now, selection.suite)
+        situation = _with_suite(situation, selection.suite)
     if selection.run is not None:
-        now = _with_run(now, screen, selection.run)
-    return now
+        situation = _with_run(situation, screen, selection.run)
+    return situation
 
 
 def _has_variants(suite: OpenSuite) -> bool:
     return suite.file.suite is not None and bool(suite.file.suite.variants)
 
 
-def _with_row(now: MainSituation, row: Row) -> MainSituation:
+def _with_row(situation: MainSituation, row: Row) -> MainSituation:
     # The steps of a case are rows of the tree, but their actions are the actions of the case.
     if row.key.kind == "step":
-        return replace(now, row="case", on_step=True, broken=_cannot_run(row))
-    return replace(now, row=row.key.kind, broken=_cannot_run(row), why_case_not_editable=row.why_not_editable)
+        return replace(situation, row="case", on_step=True, broken=_cannot_run(row))
+    return replace(situation, row=row.key.kind, broken=_cannot_run(row), why_case_not_editable=row.why_not_editable)
 
 
-def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
+def _with_suite(situation: MainSituation, suite: OpenSuite) -> MainSituation:
     return replace(
-        now,
+        situation,
         has_file=True,
         why_row_not_editable=suite.why_not_editable,
         undoable=suite.undoable,
@@ -103,9 +103,9 @@ def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
     )
 
 
-def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSituation:
-    now = replace(
-        now,
+def _with_run(situation: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSituation:
+    situation = replace(
+        situation,
         shown=_shown_as(run),
         shown_failed=run.status == Status.FAILED,
         broke_off=run.broke_off,
@@ -116,12 +116,12 @@ def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSi
         other_call=_other_call(screen, run),
     )
     if run.result is not None:
-        now = replace(now, graded=bool(run.result.grades))
+        situation = replace(situation, graded=bool(run.result.grades))
         if not run.result.grades:
-            now = replace(now, why_not_graded=why_not_graded(run.result))
+            situation = replace(situation, why_not_graded=why_not_graded(run.result))
     if run.paused is not None and run.paused.at != "permission":
-        now = replace(now, held=run.paused.at)
-    return now
+        situation = replace(situation, held=run.paused.at)
+    return situation
 
 
 def _shown_as(run: RunRecord) -> RunPaneContent:

@@ -68,14 +68,14 @@ def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
     return False
 
 
-def restore_position(remembered: MemoryContent, main: MainScreen) -> None:
+def restore_position(content: MemoryContent, main: MainScreen) -> None:
     """Restore the layout and the last position in the project, as far as suites and cases still exist."""
-    if remembered.view is not None:
-        main.case_pane.view = remembered.view
-    main.right = remembered.right or main.right
-    main.zoomed = remembered.zoomed
-    main.moved_borders = dict(remembered.borders)
-    place = remembered.projects.get(project_of(main.selection.open_suites.workspace))
+    if content.view is not None:
+        main.case_pane.view = content.view
+    main.right = content.right or main.right
+    main.zoomed = content.zoomed
+    main.moved_borders = dict(content.borders)
+    place = content.projects.get(project_of(main.selection.open_suites.workspace))
     if place is not None:
         folded = (RowKey(_FOLDABLE[kind], Path(path)) for kind, path in place.folded if kind in _FOLDABLE)
         main.selection.tree.fold_only(folded)
@@ -89,31 +89,31 @@ def restore_position(remembered: MemoryContent, main: MainScreen) -> None:
     main.show_selected()
 
 
-def current_position(remembered: MemoryContent, main: MainScreen) -> MemoryContent:
-    """Return `remembered` with the current layout and position: the selected case, folds, models and variants."""
+def current_position(content: MemoryContent, main: MainScreen) -> MemoryContent:
+    """Return `content` with the current layout and position: the selected case, folds, models and variants."""
     selection, project = main.selection, project_of(main.selection.open_suites.workspace)
     models = selection.models
     # Models of the command line are not remembered for the project.
     if selection.models_for_now:
-        models = remembered.projects.get(project, ProjectPosition()).models
+        models = content.projects.get(project, ProjectPosition()).models
     variants = tuple(sorted(selection.variants.names))
     if selection.variants_for_now:
-        variants = remembered.projects.get(project, ProjectPosition()).variants
+        variants = content.projects.get(project, ProjectPosition()).variants
     folded = sorted((key.kind, str(key.path)) for key in selection.tree.folded)
     place = ProjectPosition(folded=tuple(folded[:MAX_FOLDED]), models=models, variants=variants)
     line = main.saved_request_line
     if line is None:
         # The line was not opened in this session, so the stored line is kept.
-        line = remembered.projects.get(project, ProjectPosition()).line
+        line = content.projects.get(project, ProjectPosition()).line
     place = replace(place, line=line)
     if selection.suite is not None:
         place = replace(place, suite=str(selection.suite.path))
     if selection.outline is not None:
         place = replace(place, case=selection.outline.key)
     layout = replace(
-        remembered,
+        content,
         view=main.case_pane.view,
-        right=main.right if main.right != "suites" else remembered.right,
+        right=main.right if main.right != "suites" else content.right,
         zoomed=main.zoomed,
         borders=MappingProxyType(dict(main.moved_borders)),
     )
@@ -133,7 +133,7 @@ PRELOADED_MODULES = ("workbench.tui.kit.help", "workbench.evaluation.runtime")
 class StartUp:
     """Starts the app with the suites at `paths`.
 
-    `begin` selects cases to run at once. `shown_batch` is the number of a batch in another process to observe.
+    `start` selects cases to run at once. `shown_batch` is the number of a batch in another process to observe.
     `problems` were found in the user's configuration files."""
 
     # Nothing is drawn until the suites are read or FIRST_PAINT_S has passed. Otherwise Textual would draw three or four
@@ -144,13 +144,13 @@ class StartUp:
         app: Workbench,
         paths: Sequence[Path],
         *,
-        begin: AppStart | None,
+        start: AppStart | None,
         shown_batch: int | None,
         problems: Sequence[str],
     ) -> None:
         self._app = app
         self._paths = tuple(paths)
-        self._begin = begin
+        self._begin = start
         self._shown_batch = shown_batch
         self._problems = tuple(problems)
         self._new: tuple[Path, ...] = ()

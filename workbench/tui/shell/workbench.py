@@ -111,7 +111,7 @@ class Workbench(StagedApp):
         clock: Callable[[], float] = time.monotonic,
         record: Path | None = None,
         history: Path | None = None,
-        begin: AppStart | None = None,
+        start: AppStart | None = None,
         shown_batch: int | None = None,
     ) -> None:
         self._parts: dict[Callable[[Workbench], Any], Any] = {}
@@ -135,7 +135,7 @@ class Workbench(StagedApp):
         known_tools = KnownTools(StoredListings(program.folders.listings))
         self.open_suites = OpenSuites(known_tools.checked)
         self.selection = Selection(
-            self.open_suites, book, models=tuple(models), models_for_now=bool(models) or begin is not None
+            self.open_suites, book, models=tuple(models), models_for_now=bool(models) or start is not None
         )
         self.main = MainScreen(self, self.selection, self.perform, editor=terminal.editor, known_tools=known_tools)
         self.services = Services(
@@ -148,7 +148,7 @@ class Workbench(StagedApp):
             trust=trust,
             record=record,
             history=history,
-            begin=begin,
+            start=start,
         )
         self.editor = ExternalEditor(
             self,
@@ -156,7 +156,7 @@ class Workbench(StagedApp):
             named=terminal.editor_is_named,
             missing=NO_EDITOR_IN_BROWSER if terminal.served else NO_EDITOR,
         )
-        self.starting = StartUp(self, paths, begin=begin, shown_batch=shown_batch, problems=problems)
+        self.starting = StartUp(self, paths, start=start, shown_batch=shown_batch, problems=problems)
         self.leaving = Shutdown(
             self,
             self.services,
@@ -242,7 +242,7 @@ class Workbench(StagedApp):
         )
 
     @property
-    def shown(self) -> Screen[Any]:
+    def top_screen(self) -> Screen[Any]:
         """The top screen. May be a dialog."""
         return self.screen
 
@@ -254,13 +254,13 @@ class Workbench(StagedApp):
     def shows_main(self) -> bool:
         return self.screen is self.main
 
-    def copy(self, text: str, what: str, announce: Announce) -> None:
+    def copy(self, text: str, noun: str, announce: Announce) -> None:
         """Copy a text without its secrets, and announce the destination."""
         from workbench.tui.kit.clipboard import copy_text
 
         copying = copy_text(
             text,
-            what,
+            noun,
             announce,
             secrets=self.program.secrets,
             terminal=self.terminal,
@@ -412,11 +412,13 @@ class Workbench(StagedApp):
         now = situation_of(self.main)
         self.show_keys(help_sections(now), now, *places_of(now))
 
-    def show_keys(self, sections: Sections, now: Situation, *here: Scope) -> None:
+    def show_keys(self, sections: Sections, situation: Situation, *here: Scope) -> None:
         """Show the help: the `sections` of the scopes `here`, then the keys of all other scopes."""
         from workbench.tui.kit.help import HelpScreen
 
-        self.show(HelpScreen(sections, now, partial(keys_elsewhere, *here), reads_at_once=all_screens_are_imported()))
+        self.show(
+            HelpScreen(sections, situation, partial(keys_elsewhere, *here), reads_at_once=all_screens_are_imported())
+        )
 
     def action_help_quit(self) -> None:
         """Announce the keys that stop runs, go back and quit. Bound to Ctrl+C. Does nothing above a dialog."""

@@ -6,24 +6,24 @@ from workbench.show.glyphs import GLYPHS
 from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for
 
 
-def _save(now: MainSituation) -> str | None:
-    if not now.has_file:
+def _save(situation: MainSituation) -> str | None:
+    if not situation.has_file:
         return "put the cursor on a suite or a case"
-    if now.is_deleted:
+    if situation.is_deleted:
         return f"the file no longer exists: {key_for('edit.undo')} restores its text, then save it again"
-    if now.is_unsaved:
+    if situation.is_unsaved:
         return None
     return "there is nothing to save: the suite is the same as on disk"
 
 
-def _save_all(now: MainSituation) -> str | None:
-    if now.dirty_suites:
+def _save_all(situation: MainSituation) -> str | None:
+    if situation.dirty_suites:
         return None
     return "there is nothing to save"
 
 
-def _save_as(now: MainSituation) -> str | None:
-    return now.why_row_not_editable
+def _save_as(situation: MainSituation) -> str | None:
+    return situation.why_row_not_editable
 
 
 class FileActions(MainActions):
@@ -34,7 +34,7 @@ class FileActions(MainActions):
     @action("f5 ctrl+r", "Reload the suites from disk", name="reload", label="reload", words="refresh import open")
     def reload(self) -> None:
         services = self.app.services
-        services.saver.put_off.clear()
+        services.saver.postponed.clear()
         services.reader.read_soon()
         services.history_reader.read_again()
 

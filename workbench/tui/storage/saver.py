@@ -52,7 +52,7 @@ class Saver:
         """The paths of suites with a loss of formatting that the user accepted."""
         self._requested: frozenset[Path] = frozenset()
         """The paths of suites about to be saved. Saving asks about them, so nothing else may ask."""
-        self.put_off: dict[Path, str] = {}
+        self.postponed: dict[Path, str] = {}
         """By path, the hash of the file on disk ("": deleted) that a question or a notice has already reported."""
 
     def save_soon(self, suites: Sequence[OpenSuite]) -> None:
@@ -152,7 +152,7 @@ class Saver:
             self._app.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             if not await asyncio.to_thread(suite.path.exists):
                 # The error says that the file is gone, so `_ask` must not ask about it as well.
-                self.put_off[suite.path] = ""
+                self.postponed[suite.path] = ""
             return False
         if suite.document is document:
             if text.text != document.text:
@@ -192,7 +192,7 @@ class Saver:
         if self._open_suites.at(path) is not suite:
             return True
         known_hash = suite.on_disk.hash if suite.on_disk else None
-        if not must_ask and theirs.hash in (self.put_off.get(path), known_hash):
+        if not must_ask and theirs.hash in (self.postponed.get(path), known_hash):
             # The user answered "later" to this text on disk, or the suite has been saved since the change was noticed.
             return False
         if theirs.hash and theirs.text == suite.document.text:
@@ -209,7 +209,7 @@ class Saver:
             return await self._apply_merge(suite, theirs, merged, must_ask=must_ask)
         found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
         # From now on, a check of the disk must not ask about the same text again, whatever the user answers.
-        self.put_off[path] = theirs.hash
+        self.postponed[path] = theirs.hash
         answer = await self._app.ask(ChangedScreen(path, found, gone=gone))
         if answer == "mine":
             document = suite.document
@@ -236,7 +236,7 @@ class Saver:
         return False
 
     def _announce_change(self, suite: OpenSuite, theirs: SuiteFile) -> None:
-        self.put_off[suite.path] = theirs.hash
+        self.postponed[suite.path] = theirs.hash
         kept = "your changes are kept"
         if not theirs.hash:
             what = f"was deleted on disk: {kept}, {key_for('save')} writes it again"
@@ -270,7 +270,7 @@ class Saver:
 
         path, base, chosen = suite.path, suite.disk.parts, dict[Key, Side]()
         for number, conflict in enumerate(merged.conflicts, 1):
-            self.put_off[path] = theirs.hash
+            self.postponed[path] = theirs.hash
             found = await asyncio.to_thread(difference, conflict.theirs or "", conflict.mine or "")
             part = _conflict_text(conflict)
             if len(merged.conflicts) > 1:
@@ -355,7 +355,7 @@ class Saver:
         return f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:
-        self.put_off.pop(suite.path, None)
+        self.postponed.pop(suite.path, None)
         # The suite may have been deleted during writing.
         if self._open_suites.at(suite.path) is suite:
             self._open_suites.disk_changed(suite)

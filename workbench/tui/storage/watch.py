@@ -157,7 +157,7 @@ class Watch:
             return True
         found = state.hash if state is not None else ""
         before = suite.on_disk.hash if suite.on_disk is not None else ""
-        return found not in (before, self._saver.put_off.get(suite.path, before))
+        return found not in (before, self._saver.postponed.get(suite.path, before))
 
     def _rows_changed(self, suite: OpenSuite) -> bool:
         """Return whether a file with data rows of a suite changed since the suite was read or first checked."""

@@ -39,7 +39,7 @@ class Cells(NamedTuple):
     leading: str
     """Characters without width at the beginning of the text. They belong to the previous cell."""
     cells: tuple[str, ...]
-    sure: bool
+    is_width_certain: bool
     """Whether every character is one cell wide in all terminals."""
 
 

@@ -343,7 +343,7 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
                 cells[-1] += of_text.leading
             cells += of_text.cells
             styles += [cell_style_of(style, colours)] * len(of_text.cells)
-            sure = sure and of_text.sure
+            sure = sure and of_text.is_width_certain
     x, end = piece.x, min(piece.x + len(cells), width)
     # A piece may overwrite half of a wide character. Terminals then show a blank instead of the other half.
     if not row.is_width_certain:

@@ -472,20 +472,20 @@ class CallSituation(Situation):
     answered: bool = False
 
 
-def _make_call(now: CallSituation) -> str | None:
-    if now.running:
+def _make_call(situation: CallSituation) -> str | None:
+    if situation.running:
         return f"the tool is being called; {key_for('call.stop')} stops waiting"
     return None
 
 
-def _stop_waiting(now: CallSituation) -> str | None:
-    if now.running:
+def _stop_waiting(situation: CallSituation) -> str | None:
+    if situation.running:
         return None
     return "the tool is not being called"
 
 
-def _answered(now: CallSituation) -> str | None:
-    if now.answered:
+def _answered(situation: CallSituation) -> str | None:
+    if situation.answered:
         return None
     return "call the tool first"
 
@@ -680,7 +680,7 @@ class CallScreen(SearchedScreen[None]):
         tool = self._form.tool.name
         self._use(lambda case: case_with_expected_call(case, tool, self._sent), f"Expect {tool}")
 
-    def _use(self, change: Callable[[Table], Table], done: str) -> None:
+    def _use(self, change: Callable[[Table], Table], success_text: str) -> None:
         suite_file = self._server.suite_file
 
         # The call was made with the real values, but a suite file must not contain secrets.
@@ -688,7 +688,7 @@ class CallScreen(SearchedScreen[None]):
             return table_without_secrets(change(case), case, self._secrets)
 
         try:
-            name = self._into_case(suite_file, without_secrets, done)
+            name = self._into_case(suite_file, without_secrets, success_text)
         except NotInCaseError:
             text = f"Put the cursor of the tree on a case of {suite_file.name}, then come back"
             self.announce(text, "warned", GLYPHS.warned)
@@ -696,5 +696,7 @@ class CallScreen(SearchedScreen[None]):
             self.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
         else:
             self.announce(
-                f"{done}, in {name}; {key_for('edit.undo')} on the main screen takes it back", "passed", GLYPHS.passed
+                f"{success_text}, in {name}; {key_for('edit.undo')} on the main screen takes it back",
+                "passed",
+                GLYPHS.passed,
             )

@@ -27,8 +27,8 @@ MAX_LINE_CHARS = 4_000
 """The maximum number of displayed characters per line. Copying includes all characters."""
 
 
-def _copy(now: Situation) -> str | None:
-    if now.has_text:
+def _copy(situation: Situation) -> str | None:
+    if situation.has_text:
         return None
     return "there is nothing to copy here"
 

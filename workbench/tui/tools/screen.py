@@ -146,50 +146,50 @@ _DEFINED_IN_SUITE = "these tools are defined in the suite: there is no server"
 _SERVER_IN_USE = "runs are under way and may need this server: stop them first"
 
 
-def _start(now: ToolsSituation) -> str | None:
-    if now.server == "running":
+def _start(situation: ToolsSituation) -> str | None:
+    if situation.server == "running":
         return f"this server is already running; {key_for('tools.renew')} restarts it"
-    if now.server == "starting":
+    if situation.server == "starting":
         return "this server is starting"
-    return _log(now)
+    return _log(situation)
 
 
-def _stop(now: ToolsSituation) -> str | None:
-    if now.server not in ("running", "starting"):
-        return _log(now) or "this server is not running"
-    if now.running:
+def _stop(situation: ToolsSituation) -> str | None:
+    if situation.server not in ("running", "starting"):
+        return _log(situation) or "this server is not running"
+    if situation.running:
         return _SERVER_IN_USE
     return None
 
 
-def _renew(now: ToolsSituation) -> str | None:
-    if now.server == "starting":
+def _renew(situation: ToolsSituation) -> str | None:
+    if situation.server == "starting":
         return "this server is starting"
-    if now.server == "running" and now.running:
+    if situation.server == "running" and situation.running:
         return _SERVER_IN_USE
-    return _log(now)
+    return _log(situation)
 
 
-def _call(now: ToolsSituation) -> str | None:
-    if now.on_tool and now.server is None:
+def _call(situation: ToolsSituation) -> str | None:
+    if situation.on_tool and situation.server is None:
         return "this tool is defined in the suite: there is no server to call"
-    return _tool(now)
+    return _tool(situation)
 
 
-def _tool(now: ToolsSituation) -> str | None:
-    if now.on_tool:
+def _tool(situation: ToolsSituation) -> str | None:
+    if situation.on_tool:
         return None
     return "put the cursor on a tool"
 
 
-def _copy(now: Situation) -> str | None:
-    if now.has_text:
+def _copy(situation: Situation) -> str | None:
+    if situation.has_text:
         return None
     return "there is nothing to copy here"
 
 
-def _log(now: ToolsSituation) -> str | None:
-    if now.server is None:
+def _log(situation: ToolsSituation) -> str | None:
+    if situation.server is None:
         return _DEFINED_IN_SUITE
     return None
 
@@ -264,7 +264,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
         for path, findings in (await asyncio.to_thread(lint_all)).items():
             self.state.set_findings(path, findings)
-        self._show_state(moved=False)
+        self._show_state(cursor_moved=False)
 
     def _show_server(self, key: ServerToolsKey, status: ServerStatus) -> None:
         ran = any(source.key == key and source.state == "running" for source in self.state.sources)
@@ -273,7 +273,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         if self.is_mounted and self.state.update_server(key, status, self._now()):
             self.workbench.services.tools_changed()
             self.run_worker(self._lint(), group="tools")
-        self._show_state(moved=False)
+        self._show_state(cursor_moved=False)
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width, self._now())
@@ -291,15 +291,15 @@ class ToolsScreen(ListScreen[None, ToolList]):
             return message_lines((("Looking for tools …", "muted"),), width)
         return message_lines((), width)
 
-    def _show_state(self, *, moved: bool = True) -> None:
+    def _show_state(self, *, cursor_moved: bool = True) -> None:
         # A server may report after the screen was closed.
         if self.is_mounted:
-            super()._show_state(moved=moved)
+            super()._show_state(cursor_moved=cursor_moved)
 
     def update_times(self) -> None:
         # The list shows the seconds since a server began to start, so it is drawn again.
         if any(source.starting_since for source in self.state.sources):
-            self._show_state(moved=False)
+            self._show_state(cursor_moved=False)
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
@@ -479,14 +479,14 @@ class ToolsScreen(ListScreen[None, ToolList]):
             return None
         return suite.file
 
-    def _change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
+    def _change_case(self, suite_file: Path, change: Callable[[Table], Table], success_text: str) -> str:
         suite, case = self.workbench.selection.suite, self.workbench.selection.outline
         if suite is None or case is None or suite.path != suite_file:
             raise NotInCaseError
         if suite.why_not_editable is not None:
             raise ValueError(suite.why_not_editable)
         document = suite.document.with_case(case.index, change(suite.document.table(case.index)))
-        self.workbench.open_suites.change(suite, document, done, case=case.key)
+        self.workbench.open_suites.change(suite, document, success_text, case=case.key)
         return case.name
 
 

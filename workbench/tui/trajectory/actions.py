@@ -6,70 +6,70 @@ from workbench.engine.plan import AGENT_NOT_FORKED
 from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, key_for, unless_read_only, why_no_run
 
 
-def why_no_other_run(now: MainSituation) -> str | None:
+def why_no_other_run(situation: MainSituation) -> str | None:
     """Return why no other run of the case can be selected, `None` if another run exists."""
-    if not now.runs:
-        return why_no_run(now)
-    if now.runs > 1:
+    if not situation.runs:
+        return why_no_run(situation)
+    if situation.runs > 1:
         return None
     more = unless_read_only(f"; {key_for('models')} chooses more models")
     return f"this case has only one run to show{more}"
 
 
-def _open(now: MainSituation) -> str | None:
-    if now.has_stored_runs:
+def _open(situation: MainSituation) -> str | None:
+    if situation.has_stored_runs:
         return None
-    return _item(now)
+    return _item(situation)
 
 
-def _item(now: MainSituation) -> str | None:
-    if now.runs:
+def _item(situation: MainSituation) -> str | None:
+    if situation.runs:
         return None
-    return why_no_run(now)
+    return why_no_run(situation)
 
 
-def _save_run(now: MainSituation) -> str | None:
-    if now.shown == "a finished run" or now.held is not None:
+def _save_run(situation: MainSituation) -> str | None:
+    if situation.shown == "a finished run" or situation.held is not None:
         return None
-    if now.shown == "a recording":
+    if situation.shown == "a recording":
         return "this run is a recording already"
-    if now.shown == "a run":
+    if situation.shown == "a run":
         return f"this run is not finished yet; {key_for('step')} holds it, and then its part so far can be saved"
-    return why_no_run(now)
+    return why_no_run(situation)
 
 
-def _fix_prompt(now: MainSituation) -> str | None:
-    if now.shown == "nothing":
-        return why_no_run(now)
-    if now.shown_failed:
+def _fix_prompt(situation: MainSituation) -> str | None:
+    if situation.shown == "nothing":
+        return why_no_run(situation)
+    if situation.shown_failed:
         return None
     return "this run did not fail"
 
 
-def _fork(now: MainSituation) -> str | None:
-    if now.shown == "nothing":
-        return why_no_run(now)
-    if now.by_agent:
+def _fork(situation: MainSituation) -> str | None:
+    if situation.shown == "nothing":
+        return why_no_run(situation)
+    if situation.by_agent:
         return AGENT_NOT_FORKED
-    if now.shown == "a run" and now.held is None:
+    if situation.shown == "a run" and situation.held is None:
         return f"this run is under way: {key_for('step')} holds it at its next stop, and then it can be forked"
     return None
 
 
-def _accept_several(now: MainSituation) -> str | None:
-    if now.cases:
+def _accept_several(situation: MainSituation) -> str | None:
+    if situation.cases:
         return None
     return "no case is shown whose runs could be accepted"
 
 
-def _accept(now: MainSituation) -> str | None:
-    if now.shown == "nothing":
-        return why_no_run(now)
-    if now.shown == "a run":
+def _accept(situation: MainSituation) -> str | None:
+    if situation.shown == "nothing":
+        return why_no_run(situation)
+    if situation.shown == "a run":
         return "this run is not finished yet"
-    if now.broke_off:
+    if situation.broke_off:
         return f"only a finished run can be accepted; {key_for('run.case')} runs the case again"
-    return now.why_row_not_editable or now.why_case_not_editable
+    return situation.why_row_not_editable or situation.why_case_not_editable
 
 
 _freeze_user = _accept

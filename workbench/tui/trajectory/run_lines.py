@@ -71,19 +71,19 @@ class RunLines(LazyLayout):
         return marked(line, pieces)
 
     @property
-    def held(self) -> int | None:
+    def held_line(self) -> int | None:
         """The line at which the run is held. `None` if the run is not held or asks for permission."""
-        if self.view.held is None or self.view.held >= len(self._items):
+        if self.view.held_index is None or self.view.held_index >= len(self._items):
             return None
-        match self._items[self.view.held]:
+        match self._items[self.view.held_index]:
             case HoldItem() | CallItem() | ServerRequestItem():
-                return self.start_of(self.view.held)
-            case ResultItem(held=str()):
-                self._set_height(self.view.held)
+                return self.start_of(self.view.held_index)
+            case ResultItem(hold_reason=str()):
+                self._set_height(self.view.held_index)
                 # The last lines of a held result are its actions, drawn as badges. The first of them is the line of the
                 # hold.
-                start = self.start_of(self.view.held + 1)
-                for line in reversed(self._lines(self.view.held)):
+                start = self.start_of(self.view.held_index + 1)
+                for line in reversed(self._lines(self.view.held_index)):
                     if not line or line[0].role != "badge":
                         break
                     start -= 1

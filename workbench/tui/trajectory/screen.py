@@ -38,20 +38,20 @@ class TrajectorySituation(Situation):
     why_not_graded: str | None = None
 
 
-def _grades(now: TrajectorySituation) -> str | None:
-    return now.why_not_graded
+def _grades(situation: TrajectorySituation) -> str | None:
+    return situation.why_not_graded
 
 
-def _copy(now: Situation) -> str | None:
-    if now.has_text:
+def _copy(situation: Situation) -> str | None:
+    if situation.has_text:
         return None
     return "nothing has happened in this run yet"
 
 
-def _save(now: TrajectorySituation) -> str | None:
-    if now.shown == "a recording":
+def _save(situation: TrajectorySituation) -> str | None:
+    if situation.shown == "a recording":
         return "this run is a recording already"
-    if now.shown == "a finished run":
+    if situation.shown == "a finished run":
         return None
     return "this run is not finished yet"
 

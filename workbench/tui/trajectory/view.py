@@ -157,7 +157,7 @@ class RunList(LineView):
         was_over, self._was_graded = self._was_graded, self.lines.view.graded
         if self.is_following:
             self._seen()
-            if self.lines.held is None or self._held_item is not self._last_hold:
+            if self.lines.held_line is None or self._held_item is not self._last_hold:
                 self._follow()
                 return
         # If lines were inserted above, the window and the cursor move with the visible lines.
@@ -165,7 +165,7 @@ class RunList(LineView):
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.is_following:
             # The line of the hold may be out of sight if a longer result replaced the held result.
-            if self._is_visible(self.lines.held):
+            if self._is_visible(self.lines.held_line):
                 self.repaint()
             else:
                 self._follow()
@@ -197,7 +197,7 @@ class RunList(LineView):
 
     def go_to_held(self) -> bool:
         """If the run is held, move to the line of the hold and follow the run. Return whether the run is held."""
-        if self.lines is None or self.lines.held is None:
+        if self.lines is None or self.lines.held_line is None:
             return False
         self.follow()
         return True
@@ -305,7 +305,7 @@ class RunList(LineView):
     def moved(self) -> None:
         if self.lines is None:
             return
-        held = self.lines.held
+        held = self.lines.held_line
         if held is not None:
             at_end = self._is_visible(held)
         else:
@@ -329,7 +329,7 @@ class RunList(LineView):
         if self.lines is not None:
             offset = self.cursor - self.top
             self.lines.resize(self.text_width)
-            if self.is_following and self.lines.held is None:
+            if self.is_following and self.lines.held_line is None:
                 self.cursor = self.line_count() - 1
             else:
                 self.top = max(self.lines.settle(self.cursor, self._reach) - offset, 0)
@@ -344,7 +344,7 @@ class RunList(LineView):
         self._last_hold = self._held_item
         held: int | None = None
         if self.lines is not None:
-            held = self.lines.held
+            held = self.lines.held_line
         if held is None:
             self.move_cursor(self.line_count())
         elif self.top <= held < self.top + self.size.height - _AROUND_HELD:
@@ -357,9 +357,9 @@ class RunList(LineView):
 
     @property
     def _held_item(self) -> Item | None:
-        if self.lines is None or self.lines.view.held is None:
+        if self.lines is None or self.lines.view.held_index is None:
             return None
-        return self.lines.view.items[self.lines.view.held]
+        return self.lines.view.items[self.lines.view.held_index]
 
     def _place_below_top(self, line: int, offset: int) -> None:
         assert self.lines is not None

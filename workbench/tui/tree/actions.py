@@ -11,43 +11,43 @@ if TYPE_CHECKING:
     from workbench.tui.tree.new_suites import NewSuites
 
 
-def _new(now: MainSituation) -> str | None:
+def _new(situation: MainSituation) -> str | None:
     # The new case needs a suite that can be edited. Without a suite at the cursor, the action creates a new suite.
-    if now.has_file:
-        return now.why_row_not_editable
+    if situation.has_file:
+        return situation.why_row_not_editable
     return None
 
 
-def _here(now: MainSituation) -> str | None:
-    return now.why_row_not_editable or now.why_case_not_editable
+def _here(situation: MainSituation) -> str | None:
+    return situation.why_row_not_editable or situation.why_case_not_editable
 
 
-def _as_a_whole(now: MainSituation) -> str | None:
-    if now.on_step and now.why_row_not_editable is None:
+def _as_a_whole(situation: MainSituation) -> str | None:
+    if situation.on_step and situation.why_row_not_editable is None:
         return "put the cursor on the case; its steps are changed in the form"
-    return now.why_row_not_editable or now.why_case_not_editable
+    return situation.why_row_not_editable or situation.why_case_not_editable
 
 
-def _case(now: MainSituation) -> str | None:
-    why = _as_a_whole(now)
-    if why is None and now.row != "case":
+def _case(situation: MainSituation) -> str | None:
+    why = _as_a_whole(situation)
+    if why is None and situation.row != "case":
         return "put the cursor on a case"
     return why
 
 
 def _moved(step: int, edge: str) -> Condition:
-    def why_not(now: MainSituation) -> str | None:
-        why = _case(now)
-        if why is None and step not in now.move_directions:
+    def why_not(situation: MainSituation) -> str | None:
+        why = _case(situation)
+        if why is None and step not in situation.move_directions:
             return f"this is the {edge} case shown of its suite"
         return why
 
     return why_not
 
 
-def _moved_over(now: MainSituation) -> str | None:
-    why = _case(now)
-    if why is None and not now.has_other_suite:
+def _moved_over(situation: MainSituation) -> str | None:
+    why = _case(situation)
+    if why is None and not situation.has_other_suite:
         return f"there is no other suite to move it to; {key_for('tree.new_suite')} makes one"
     return why
 

@@ -352,7 +352,7 @@ class FormFields(FormRows):
         self._follow()
         self.post_message(self.Moved())
 
-    def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refused: str) -> None:
+    def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refusal: str) -> None:
         self._edited, self._expected_table, self._text = (source, row, cell), source.table, text
         # A pane has no width yet when it has just been shown.
         room = self.screen.size.width - ROOM_BESIDE
@@ -361,14 +361,14 @@ class FormFields(FormRows):
         is_long = "\n" in text or len(text) > room or cell.kind == "json"
         self.field.remove_class("open")
         self.is_multiline = cell.kind in _SEVERAL_LINES and is_long
-        self._fill_field(cell, text, refused)
+        self._fill_field(cell, text, refusal)
 
-    def _fill_field(self, cell: Cell, text: str, refused: str = "") -> None:
+    def _fill_field(self, cell: Cell, text: str, refusal: str = "") -> None:
         field = self.field
         height = 1
         if self.is_multiline:
             height = self._text_height(text)
-        self.page.opened = OpenField(self.page.cell, height, refused)
+        self.page.opened = OpenField(self.page.cell, height, refusal)
         self.page.lay_out()
         field.placeholder = ""
         if self._edited is not None:
@@ -471,9 +471,9 @@ class FormFields(FormRows):
             self._expected_table = before
         return refused
 
-    def _remember_invalid_text(self, row: FormRow, cell: Cell, text: str, refused: str) -> None:
-        if refused:
-            self.invalid_texts[self.case, cell_id(cell)] = InvalidText(text, row.label or "a cell", refused)
+    def _remember_invalid_text(self, row: FormRow, cell: Cell, text: str, refusal: str) -> None:
+        if refusal:
+            self.invalid_texts[self.case, cell_id(cell)] = InvalidText(text, row.label or "a cell", refusal)
         else:
             self.invalid_texts.pop((self.case, cell_id(cell)), None)
 

@@ -25,8 +25,8 @@ from workbench.tui.kit.line_view import Motion
 from workbench.tui.kit.strips import keymap_of
 
 
-def _edit(now: MainSituation) -> str | None:
-    return now.why_row_not_editable or now.why_case_not_editable
+def _edit(situation: MainSituation) -> str | None:
+    return situation.why_row_not_editable or situation.why_case_not_editable
 
 
 class FormActions(MainActions):

@@ -132,18 +132,18 @@ def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> F
     return found
 
 
-def _edit(now: MainSituation) -> str | None:
-    return now.why_row_not_editable
+def _edit(situation: MainSituation) -> str | None:
+    return situation.why_row_not_editable
 
 
-def _outside(now: MainSituation) -> str | None:
-    if now.why_row_not_editable or now.editor:
-        return now.why_row_not_editable
-    return now.why_no_editor
+def _outside(situation: MainSituation) -> str | None:
+    if situation.why_row_not_editable or situation.editor:
+        return situation.why_row_not_editable
+    return situation.why_no_editor
 
 
-def _shown(now: MainSituation) -> str | None:
-    if now.view == "toml" and now.has_file:
+def _shown(situation: MainSituation) -> str | None:
+    if situation.view == "toml" and situation.has_file:
         return None
     return f"show the TOML of a suite or a case first ({key_for('edit.view')})"
 
