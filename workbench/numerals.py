@@ -100,7 +100,7 @@ def integer_if_whole(number: float) -> float:
 
 
 def number_text(number: float) -> str:
-    """Return a number of a suite's check with all its digits."""
+    """Return a number with all its digits, as messages about a check quote it."""
     return repr(integer_if_whole(number))
 
 

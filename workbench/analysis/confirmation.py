@@ -79,7 +79,8 @@ class RerunEvidence:
     def _after(self, passed_count: int, failed_count: int) -> Confirmation | None:
         each = math.log((1 - self.typical / 4) / (1 - self.typical))
         shown = failed_count * each - passed_count * math.log(4)
-        # The case is confirmed at an evidence of 40 · B. As `among` is B, this is `among / FALSE_ALARM_RATE`.
+        # A likelihood ratio of `among / FALSE_ALARM_RATE` confirms the case: with it, the false alarms of all `among`
+        # cases together stay below this rate.
         if shown >= math.log(self.among / FALSE_ALARM_RATE) - _SLACK:
             return "confirmed"
         if shown <= _RECOVERED + _SLACK:

@@ -33,7 +33,7 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
 
 
 def _written(user: Table, sent: UserSaid) -> dict[str, JsonValue]:
-    """Return the scripted message from which a message was sent, without its condition.
+    """Return the table of the scripted message that the user sent as `sent`, without its keys `when` and `end`.
 
     The scripted message is found by its id, or else by its text."""
     text = sent.text if sent.original is None else sent.original

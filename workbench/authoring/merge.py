@@ -396,9 +396,9 @@ def _ordered(keys: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
 
 
 def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here: _Units, there: _Units) -> str:
-    """Join the units to the merged text.
+    """Join the merged texts of the units into one text.
 
-    The text between two units comes from one side, but comments in it come from both sides."""
+    `_with_gap` chooses the version whose text between two units is taken. Comments there come from both versions."""
     gaps = []
     for key in order:
         unit = _with_gap(before.get(key), here.get(key), there.get(key))

@@ -201,8 +201,7 @@ class CheckBase(BaseModel):
     may_be_infinite: ClassVar[bool] = False
     """Whether the check's numbers may be infinite."""
     nests: ClassVar[Literal["", "list", "table", "check"]] = ""
-    """The form of nested checks in the expected value: a list, a table by field name, or one check. Empty if the kind
-    has no nested checks."""
+    """The form of nested checks in the expected value: a list, a table by field name, or one check. Empty without."""
     checks_parts: ClassVar[bool] = False
     """Whether the nested checks concern fields or elements of the value instead of the value itself."""
     is_newer: ClassVar[bool] = False
@@ -211,8 +210,7 @@ class CheckBase(BaseModel):
     Existing suites may have tables with the new name as a key, as values or as named checks of answers. Therefore, the
     name alone does not make a table a check."""
     shape: ClassVar[str] = ""
-    """The required shape of a newer check's expected value, in words. A table with a value of another shape is not a
-    check."""
+    """The shape, in words, that the expected value must have. Otherwise, a table with the new name is no check."""
     only_in_answers: ClassVar[Mapping[str, str]] = {}
     """The options that are valid only in checks of the answer, with their values in words."""
     failure_verb: ClassVar[str] = "fails"

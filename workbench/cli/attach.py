@@ -315,7 +315,7 @@ def _is_still_there(known: DetachedBatch, program: Program) -> bool:
 
 
 def report_of_stored(batch: NamedBatch, program: Program, output: Output) -> int:
-    """Report on a batch that has ended or was killed, from the history. Return its exit code."""
+    """Read a batch that has ended or was killed from the history, and report on it. Return the batch's exit code."""
     with History(batch.history) as history:
         stored = history.batch(f"#{batch.number}")
         known, option = batch.known, history_option(batch.history)

@@ -182,7 +182,7 @@ _Lines = list[tuple[int, Any]]
 
 
 def _parsed(text: str, of_lines: bool) -> object:
-    """Parse a JSON text, or each line of JSON lines together with its number."""
+    """Parse a JSON text. With `of_lines`, parse each line as JSON, and return the values with their line numbers."""
     if not text.strip():
         raise RunDocumentError('the file is empty: write {"cases": {"ID": [{"tool": "…", "arguments": {…}}]}}')
     if not of_lines:

@@ -65,9 +65,7 @@ def words_of(command: str) -> list[str]:
 
 
 def server_name(command: Sequence[str]) -> str:
-    """Return a name for the server that a command starts.
-
-    Examples: `git` for `uvx mcp-server-git --repository .`, `shop` for `node shop/dist/index.js`."""
+    """Return a name for the server that a command starts: `git` for `uvx mcp-server-git --repository .`."""
     words = []
     for word in command:
         if not word.startswith("-"):

@@ -49,7 +49,7 @@ class Reruns:
         return max(1, self.max_runs // fewest_reruns(self.broken_cases))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
-        """Plan the runs. Returns a copy of this object that maps the runs to their cases, and the runs.
+        """Plan the runs. Returns a copy of this object with the case of each run in `place_of`, and the planned runs.
 
         The cases that are rerun at the same time alternate: each case runs once, then each runs a second time, and so
         on."""

@@ -81,7 +81,7 @@ class Results(LazySequence[RunResult]):
         """From now on, read results from the history as soon as it has stored their runs.
 
         Stored results are redacted."""
-        # This import is lazy, because most batches are smaller.
+        # This import is lazy, because most batches have so few runs that all of them stay unpacked.
         from workbench.evaluation.stored_runs import LiveColumns
 
         self._let_go = LiveColumns(file, handle)
@@ -92,7 +92,7 @@ class Results(LazySequence[RunResult]):
             self._kept.append(result)
             return
         if self._in_common is None:
-            # This import is lazy, because most batches are smaller.
+            # This import is lazy, because most batches have no run to pack.
             from workbench.grading.packed import SharedParts
 
             self._in_common = SharedParts()

@@ -1,4 +1,6 @@
-"""Probes that test how an endpoint handles tools: small requests of each kind, graded like the runs of a suite."""
+"""Probes that test how an endpoint handles tools.
+
+Each probe sends a small request that needs one ability, such as parallel calls. It is graded like a run of a suite."""
 
 from __future__ import annotations
 

@@ -61,11 +61,12 @@ def grade_dimensions(
     """Grade a run with the `dimensions` grader.
 
     The score is the sum of the dimensions in `numbers`, each 0..1, weighted by `SHARES` and rounded to 3 digits. The
-    run passes from 0.8 on if every expected tool was called. A case that expects no calls is graded only by its
-    keywords, but any call fails a case that forbids all calls.
+    run passes from 0.8 on if every expected tool was called. If a case expects no calls, only the keywords of its
+    answer count. If a case forbids all calls, any call fails the run.
 
-    An `optional` check corresponds to a validator of the published system. If its Python function raises, the check
-    counts as failed. Keywords and limits produce no issues here because they are requirements under every grader.
+    This grader follows a published system, whose validators are `optional` checks here. If the Python function of an
+    `optional` check raises an error, the check counts as failed. Keywords and limits produce no issues here because
+    they are requirements under every grader.
 
     Raises CheckError if a check cannot be evaluated."""
     calls = trajectory.calls

@@ -398,7 +398,8 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
     uses_outside_service = any(asked.check.uses_outside_service for asked in checks)
     in_turn = checks
     if uses_outside_service:
-        # Functions and then judges come last and are called only when everything else holds (A8).
+        # A judge costs the most, and a Python function may be slow. So functions follow the other checks, and judges
+        # come last: they are called only if all checks before them hold.
         in_turn = sorted(checks, key=lambda asked: (has_kind(asked.check, Judged), has_kind(asked.check, PythonCheck)))
     return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), uses_outside_service)
 

@@ -59,9 +59,7 @@ def _clock(text: str) -> str:
 
 
 WrittenClock = Annotated[str, AfterValidator(_clock)]
-"""The time that models receive and that dates are relative to: a time zone, preceded by a time if it is fixed.
-
-Without a fixed time, each run has the time of its start."""
+"""The time of a run, for models and for dates: a fixed time and a time zone, or only a zone for the actual time."""
 
 
 def _subject_name(values: dict[str, Any]) -> str:
@@ -799,5 +797,4 @@ def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
     """Return the tools that a suite defines for a case.
 
     A tool of the case replaces the suite's tool of the same name."""
-    # The last tool of a name counts, and the case's tools come last.
     return tuple(by_name((*suite.tools, *case.tools)).values())

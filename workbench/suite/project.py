@@ -102,7 +102,9 @@ class Search:
 
 
 def is_installed(name: str, files: Container[str]) -> bool:
-    """Return whether a folder holds installed packages, by its name or by the marker of a virtual environment in it."""
+    """Return whether a folder holds installed packages.
+
+    Such a folder is recognized by its name, or by the marker file of a virtual environment."""
     return name in INSTALLED_NAMES or _MARKS_ENVIRONMENT in files
 
 
@@ -137,7 +139,7 @@ def is_suite(path: Path) -> bool:
         is_one = _by_its_lines(path)
         if is_one is None:
             content = path.read_bytes()
-            # A file in UTF-16 also counts, so that loading reports the encoding.
+            # A suite in UTF-16 is recognized too, although it cannot be loaded, so that loading reports the encoding.
             text = content.decode("utf-16" if is_utf_16(content) else "utf-8")
             is_one = not isinstance(toml_of(text).get("format", {}), dict)
     except (OSError, ValueError, RecursionError):
@@ -146,7 +148,7 @@ def is_suite(path: Path) -> bool:
 
 
 def _by_its_lines(path: Path) -> bool | None:
-    """Decide from the lines of a file whether it is a suite. Return `None` if the file has to be parsed."""
+    """Return whether the lines of a file show that it is a suite, or `None` if the file has to be parsed."""
     # A suite usually begins with `format`, and other TOML files have no such line. Most files are therefore not parsed
     # here, and memory never holds a whole big file.
     tail = b""

@@ -190,7 +190,7 @@ _FLAT = "text, a number, true or false, or a list of texts"
 
 
 def reply_rules(answers: object, place: Place) -> Iterator[Finding]:
-    """Check the `answers` of a suite or a case, which are replies to requests of servers."""
+    """Check the `answers` of a suite or a case. They are replies to the requests that servers send."""
     for index, answer in tables(answers):
         at: Place = (*place, index)
         action, to = answer.get("action", "accept"), answer.get("to")

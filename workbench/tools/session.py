@@ -132,7 +132,9 @@ class Session:
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the server's standard error before it ended or lost the connection, `None` if unknown."""
+        """The last lines that the server wrote to standard error before it stopped or lost the connection.
+
+        `None` if they are unknown."""
         return self._output
 
     @property

@@ -9,10 +9,10 @@ import os
 import sys
 
 # This process leads a process group. It starts a watcher in the group, and then becomes the command. The watcher waits
-# until Workbench ends, or until a socket is closed that only Workbench holds open. Then it kills its own group. As long
-# as the watcher lives, no other group can get the group's number. The command never runs without a watcher. Processes
-# outside of the group are found by a mark: an environment variable with an id of this start, which everything that the
-# command starts inherits.
+# until Workbench ends or closes its end of a socket, which no other process holds open. Then it kills its own group. As
+# long as the watcher lives, no other group can get the group's number. The command never runs without a watcher. Other
+# processes of the command have left the group. They are found by a mark: an environment variable with an id of this
+# start, which every process that the command starts inherits.
 
 MARK = "WORKBENCH_STARTED_AS"
 """The environment variable by which the processes of a server are found. Its value is an id of the server's start."""

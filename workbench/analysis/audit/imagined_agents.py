@@ -52,16 +52,14 @@ ACCEPT_ALL_CONTEXT = replace(
     call_python=lambda _reference, _value: True,
     judge=lambda _check, _value: CheckVerdict(1.0, True),
 )
-"""A context with a judge and Python functions that accept everything. A run that fails with them fails with any judge
-and functions."""
+"""A judge and Python functions that accept everything. A run that fails with them fails with all others too."""
 
 REFUSE_ALL_CONTEXT = replace(
     AUDIT_CONTEXT,
     call_python=lambda _reference, _value: False,
     judge=lambda _check, _value: CheckVerdict(0.0, False),
 )
-"""A context with a judge and Python functions that refuse everything. A run that passes with them passes with any judge
-and functions."""
+"""A judge and Python functions that refuse everything. A run that passes with them passes with all others too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +238,7 @@ def _in_allowed_order(
     """Reorder `calls` so that no prohibition's `before` or `after` is broken. Return the moved calls."""
     unordered = {each.index for each in placed_calls if each.place[0] == "unordered"}
     order = list(range(len(calls)))
-    # A move may violate another order, so several rounds may be needed. The rounds are limited because contradictory
-    # orders would move calls forever.
+    # A move may break another order, so several rounds may be needed. Contradictory orders would need endless rounds.
     for _ in calls:
         moves = 0
         for early, late in _orders(prohibitions, calls):
@@ -493,9 +490,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def harm_rank(tool: ToolDefinition) -> int:
-    """Return how harmful a wrong call of a tool is: 2 if it cannot be undone, 0 if it only reads, otherwise 1.
-
-    The tool's MCP annotations decide, or else the words of its name."""
+    """Return how harmful a wrong call of a tool is: 2 if it cannot be undone, 0 if it only reads, otherwise 1."""
     if tool.annotations.get("readOnlyHint") is True:
         return 0
     if tool.annotations.get("destructiveHint") is True:
@@ -638,9 +633,7 @@ def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool
 
 
 def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
-    """Return a value that the schema allows and the check refuses, or an empty tuple if there is none.
-
-    The value is in a tuple because it may be `None`."""
+    """Return a tuple with a value that the schema allows and the check refuses, or an empty tuple without one."""
     if check.accepts_all:
         return ()
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
@@ -778,10 +771,7 @@ def _weight(is_harmful: bool) -> Weight:
 
 
 def _with_further_argument(agent: ExactAgent, written: _PlacedCall, tool: ToolDefinition) -> Iterator[MutatedAgent]:
-    """Yield a mutant with one more argument of the tool, which the expected call does not list.
-
-    A harmful argument is preferred. The value differs from the argument's default because the default changes nothing.
-    """
+    """Yield a mutant with one more argument of the tool, preferably a harmful one, with no default value."""
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]

@@ -95,8 +95,8 @@ def first_change(before: object, after: object) -> Place:
 def place_in(after: object, before: object, place: Place) -> Place | None:
     """Return the place of an element after a change, or `None` if the element was removed.
 
-    `place` is the element's place in `before`. The place of a key that is not written moves with the element around
-    it."""
+    `place` is the element's place in `before`. It may end with a key that has no value yet: such a key moves together
+    with the table that it belongs to."""
     if not place:
         return ()
     old = value_at(before, place[:1])

@@ -595,8 +595,8 @@ def _with_invalid_texts(source: FormSource, row: FormRow) -> FormRow:
 
 
 def _shows_expectation(row: FormRow) -> bool:
-    # The row of a table of arguments is always shown. It says "any" if the table is empty, and arguments are added
-    # there.
+    # The row of a table of arguments is always shown, because the user adds arguments there. If the table is empty, the
+    # row says "any".
     if row.problems or row.kind == "pair" or holds_arguments(row.place):
         return True
     return any(cell.is_missing or cell.invalid is not None for cell in row.cells)

@@ -622,10 +622,10 @@ class ServerLogMerger:
         ]
 
     def case(self, observed: ObservedConversation) -> ImportedCase:
-        """Return the case of a conversation. Raises RefusedError.
+        """Return the case of a conversation. Raises RefusedError if no case can be made.
 
-        Its mocks return the results that the servers sent. Its run has the results that the model read, which the
-        client may have shortened."""
+        The mocks of the case return the results that the servers sent. The run of the case has the results that the
+        model read, because the client may have shortened them."""
         as_read = observed.case()
         if not self._logs:
             return as_read

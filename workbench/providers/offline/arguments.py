@@ -373,7 +373,7 @@ class _ArgumentFiller:
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
     def _store(self, parameter: Parameter, value: JsonValue, others: list[_Found]) -> None:
-        """Store a value of a parameter, and the other values in the same enumeration.
+        """Store a value of a parameter, and the other values that the text lists together with the value.
 
         A list parameter gets all of these values. For any other parameter, the others are kept as alternatives."""
         if parameter.role == "list":

@@ -245,7 +245,7 @@ class AnswerText:
         if not end:
             at = len(self._held) if is_complete else _certain(self._held, _ALL_ENDS)
         elif not is_complete and not self._held[at + len(end) :].strip(" \t"):
-            end = ""  # wait: the next character decides whether the mark ends thoughts
+            end = ""  # wait: the next character decides whether the text before the mark was thoughts
         text, rest = self._held[:at], self._held[at:]
         self._said.append(text)
         self._held = rest

@@ -233,7 +233,7 @@ class ResponsesReader:
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
         """Return the item that an event is about, and create the item if it is unknown.
 
-        `kind` is the item's kind. With `new`, a finished item of the same key is replaced."""
+        An item of another kind is not the same item. With `new`, a finished item with the same key is replaced."""
         # Some servers omit `output_index`, and some reuse an index for an item of another kind.
         key = document.get("output_index")
         if not isinstance(key, int):

@@ -123,7 +123,9 @@ class AgainstBaseline:
         return found
 
     def sentence_of(self, run: RunResult) -> str | None:
-        """Return a sentence about the case of a run if it broke since the baseline or is missing, otherwise `None`."""
+        """Return a sentence about the case of a run.
+
+        Returns `None` unless the case broke since the baseline, or was graded there and has no verdict now."""
         said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
         if said is None:
             return None

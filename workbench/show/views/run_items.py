@@ -427,9 +427,9 @@ class RunItems:
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """Return the lowest index from which all items were cut since the last call, or `None` if no items were cut.
+        """Return the lowest index at which the items were cut off since the last call, or `None` if they were not cut.
 
-        New items may have been appended since."""
+        After the cut, new items may have been appended."""
         cut, self._first_removed = self._first_removed, None
         return cut
 

@@ -183,7 +183,7 @@ class CompareScreen(CellsScreen):
         self._show_news(self.state.update_runs(cases))
 
     def _show_news(self, others: bool) -> None:
-        """Redraw the table and its totals. `others` is whether the rows are no longer the same."""
+        """Redraw the table and its totals. With `others`, the table has other rows than when it was last drawn."""
         # A covered screen is updated when it is uncovered.
         if self.is_covered:
             return

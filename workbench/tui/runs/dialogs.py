@@ -110,7 +110,7 @@ class ManualExecutionScreen(QuestionScreen[Literal["yes", "no"]]):
 
 
 def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Line]:
-    """Return the exact call of a run, without secrets."""
+    """Return the lines that show the call that a run wants to execute, with its arguments but without secrets."""
     run, call, tool = question.run, question.permission.call, question.permission.tool
     room = max(width - _LABEL_WIDTH - 4, 10)
     lines: list[Line] = [EMPTY]
@@ -122,7 +122,7 @@ def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Li
 
 
 def hand_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
-    """Return the exact call that the user wants to execute, without secrets."""
+    """Return the lines that show the call that the user wants to execute, with its arguments but without secrets."""
     return [EMPTY, *_call_lines(tool, arguments, width, secrets)]
 
 

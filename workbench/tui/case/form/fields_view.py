@@ -282,8 +282,8 @@ class FormFields(FormRows):
         """Return where a place of the old form is in the changed form.
 
         Returns `None` if the list element that contained the place was removed."""
-        # An edit can only change the index of a list element, so only the path up to the last element is looked up. The
-        # keys below the element stay the same. The last key may have no value yet.
+        # In a place, an edit can change only the indices of list elements. So the part up to the last index is looked
+        # up, and the keys after it stay the same. The last key may have no value yet.
         end = len(place)
         while end and not isinstance(place[end - 1], int):
             end -= 1
