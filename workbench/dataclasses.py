@@ -421,8 +421,8 @@ def _identity(value: object) -> object:
 def _unchanged_condition(hint: Any, value: str) -> str:
     """Return Python code for a condition on the variable `value`.
 
-    If it is true, the reader of `hint` would return the value unchanged, so the reader need not be called. If no simple
-    condition shows that, the code is `False`."""
+    If the condition is true, the reader of `hint` would return the value unchanged, so the reader need not be called.
+    If there is no simple condition of this kind, the code is `False`."""
     origin, arguments = get_origin(hint), get_args(hint)
     most = _MAX_NUMBER.get(hint, 0)
     if origin is Annotated:

@@ -216,7 +216,9 @@ class Question:
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:
-        """Return whether a call is expected in any order together with other calls. The call must not be left out."""
+        """Return whether a call is expected in any order together with other calls.
+
+        `call` must be one of the kept calls."""
         if self.kind == "chain" or len(self.kept) < 2:
             return False
         return not self.proposal.in_order or replace(self.proposal, calls=self.kept).has_any_order(call)

@@ -88,8 +88,8 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
     """Find and read suites in the given paths. Without paths, use the current folder, or else the bundled samples.
 
     A given folder without suites is opened with its recordings. `models` decides which recorded models are known. If
-    `search` was stopped, the suites found so far are opened, or the samples if there are none. The folders are then not
-    searched again, because they do not become roots."""
+    `search` was stopped, the suites found so far are opened, or the samples if there are none. Then the folders are not
+    among the workspace's roots, so that rereading the workspace does not search them again."""
     search = search or Search()
     roots = tuple(paths) or (Path(),)
     found = _found_at(roots, search) if paths else find_suites(roots, search)
@@ -187,7 +187,7 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether a file is a recording. Its name decides, or else its first line."""
+    """Return whether a file is a recording, according to its name or, if the name does not tell, its first line."""
     if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED_SUFFIX)):
         return True
     # A recording may have any name, so the first line of the file decides.

@@ -339,7 +339,7 @@ class Pattern(CheckBase):
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         """Yield a weakness of a pattern that is not anchored at both ends of the text."""
         text = self._matching_text
-        # A schema that allows no longer text has the same effect as an anchor.
+        # If the schema allows no text longer than `text`, the pattern needs no anchors.
         if text is None or (schema or {}).get("maxLength") == len(text):
             return
         if not re.fullmatch(_PLAIN_WORDS, self.pattern, re.VERBOSE):

@@ -1,4 +1,4 @@
-"""Shared by the subcommands of `workbench history`: their context, and functions to read the history."""
+"""What the subcommands of `workbench history` share: their context, and functions that read the history."""
 
 from __future__ import annotations
 

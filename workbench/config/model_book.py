@@ -196,7 +196,8 @@ class ModelBook:
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
         """Return the models in the `workbench.toml` of the project and of the user, the project's models first.
 
-        Models at clouds have a `place`, possibly with a problem. Raises ConfigError if a file cannot be used."""
+        Models at clouds have a `place`. If a cloud cannot be used, its place has a `problem`. Raises ConfigError if a
+        file cannot be used."""
         return tuple(self.with_place(spec, folder) for spec in self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:

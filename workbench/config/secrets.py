@@ -498,7 +498,9 @@ class Secrets:
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """The name of the variable and the text, for each form of each secret value. The longest texts come first."""
+        """All forms in which the secret values may occur, each with the name of its variable. The longest come first.
+
+        A pair holds the name and the form, in this order."""
         finder = self.finder
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
@@ -549,7 +551,7 @@ class Secrets:
     def _remember(self, replacements: Mapping[str, str]) -> None:
         with self._lock:
             new = {form: shown for form, shown in replacements.items() if form not in self._known}
-            # The finder is replaced only for a new value, because its patterns are costly.
+            # The finder is replaced only for a new value, because compiling the finder's patterns is slow.
             if new:
                 self._known |= new
                 self.finder = Finder(dict(self._known), self.finder.exempt)

@@ -1,4 +1,4 @@
-"""Keys that were typed on a command line by mistake, and must be hidden in messages."""
+"""Finds API keys that were typed on a command line by mistake. Messages must not show them."""
 
 from __future__ import annotations
 

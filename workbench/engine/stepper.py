@@ -220,7 +220,7 @@ class _BreakpointConditions:
             raise ConditionError(str(error)) from error
 
     async def failing(self, point: HoldPoint) -> str | None:
-        """Return a message about the check of the case that a call fails; `None` if the call fails no check.
+        """Return a message if the call at `point` fails a check of the case, otherwise `None`.
 
         Raises ConditionError."""
         trajectory = point.current_trajectory()

@@ -178,7 +178,7 @@ class EarlyStopper:
 
         The call waits while the run is more than `ahead` places after the first unfinished run."""
         number = self._numbers[planned.run_id]
-        # Each finished run may advance the first unfinished place, or decide the batch.
+        # After each finished run, the first unfinished run may be a later one, or the batch may be decided.
         while (why := self._watch.skip_reason(number)) is None and number > (self._first or 0) + self._ahead:
             await self._news.wait()
         return why

@@ -389,14 +389,14 @@ def _listed(spec: ModelSpec, folder: Path, models: FoundModels, program: Program
 def check_refusal(
     known: ModelSpec | None, spec: ModelSpec, files: Iterable[SuiteFile], program: Program, trust: Trust | None = None
 ) -> str | None:
-    """Return why a model that the user is editing must not be called; `None` if it may be called.
+    """Return why a model that the user is editing must not be called for a test; `None` if it may be called.
 
-    The model's saved settings are `known`. If they come from a project that the user does not trust, a test must not
-    run a command or send the value of a variable."""
+    The model's saved settings are `known`. If they come from a project that the user does not trust, the test call must
+    not run a command or send the value of a variable."""
     if known is None or not needs_approval(known):
         return None
-    # A test can be harmful only if it runs a command or sends the value of a variable. Fetching a cloud's credentials
-    # may run a program too.
+    # The test call can be harmful only if it runs a command or sends the value of a variable. Fetching a cloud's
+    # credentials may run a program too.
     if not (spec.key_command or spec.variables or spec.cloud):
         return None
     if known.problem is None and not untrusted_models(FoundModels([ListedModel(known, {})], [*files]), program, trust):

@@ -375,7 +375,7 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
 
     A setting that already agrees is kept, even if it equals a default."""
     needed = dict(_settings(spec))
-    # A written setting that equals its default agrees with the specification too, so it may stay.
+    # `needed` lacks settings that equal their defaults. If such a setting is written, it agrees too and is kept.
     agreeing = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")} | needed
     if spec.cloud is not None:
         agreeing |= asdict(spec.cloud)

@@ -585,7 +585,7 @@ def _is_slow(checks: Checks | None) -> bool:
 
 
 def _is_plain(check: Check) -> bool:
-    """Return whether only a single value meets the check, and the argument must be given and counts in the score."""
+    """Return whether a check of an argument accepts a single value, requires the argument, and counts in the score."""
     return check.is_exact and not check.expects_null and not check.optional and check.weight != 0
 
 

@@ -236,7 +236,7 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
         again += others
     if not again:
         return groups, ends
-    # Runs from several batches are rare. The groups of such cases are not in the arrays yet, and are sorted in here.
+    # Few cases have runs from several batches. The further groups of these cases are inserted into the arrays in order.
     whole = [groups[before:end].tolist() for before, end in pairwise((0, *ends))] + again
     whole.sort(key=itemgetter(0))
     return array("q", chain.from_iterable(whole)), array("q", accumulate(map(len, whole)))

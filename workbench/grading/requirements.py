@@ -326,7 +326,7 @@ def issues_with_remedies(grade: Grade, case: Case, grading: Grading, trajectory:
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     """Yield an issue for each call of a tool that is neither offered nor named in the case.
 
-    Such an issue only informs. Whether the call costs anything depends on the score and on the other requirements."""
+    Such an issue does not fail the run. The score and the other requirements decide how the call affects the grade."""
     tools = trajectory.offered
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return

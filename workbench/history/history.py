@@ -657,7 +657,7 @@ class History(StoredBatches):
         return self.recording_and_outcome(run, grading)[0]
 
     def recording_and_outcome(self, run: RunRow, grading: Regrade | None = None) -> tuple[Recording, Outcome]:
-        """Return a run in the form of a recording file, like `recording`, and the run's outcome."""
+        """Return what `recording` returns, together with the run's outcome."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
             with self._reading(which):

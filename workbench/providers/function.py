@@ -94,9 +94,9 @@ class AgentAnswer:
 class AgentCall:
     """A call that an agent has executed itself, with its result.
 
-    `arguments` are an object, or the JSON text that a model wrote. `result` is a text, another value that JSON can
-    express, or the tool's exception; `None` if it is unknown. With `is_error`, the result is an error. A call without
-    `id` gets an id."""
+    `arguments` is a dictionary, or the JSON text that a model wrote. `result` is a text, another value that JSON can
+    express, or the exception that the tool raised. It is `None` if the result is unknown. With `is_error`, the result
+    is an error. A call without `id` gets an id."""
 
     tool: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict)

@@ -287,7 +287,7 @@ def _short(value: object) -> object:
 
 
 def holds_null(value: object) -> bool:
-    """Return whether a value has a null at any depth, which TOML lacks."""
+    """Return whether a value has a null at any depth. TOML cannot express such a value."""
     if isinstance(value, dict):
         return any(map(holds_null, value.values()))
     if isinstance(value, list):

@@ -576,8 +576,8 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     Return `None` if something outside the cases changed, or if too many cases changed."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks):
         return None
-    # If there are no keys outside the cases, a missing key is reported at the first case. The first case may now be
-    # another case.
+    # In a text without keys outside the cases, a missing key such as `format` is reported at the first case. Another
+    # case may be the first now.
     if not now.header:
         return None
     # Text between cases may now belong to another case, unless it consists of blank lines.
@@ -707,7 +707,7 @@ def _lines_before_pieces(text: SuiteText) -> list[int]:
 
 
 def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) -> int:
-    # If the number of cases differs, there are only blank lines between the cases, and no problems there.
+    # If the edit added or removed a case, there are only blank lines between the cases. Such lines have no problems.
     if line is None or len(before) != len(now):
         return 0
     # Gaps have the even indices. The gap before a line is the last gap that begins on an earlier line.

@@ -200,7 +200,7 @@ def _tree(text: str) -> _Unit:
                     index, end = following, length + 1
                 unit = unit.below.setdefault((key, index), _Unit(section.place[:end]))
         unit.own = section
-    # TOML allows tables in any order, but moving one table here would move it past the others.
+    # TOML allows the tables that belong together to stand apart. Writing them together would change their order.
     if list(root.sections()) != sections:
         raise CannotEditError("a table is separated from the table it belongs to")
     return root

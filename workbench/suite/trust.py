@@ -440,7 +440,9 @@ def _roots(suite: Suite, folder: Path) -> Iterator[ServerRoots]:
 
 
 def roots_need(server: Server, folder: Path) -> ServerRoots | None:
-    """Return the trust that a server's roots need, for a suite in `folder`, or `None` without roots."""
+    """Return what the user must approve for the roots of a server, or `None` if the server has no roots.
+
+    `folder` is the folder of the suite."""
     if not server.roots:
         return None
     return ServerRoots(server.name, tuple(str(resolved(folder / root)) for root in server.roots))

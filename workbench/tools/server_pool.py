@@ -116,7 +116,8 @@ class ServerPool:
 
     def functions(self, code: HashedCode | None) -> PythonFunctions:
         # There is one object for each approved code, so that the runs of a batch load a module only once.
-        if code is not self._latest_functions[0]:  # comparing by hash would take a sixth of the time to open a toolbox
+        # Hashing the code at each call would take a sixth of the time that a run needs to get its tools ready.
+        if code is not self._latest_functions[0]:
             if code not in self._functions:
                 self._functions[code] = PythonFunctions(code)
             self._latest_functions = code, self._functions[code]

@@ -320,8 +320,8 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
 def parts_of(schema: object, root: Schema, depth: int = _MAX_DEPTH) -> Iterable[Schema]:
     """Yield a schema, and the schemas that each of its values except null must also match.
 
-    These are the target of its `$ref` in `root`, the schemas in `allOf`, and an alternative of `anyOf` or `oneOf` if
-    all others are null. Nullable parameters are usually written with such an `anyOf`."""
+    These are the target of `$ref` in `root`, and the schemas in `allOf`. If an `anyOf` or `oneOf` has a single
+    alternative besides null, as schemas of nullable parameters usually have, this alternative is yielded too."""
     if not isinstance(schema, Mapping) or depth == 0:
         return
     yield schema

@@ -93,7 +93,7 @@ class CallStrategy:
 
     `name` describes the agent in messages. `alternative` is the index of the alternative to call. With `optional`,
     optional calls are made. With `most`, each call is made as often as `times` allows, but at most two times more than
-    usual."""
+    without `most`."""
 
     name: str = "that does exactly what is expected"
     alternative: int = 0

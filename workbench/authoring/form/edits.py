@@ -111,9 +111,9 @@ def with_short_forms(table: Table, place: Place) -> Table:
 
 
 def _short_forms(place: Place) -> Iterator[tuple[Place, str]]:
-    """Yield the tables around a place that may be written as plain text.
+    """Yield the places of the tables around a place that a suite may also write as a plain text.
 
-    Each table comes with the key that has the text."""
+    Each place comes with the key under which a full table has this text."""
     if place[:1] == ("user",) and len(place) > 1:
         yield ("user",), "messages" if place[1] == "messages" else "opening"
     if place[:2] == ("user", "facts") and len(place) > 3:

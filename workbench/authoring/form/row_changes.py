@@ -414,7 +414,7 @@ def _without_argument(table: Table, place: Place) -> Table:
     If no argument is left, the call no longer checks its arguments."""
     if not holds_arguments(place):
         return without(table, place)
-    # `without` would also remove the call if it became empty.
+    # `without` would also remove the table around the argument if it became empty.
     owner = value_at(table, place[:-1])
     remaining = dict(owner) if isinstance(owner, dict) else {}
     remaining.pop(str(place[-1]), None)

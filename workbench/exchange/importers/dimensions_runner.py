@@ -32,7 +32,7 @@ Check = dict[str, Any]
 
 
 class AskedError(BaseException):
-    """The script connects to a model. By then, it has created all its tests."""
+    """The script connects to a model. Raising this error ends the script, which has created its tests by then."""
 
 
 class UnknownError(Exception):
@@ -288,7 +288,9 @@ def validator_of(function: Any) -> dict[str, Any]:
 
 
 def described(value: Any, level: int = 0) -> Any:
-    """Return a value in JSON's types: an object as a table of its attributes, a function as a validator."""
+    """Convert a value to JSON's types.
+
+    An object becomes a table of its attributes, and a function becomes the description of a validator."""
     if value is None or isinstance(value, (str, bool, int, float)) or level > 12:
         return value if isinstance(value, (str, bool, int, float)) else None
     if isinstance(value, dict):

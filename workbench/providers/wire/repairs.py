@@ -240,7 +240,7 @@ class AnswerText:
     def _unmarked(self, is_complete: bool) -> Iterator[TextEvent]:
         """Read a text that does not begin with an opening mark of thoughts.
 
-        If a closing mark arrives, the text before it was thoughts. `over` means that no more text follows."""
+        If a closing mark arrives, the text before it was thoughts. `is_complete` means that no more text follows."""
         at, end = _first_of(_ALL_ENDS, self._held)
         if not end:
             at = len(self._held) if is_complete else _certain(self._held, _ALL_ENDS)

@@ -357,12 +357,12 @@ class OpenCall:
 
     @property
     def text(self) -> str:
-        """The text of the arguments, including parts that fragments repeat."""
+        """The text of the arguments: all fragments joined, even if each fragment repeats the text before it."""
         return joined_surrogates("".join(self.pieces))
 
     @property
     def text_without_repeats(self) -> str:
-        """The text of the arguments, without parts that fragments repeat."""
+        """The text of the arguments. If each fragment repeats the text before it, this is the last fragment."""
         if self.repeats and self.pieces:
             return self.pieces[-1]
         return "".join(self.pieces)

@@ -28,7 +28,7 @@ def charts(
     on_same_cases: Sequence[ModelTotals],
     comparison: Comparison,
 ) -> list[Element]:
-    """Return charts of pass rates, of latencies, and of cost and latency against the score.
+    """Return four charts: the pass rates, the latencies, the score by cost, and the score by latency.
 
     A chart without data is omitted. `on_same_cases` are the totals over the cases that all models have."""
     times = _times_of(comparison)

@@ -85,7 +85,7 @@ def cases_of(
     """Yield the rows of the matrix of cases and models.
 
     `tags` maps a suite and a case to the tags of the case."""
-    # A cell whose runs do not count, because they are forks, has a mark. An empty cell has no mark.
+    # A cell with runs gets a mark even if all of them are forks, which do not count. A cell without runs gets no mark.
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = set()
     for run in results:

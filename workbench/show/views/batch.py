@@ -51,7 +51,7 @@ def head_lines(
     `is_active` is true while a program runs the batch."""
     yield f"{paint(batch_name(batch), 'strong')}  {times_text(batch)}"
     ways: list[str] = []
-    # Reruns that confirm a batch cannot be resumed.
+    # A batch of reruns, which confirm the result of another batch, cannot be resumed.
     if batch.kind != "reruns":
         ways.append(one_line(f"'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"))
     if missing := missing_text(batch, is_active=is_active, suggestions=ways):

@@ -129,7 +129,7 @@ def _message_lines(case: Case, messages: Sequence[Message]) -> list[str]:
         content = message.content
         for call in message.tool_calls:
             content = f"{content} {call.tool}({json.dumps(dict(call.arguments))})"
-        # If a message with calls has no text, the first call begins with a blank.
+        # If a message has calls but no text, `content` now begins with a blank.
         if message.tool_calls:
             content = content.strip()
         entries.append((message.role, content))

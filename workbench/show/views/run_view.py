@@ -146,7 +146,9 @@ class RunView:
         )
 
     def set_request(self, request: HttpRequest | str) -> None:
-        """Show, until the run continues, the request before which it is paused, or why that request cannot be sent."""
+        """Show the request before which the run is paused, or why that request cannot be sent.
+
+        The request is shown until the run continues."""
         set_request(self._run, request)
 
     def _end_wait(self) -> None:

@@ -189,8 +189,8 @@ class StepLines:
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
-                # A request belongs to a step if it is the step's first request or a retry. All other requests belong to
-                # no step.
+                # The first request of a step and the retries of that request belong to the step. All other requests
+                # belong to no step.
                 of_none = number != self._round and self._step_due is False
                 self._round, self._step_due = number, self._step_due and False
                 if of_none:

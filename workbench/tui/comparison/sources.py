@@ -106,7 +106,7 @@ class Source(Protocol):
     """Whether cells are live runs. Live runs can be started and watched."""
 
     def suites(self) -> Sequence[object]:
-        """Return the suites of the rows. While the same objects are returned, the rows are unchanged."""
+        """Return objects that show whether the rows changed: changed rows come with at least one new object."""
 
     def begun(self) -> Sequence[CaseKey]:
         """Return the cases whose runs were started, read or regraded since the last call."""

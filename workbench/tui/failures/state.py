@@ -165,7 +165,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
 
 
 def list_message(state: FailureList) -> Message:
-    """Return the message of the list if it is empty."""
+    """Return the message that the list shows in place of rows if it has no rows."""
     return _NOTHING_FITS if state.filter else ()
 
 

@@ -282,9 +282,9 @@ _ROWS_AROUND = 6
 class ModelFunctions:
     """The functions of the app that the dialog calls.
 
-    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint, and
-    `change` the form of a known model. Both call their last argument with the result. `change` returns why the change
-    is impossible, or "". `probe` tests how a model calls tools. `choices` reads the list of models again."""
+    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint.
+    `change` opens the form of a known model, and returns why the model cannot be changed, or "". Both forms pass their
+    result to the last argument. `probe` tests how a model calls tools. `choices` reads the list of models again."""
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
     add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[Added | None], None]], None]

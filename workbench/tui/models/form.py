@@ -88,7 +88,9 @@ class ModelAdder:
             self.owner = usual_owner(program, folder)
 
     def file(self, owner: Owner) -> Path:
-        """Return the path of the `workbench.toml` of an owner. A known model stays in its own file."""
+        """Return the path of the `workbench.toml` into which the model is written for an owner.
+
+        A known model stays in the file that it comes from."""
         if self.known is not None and self.known.file is not None:
             return self.known.file
         return settings_file(self._program, self._folder, owner)

@@ -601,7 +601,7 @@ class RunRecord:
 
 def distinct(runs: Iterable[RunRecord]) -> list[RunRecord]:
     """Return runs without repetitions, each at its first position."""
-    # Records are compared by identity: a record changes while its run is active and has no hash.
+    # A record has no hash, because it changes while its run is active. So records are compared by identity.
     return list({id(run): run for run in runs}.values())
 
 

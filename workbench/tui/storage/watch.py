@@ -131,9 +131,9 @@ class Watch:
         return _CheckResult(changed, states, tuple(come))
 
     def _found(self, result: _CheckResult) -> None:
-        """React to a check: reload suites without unsaved changes, and open new suites.
+        """React to a check: reload the changed suites without unsaved changes, and open new suites.
 
-        If there are neither, merge the suites with unsaved changes."""
+        If all changed suites have unsaved changes and none is new, merge the changes."""
         for suite in result.changed:
             self._rows.pop(suite.path, None)
         touched = [suite for suite in result.changed if suite.dirty]

@@ -336,7 +336,7 @@ MAX_QUEUED_MESSAGES = 200
 
 
 class StagedDriver(Driver):
-    """The base of the app's drivers. Writes frames through an output stage, and tolerates any input."""
+    """The base of the app's drivers. It writes frames through an output stage. No input makes it raise an error."""
 
     stage: OutputStage
     _is_drawing = False

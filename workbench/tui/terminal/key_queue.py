@@ -214,7 +214,7 @@ class KeyQueueApp(App[int]):
         ):
             self._last_screen = self.screen
             self._follow(of_screen=True)
-        # A screen that failed to open handles no messages, so its marker would never return.
+        # A screen that failed to open handles no messages, so a marker sent through it would never come back.
         return self._marker_target is None or (self._marker_target.is_mounted and not self._marker_target.is_running)
 
     def _is_for_field(self, event: events.Key | events.Paste) -> bool:
