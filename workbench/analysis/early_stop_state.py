@@ -107,9 +107,9 @@ class GateEarlyStop:
 
 @dataclass(frozen=True, slots=True)
 class TooFewUnits:
-    """A gate that an early decision cannot reach, because it has only `units` cases or clusters.
+    """A gate with too few cases or clusters (`units`) for an early decision.
 
-    Even if all runs in these cases or clusters were good, they would not be enough."""
+    Even if all runs in these cases or clusters were good, they would not be enough for a decision."""
 
     suite: str | None
     gate: float

@@ -72,8 +72,8 @@ def percentage(part: int, whole: int, digits: int) -> float:
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
     """Return the metadata that the published `accuracy` scorer adds to its score.
 
-    If calls were expected but none were made, or the reverse, the metadata is a warning and a number of calls. If there
-    are neither expected nor made calls, it is a note."""
+    If there are either only expected calls or only made calls, the metadata is a warning with the number of these
+    calls. If there are no calls at all, the metadata is a note."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
     if not expected and not made:

@@ -282,9 +282,9 @@ def _are_equal(one: ParetoPoint, other: ParetoPoint) -> bool:
 
 
 def pareto_points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[ParetoPoint, ...], tuple[str, ...]]:
-    """Return the models as points by a measure for which less is better, and the names of models without a point.
+    """Return a point for each model that has a score and a value of the measure, and the names of the other models.
 
-    A model without a value of the measure, or without a score, has no point."""
+    The less a model takes of `measure`, such as cost, the better."""
     found = []
     without = []
     for each in totals:

@@ -485,7 +485,7 @@ def _counted(sizes: Sequence[int], max_weight: int) -> int:
 
 
 def _drawn(sizes: Sequence[int], max_weight: int, random_bits: random.Random) -> int:
-    """Draw `RANDOM_DRAWS` random subsets of sizes. Count a subset if it or its complement weighs ≤ `max_weight`."""
+    """Draw `RANDOM_DRAWS` random subsets of `sizes`. Count each if its sum or the sum of the rest is ≤ `max_weight`."""
     total, count = sum(sizes), len(sizes)
     # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes with this digit.
     # Counting the common bits of subset and plane weighs the subset without a loop over thousands of sizes.

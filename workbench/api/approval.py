@@ -57,7 +57,7 @@ class _Suite:
 
 @dataclass(frozen=True)
 class StandingApproval:
-    """An approval of permanently trusted suites, and of what `suites` needed when it was given.
+    """An approval of permanently trusted suites, and of the needs that `suites` had when the user gave the approval.
 
     It can be used for many evaluations, while the environment variables and the models of `folders` stay unchanged."""
 

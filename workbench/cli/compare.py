@@ -319,7 +319,7 @@ class ComparisonCommand:
             )
 
     def _compares_models(self, batch: BatchRow) -> bool:
-        """Return whether a batch has several models. Print an error if it has not."""
+        """Return whether a batch has several models. Print an error for a batch with a single model."""
         if len(batch.models) < 2:
             only = f"{batch.models[0]} is the only model of batch {batch.number}"
             warn(f"nothing to compare: {only}", self._program.secrets)

@@ -35,7 +35,7 @@ class Export:
     hint: str
 
     def is_complete(self) -> bool:
-        """Return whether the options name a destination. Print an error if they do not."""
+        """Return whether the options name a destination. Otherwise print an error."""
         missing = None
         if self.otlp is not None:
             if self.place is not None or self.form is not None:

@@ -67,7 +67,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _is_of_one(output: Output, command: HistoryCommand) -> bool:
-    """Return whether the output options fit a single run or case. Print an error if they do not."""
+    """Return whether the output options fit a single run or case. Otherwise print an error."""
     if output.further_outputs:
         command.warn("--report reports on a whole batch: leave out --run and --case, or --report")
     elif output.lean:

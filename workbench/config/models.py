@@ -63,7 +63,7 @@ DEFAULT_READ_TIMEOUT_S = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices in US dollars per million tokens. `cached_input` is the price of cached input if it differs."""
+    """Prices in US dollars per million tokens. Without `cached_input`, cached input has the price `input`."""
 
     input: float
     output: float

@@ -424,7 +424,7 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
     def add_current_case(self, current: _CurrentCase) -> int:
-        """Add a pair of suite and case that grades some of the runs. Returns the number of the pair."""
+        """Register a case and its suite as they are now. Returns the number by which `add` refers to the case."""
         self._today.append(current)
         return len(self._today) - 1
 

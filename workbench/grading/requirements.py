@@ -596,7 +596,7 @@ def _extra_calls(
 ) -> Iterator[Issue]:
     """Yield an issue for each call that meets no expectation, except for forbidden calls.
 
-    `why` is the reason in the issues."""
+    The reasons of the issues name `rule_name`."""
     accounted: set[int | None] = set()
     met: set[int] = set()
     for pairing in pairings:

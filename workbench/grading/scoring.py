@@ -75,9 +75,9 @@ ROUNDING_SLACK = 1e-9
 
 
 def earned_share_text(score: float, weight: float) -> str:
-    """Return the earned share of an argument's weight, such as `70%`, or an empty text for none or all of it.
+    """Return the earned share of an argument's weight, such as `70%`. Return "" if all or nothing was earned.
 
-    Partial credit is shown as 1% to 99%, so it never reads as none or all."""
+    Partial credit is shown as 1% to 99%, so that it never reads as full or as no credit."""
     if not 0 < score < weight - ROUNDING_SLACK:
         return ""
     return f"{min(max(round(100 * score / weight), 1), 99)}%"

@@ -261,7 +261,9 @@ class ServerPool:
         return tuple(sent), notices
 
     async def running_server(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
-        """Return a running server of a suite. It is started if it never ran, died, or lost its session.
+        """Return a running server of a suite.
+
+        The server is started first if it has not run yet, if it has died, or if it has lost its session.
 
         Raises UntrustedError if the grant does not cover the server. Raises ServerError if the server does not start or
         has died too often. After `stop` or `begin_batch`, it may start again."""

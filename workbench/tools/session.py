@@ -341,7 +341,7 @@ class Session:
     async def _lateness(self, end_futures: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
         """Wait until one of `end_futures` is done or a time limit is exceeded. Return why the start is late.
 
-        Use the text only if the start has not ended."""
+        If one of `end_futures` is done, the start is not late, and the caller must ignore the text."""
         limits = self._limits
         if self._launcher is not None:
             if not await self._is_launched(end_futures):
@@ -355,7 +355,7 @@ class Session:
     async def _is_launched(self, end_futures: set[asyncio.Future[Any]]) -> bool:
         """Wait until a launcher has downloaded the server. Return `False` if that took too long.
 
-        The download is over when the server reads messages or when a future in `over` is done."""
+        The download is over when the server reads messages or when one of `end_futures` is done."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._limits.download_s
         while clock() < deadline:

@@ -633,7 +633,7 @@ def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool
 
 
 def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
-    """Return a tuple with a value that the schema allows and the check refuses, or an empty tuple without one."""
+    """Return a tuple with a value that the schema allows and the check refuses, or `()` if there is no such value."""
     if check.accepts_all:
         return ()
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
@@ -771,7 +771,7 @@ def _weight(is_harmful: bool) -> Weight:
 
 
 def _with_further_argument(agent: ExactAgent, written: _PlacedCall, tool: ToolDefinition) -> Iterator[MutatedAgent]:
-    """Yield a mutant with one more argument of the tool, preferably a harmful one, with no default value."""
+    """Yield a mutant with one more argument, preferably a harmful argument, whose value is not the default."""
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]

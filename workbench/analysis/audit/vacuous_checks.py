@@ -168,7 +168,7 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
 
 
 def _accepted(schema: Schema, root: Schema, depth: int = 0) -> Iterator[JsonValue]:
-    """Yield the candidates that the schema accepts, and then the first candidate, so that there is at least one."""
+    """Yield the candidates that the schema accepts. Then yield the first candidate, so that at least one is yielded."""
     candidates = list(islice(candidates_of(schema, root, depth), _MAX_TRIED_VALUES))
     for value in candidates:
         if accepts(schema, root, value):

@@ -85,7 +85,7 @@ def _read(source: Source) -> ImportedFile:
         every += [*suite.items_of("cases"), *suite.items_of("comparative")]
     if not every:
         raise first_refusal(notes, "holds no suite with cases")
-    # The suite gets the rubric (thresholds and weights) of the first case. Cases with another rubric set this rubric.
+    # The suite gets the rubric (thresholds and weights) of the first case. A case with another rubric gets its own.
     usual = _rubric(every[0])
     top: Table = {"limits": {"max_rounds": 1}, "grading": _grading(usual, _USUAL, {"arcade_compatible": True})}
     systems = {case.text_of("system") for case in every}

@@ -335,7 +335,7 @@ class Observer:
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Return the conversation that a request continues; `None` if it begins a new one.
+        """Return the conversation that a request continues; `None` if the request begins a new conversation.
 
         If several conversations fit, return the conversation from which the request repeats the most messages."""
         fitting = []

@@ -423,7 +423,7 @@ class EndpointModel:
     def _failed(self, error: Exception, request: ModelRequest, *, has_begun: bool) -> ModelError:
         """Convert an error of the client to a ModelError.
 
-        `began` means that the response had begun, at least with its headers. If the endpoint asked for a pause, all
+        `has_begun` means that at least the headers of the response had arrived. If the endpoint asked for a pause, all
         further requests to the model are paused."""
         tool_at = partial(self._wire.tool_at, request)
         has_media = any(message.media for message in request.messages)

@@ -164,7 +164,7 @@ def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
 
 
 def item_result(item: Mapping[str, Any]) -> tuple[JsonValue, bool] | None:
-    """Return the result of a call, given as an item of the Responses API, and whether it is an error.
+    """Return the result in an item of the Responses API that describes a call, and whether the result is an error.
 
     Returns `None` for an item without a result, because the API sends results only if the request asks for them."""
     if item.get("error"):

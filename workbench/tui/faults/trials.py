@@ -207,7 +207,7 @@ class FaultTrials:
         return " ".join(parts)
 
     async def _run_and_wait(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Start runs and wait until they have ended. Return why no run was started, `None` if they were."""
+        """Start runs and wait until they have ended. Return why no run was started, `None` if runs were started."""
         cases: set[CaseKey] = set()
         wanted: list[tuple[Path, str, str]] = []
         for run in runs:

@@ -106,7 +106,9 @@ class TextEditor(LineView, inherit_bindings=False):
             self._follow()
 
     def mark(self, marks: Mapping[int, Role], first: int) -> None:
-        """Set the colour role of each line with a problem, by index (from 0), and the number of the first line."""
+        """Show marks at the lines with problems. Number the lines from `first` on.
+
+        `marks` has the colour role of each such line, by the line's index from 0."""
         if (marks, first) != (self.marks, self.first):
             self.marks, self.first = marks, first
             self.repaint()

@@ -574,9 +574,9 @@ class NewSuites:
         )
 
     def add(self, suite: OpenSuite, *, folded: bool = False) -> None:
-        """Open and select a suite that is not on disk. Fold the bundled samples in the tree.
+        """Open and select a suite that is not on disk. Fold the bundled samples to make room for it in the tree.
 
-        Also fold the suite if `folded`."""
+        With `folded`, the cases of the suite are folded too."""
         self._open_suites.add(suite)
         tree = self._selection.tree
         keys = {*tree.folded, RowKey("folder", bundled("sample_suites"))}
