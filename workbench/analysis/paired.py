@@ -570,7 +570,7 @@ def _clusters(pairs: Iterable[CellPair]) -> Clusters:
     found: list[Hashable] = []
     any_written = False
     for a, b in pairs:
-        # If two batches are compared, B is the later batch, and its suite counts.
+        # If two batches are compared, B is the later batch. The clusters of its suite are used.
         cluster = b.cluster
         if cluster[1] is None:
             cluster = a.cluster

@@ -1,4 +1,4 @@
-"""The options of `evaluate`, which are also its keywords."""
+"""The options of `evaluate`. Each option can also be given as a keyword argument."""
 
 from __future__ import annotations
 

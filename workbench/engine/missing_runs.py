@@ -91,7 +91,7 @@ def claim_and_read(
     named_models: Collection[str],
     own_models: OwnModels = NO_OWN_MODELS,
 ) -> Resumption:
-    """Claim a batch, and return its missing runs like `resumable`.
+    """Claim a batch, and return what `resumable` returns for the batch.
 
     The claim keeps other programs from executing these runs. If you do not resume the batch, release `handle.claim`.
     Raises HistoryError."""

@@ -48,10 +48,10 @@ _NOTHING_TYPED: TypedServers = {}
 
 @dataclass(frozen=True)
 class TypedPart:
-    """The needs of an approval request, without the servers that the user typed.
+    """The needs of an approval request that do not come from the servers that the user typed.
 
-    `before` and `all_before` are the needs of the request and of the whole suite before the user typed the first
-    server. `others` are the present needs of the request without the typed servers."""
+    `before` and `all_before` are the needs at the time before the user typed the first server: those of the request,
+    and those of the whole suite. `others` are the present needs of the request without the typed servers."""
 
     before: SuiteNeeds
     all_before: SuiteNeeds

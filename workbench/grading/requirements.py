@@ -697,7 +697,9 @@ def _answer_issue(expected: str, trajectory: Trajectory, reason: str, *, is_deci
 
 
 def latency_issue(limits: Limits, latency_ms: float) -> Issue:
-    """Return the issue of a run that took longer than `max_latency_ms`. The grader defines `latency_ms`."""
+    """Return the issue of a run that took longer than `max_latency_ms`.
+
+    `latency_ms` is the time of the run, which each grader measures in its own way."""
     return Issue(
         "latency exceeded",
         "the run took longer than its budget",

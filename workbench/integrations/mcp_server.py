@@ -137,7 +137,7 @@ class _Tool(Tool):
 
 
 class NotStartedError(Exception):
-    """The reason why the server cannot start."""
+    """Raised if the server cannot start. The message is the reason."""
 
 
 def server_for(allowed: ServerPermissions) -> MCPServer:

@@ -561,7 +561,9 @@ def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | N
 
 
 def _by_table(cases: Iterable[Case], templates: Sequence[int]) -> Sequence[Sequence[Case]]:
-    """Return the cases of each table. Without `templates`, each table is one case."""
+    """Group cases by the `[[cases]]` table that they come from. `templates` has the index of the table for each case.
+
+    An empty `templates` means that each table is one case."""
     if not templates:
         return [(case,) for case in cases]
     found: list[list[Case]] = [[] for _ in range(max(templates) + 1)]

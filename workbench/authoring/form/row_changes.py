@@ -595,7 +595,7 @@ def _argument(source: FormSource, place: Place) -> PendingAddition:
     used = _keys(source, place)
 
     def make(answer: str) -> Edit:
-        from workbench.analysis.prefilled import first_value  # on use: the first screen does not need it
+        from workbench.analysis.prefilled import first_value  # imported here: the first screen does not need it
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)

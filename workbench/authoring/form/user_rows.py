@@ -72,9 +72,9 @@ def user_section(source: FormSource) -> Iterator[FormRow]:
 
 
 def _applicable(user: Table, fields: tuple[Field, ...], apply: bool) -> Iterator[FormRow]:
-    """Yield the rows of `fields`. `apply` is whether these keys apply to the user.
+    """Yield the rows of `fields`. `apply` means that these keys have an effect for a user of this kind.
 
-    If they do not, only a key that is written gets a row, so that the user of the app can remove it."""
+    Otherwise, only a key that is written gets a row, so that the person at the app can remove the key."""
     for field in fields:
         if apply or field.key in user:
             yield field_row(user, ("user",), field, _INDENT)

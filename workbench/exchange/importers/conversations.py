@@ -537,7 +537,7 @@ def without_expectations(case: ImportedCase) -> ImportedCase:
 
 
 def without_wrong_expectations(case: ImportedCase) -> ImportedCase:
-    """Return the case without expectations if the original system judged its first run wrong."""
+    """Return the case without its expectations if the original system judged the case's first run wrong."""
     if not case.runs or not case.runs[0].is_wrong:
         return case
     score = next(each for each in case.runs[0].scores if not each.passed)

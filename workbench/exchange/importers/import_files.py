@@ -288,7 +288,8 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
         yield from _conversation(run.rounds, run.user)
         return
     yield from external_payloads(run.rounds)
-    # A conversation that ends with calls was cut off, unless it is a single answer and the case does not check answers.
+    # A conversation that ends with calls was cut off. An exception is a single answer with calls in a case that does
+    # not check the answer.
     reason: FinishReason = "answered"
     if run.rounds and run.rounds[-1].calls:
         reason = "decided" if len(run.rounds) == 1 and not case.checks_answer else "rounds exhausted"

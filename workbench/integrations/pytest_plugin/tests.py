@@ -560,7 +560,7 @@ class Suites:
 
 
 def _summary(report: workbench.Report) -> Iterator[str]:
-    from workbench.show.views.totals import cost_fact, rate_fact, score_fact  # on use: few sessions have suites
+    from workbench.show.views.totals import cost_fact, rate_fact, score_fact  # imported here: few sessions have suites
 
     for model, totals in report.totals_per_model.items():
         facts = filter(None, (rate_fact(totals), score_fact(totals), cost_fact(totals)))

@@ -126,7 +126,7 @@ def _moment(parameter: Parameter, kind: Kind, text: str) -> str | None:
 def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> list[_Found]:
     """Return those `enum` values or examples of the parameter that occur in a clause, the longest first.
 
-    `known` are the stems of the words in the tool's name and summary."""
+    A value is ignored if all its words are stop words or in `known`, because such words may name the tool instead."""
     examples = parameter.schema.get("examples")
     values: Sequence[JsonValue] = parameter.choices
     if not values and isinstance(examples, list):

@@ -45,7 +45,9 @@ class LastRuns:
 
     @property
     def totals(self) -> ModelTotals | None:
-        """The totals of all runs. If the totals of many runs are not computed, the earlier totals, if any."""
+        """The totals of all runs, or the earlier totals while a thread still has to compute the totals of many runs.
+
+        `None` if there are no earlier totals either."""
         if self._totals is None and not self.needs_thread:
             return self.add_up()
         return self._totals or self.earlier_totals
