@@ -181,7 +181,7 @@ def test_a_problem_names_the_suite_and_the_case(folder: Path) -> None:
         (lambda: workbench.Suite("A", tools=[print]), "the type hints of print cannot be turned into a schema"),
         (lambda: workbench.Suite("A", tools=print), "tools must be a list, not builtin_function_or_method"),  # type: ignore[arg-type]
         (lambda: workbench.Suite("A", servers="uvx x"), "servers must be a list, not str"),
-        (lambda: workbench.Suite("A", servers=[["uvx", 5]]), "a command is a list of texts"),  # type: ignore[list-item]
+        (lambda: workbench.Suite("A", servers=[["uvx", 5]]), "a command must be a list of strings"),  # type: ignore[list-item]
         (
             lambda: workbench.Suite("A", servers=["https://me:pw@h/x?token=key"]),
             r"^'https://h/x' is not .* holds a secret",

@@ -15,8 +15,8 @@ from tests.tui.in_terminal import Terminal
     ("words", "said"),
     [
         (("--break", "tol x"), "--break 'tol x': column 1: \"tol\" is not a kind of breakpoint (did you mean `tool`?)"),
-        (("--break", "error", "--format", "json"), "--format is for runs without the app, which --break opens"),
-        (("--break", "error", "--shard", "1/2"), "--shard is for runs without the app"),
+        (("--break", "error", "--format", "json"), "--format cannot be used with --break, which opens the app"),
+        (("--break", "error", "--shard", "1/2"), "--shard cannot be used with --break"),
         (("--break", "error", "--case", "nope"), "there is no case 'nope'"),
         (("--break", "error"), "the app cannot be shown: "),
         (

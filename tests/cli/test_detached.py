@@ -172,7 +172,7 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
             ("--format", "jsonl"),
             "--format jsonl writes to a terminal, which --detach leaves: write the report to a file with -o FILE\n",
         ),
-        (("--break", "error"), "--detach is for runs without the app, which --break opens"),
+        (("--break", "error"), "--detach cannot be used with --break, which opens the app"),
         (("--case", "none"), "there is no case 'none'"),
     ],
 )

@@ -76,7 +76,7 @@ def test_other_runs_have_no_prompt(program: Program) -> None:
     program.write("suite.toml", SUITE)
     program.run("run", "suite.toml", "-q")
     for words, why in (
-        (("1", "--run", "2"), "the run did not fail, it is passed"),
+        (("1", "--run", "2"), "the run has the status passed, not failed"),
         (("1", "--run", "3"), "has 2 runs: there is no run 3"),
         (("1",), "there is no recording 1"),
         (("suite.toml",), "is not a recording"),

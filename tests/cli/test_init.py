@@ -169,7 +169,7 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
         (["--from-config", "a.json", "--trust"], 3, "nothing was written"),
         (["--from-config", "none.json"], 2, "none.json cannot be read"),
         (["--from-config", "a.json", "--server", "sop"], 2, "there is no server 'sop'"),
-        (["--command", "'x"], 2, "this is not a command"),
+        (["--command", "'x"], 2, "the command cannot be split into words"),
         (["--url", "ftp://x"], 2, "must begin with http"),
         (["--module", "gone.py:mcp"], 2, "there is no file"),
         (["--example", "slak"], 2, "there is no sample 'slak'"),
@@ -209,7 +209,7 @@ def test_what_is_written_is_validated_and_run_together(program: Program) -> None
         done = program.run(*words)
         assert (done.returncode, done.stderr, said in done.stdout) == (0, "", True), done.stderr
     alone = program.run("run", "workbench.toml")
-    assert (alone.returncode, "holds settings; name suites" in alone.stderr) == (2, True), alone.stderr
+    assert (alone.returncode, "holds settings: name suites" in alone.stderr) == (2, True), alone.stderr
     program.write("workbench.toml", 'jugde = "local"\n')
     for words in (["validate", *written], ["validate", "workbench.toml"]):
         wrong = program.run(*words)

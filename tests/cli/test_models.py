@@ -155,8 +155,8 @@ def test_a_name_can_say_it_all(program: Program, server: Server) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--base-url", "http://localhost:1"], "--base-url: for which model?"),
-        (["--param", "a=1", "--api-key-env", "K"], "--api-key-env, --param: for which model?"),
+        (["--base-url", "http://localhost:1"], "no model is given for --base-url"),
+        (["--param", "a=1", "--api-key-env", "K"], "no model is given for --api-key-env, --param"),
         (["--model", "m", "--base-url", "localhost:1"], "--base-url must be an http or https address"),
         (["--model", "m", "--api-key-env", "sk-hidden"], "--api-key-env must be the name of an environment variable"),
         (["--model", "m", "--param", "stream=true"], "--param must not contain 'stream'"),

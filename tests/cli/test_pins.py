@@ -58,7 +58,7 @@ def test_a_definition_that_is_not_as_pinned_is_shown_and_stops_a_frozen_run(prog
     assert "1 run" in changed.stdout
     frozen = program.run("run", "suite.toml", "--trust", *IN_FULL, "--frozen")
     assert (frozen.returncode, frozen.stdout) == (3, "")
-    assert "nothing was run: with --frozen" in frozen.stderr
+    assert "nothing was run, because --frozen requires" in frozen.stderr
     file.write_text("[]", encoding="utf-8")
     damaged = program.run("run", "suite.toml", "--trust", *IN_FULL, "--frozen")
     assert damaged.returncode == 3

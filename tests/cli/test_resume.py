@@ -80,7 +80,7 @@ def test_paths_beside_it_must_be_of_the_batch(program: Program) -> None:
     program.write("other.toml", WEATHER)
     done = program.run("run", "other.toml", "--resume", "1")
     assert done.returncode == 2
-    assert "other.toml is not a suite of batch 1: paths can be left out after --resume" in done.stderr
+    assert "other.toml is not a suite of batch 1: omit the path, because the batch stores its suites" in done.stderr
 
 
 def test_a_path_where_the_number_of_a_batch_belongs_is_explained(program: Program) -> None:

@@ -87,6 +87,6 @@ def test_few_runs_leave_more_and_what_does_not_fail_is_not_shrunk(program: Progr
     assert (only.returncode, only.stdout) == (0, "")
     sound = program.run("shrink", recording, "--model", "offline")
     assert (sound.returncode, sound.stdout) == (1, "")
-    assert "of the first 5 runs (5 passed) 0 failed in the same way, and at least 80% have to" in sound.stderr
+    assert "of the first 5 runs (5 passed), 0 failed in the same way, but at least 80% must" in sound.stderr
     for words in (("--model", "a,b"), ("--fails", "4"), ("-o", "gone/x.toml")):
         assert program.run("shrink", recording, *words).returncode == 2

@@ -194,14 +194,14 @@ def test_address_and_credentials_are_known_before_anything_is_asked(
         (
             f'provider = "azure"\nbase_url = "{EVIL}"',
             {"AZURE_OPENAI_API_KEY": "k"},
-            "is at an address that is not Azure's",
+            "is at an address outside Azure",
         ),
         (
             f'provider = "bedrock"\nbase_url = "{EVIL}"',
             {**KEYS, **REGION},
-            "is at an address that is not Amazon Bedrock",
+            "is at an address outside Amazon Bedrock",
         ),
-        (f'provider = "vertex"\nbase_url = "{EVIL}"', {}, "is at an address that is not Google Vertex's own"),
+        (f'provider = "vertex"\nbase_url = "{EVIL}"', {}, "is at an address outside Google Vertex"),
     ],
 )
 def test_what_is_missing_or_would_redirect_is_refused_with_the_way_out(

@@ -494,7 +494,7 @@ def test_the_command_line_starts_workers_of_its_own_and_says_what_does_not_go(
     assert spread.stderr == ""
     assert list(of_others.parent.rglob("*")) == [of_others]
     refused = program.run("run", "weather.toml", "--cluster", "somewhere")
-    assert refused.returncode == 2 and "a cluster is local:N or the address of a dask scheduler" in refused.stderr
+    assert refused.returncode == 2 and "a cluster must be local:N or the address of a dask scheduler" in refused.stderr
     without = "import sys; sys.modules['distributed'] = None"
     refused = program.run("run", "weather.toml", "--cluster", "local:2", first=without)
     assert refused.returncode == 2 and "pip install 'toolcall-workbench[cluster]'" in refused.stderr

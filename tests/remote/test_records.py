@@ -34,7 +34,7 @@ def test_what_is_no_folder_of_its_own_is_refused_and_left_alone(tmp_path: Path, 
         place.symlink_to(target)
     if kind == "a link":
         target.mkdir(mode=0o755)
-    with pytest.raises(PermissionError, match="it is a link" if "link" in kind else "it is not a folder"):
+    with pytest.raises(PermissionError, match="is a symbolic link" if "link" in kind else "is a file, not a folder"):
         own_folder(place)
     assert not target.exists() or stat.S_IMODE(target.stat().st_mode) == 0o755
     assert kind != "a file" or place.read_text() == "mine"
@@ -54,7 +54,7 @@ def test_a_folder_that_everybody_may_replace_is_refused_unless_a_sticky_bit_forb
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(PermissionError, match=f"everybody may replace files in {shared}"):
+    with pytest.raises(PermissionError, match=f"all users may replace files in {shared}"):
         own_folder(shared / "deep" / "place")
     shared.chmod(0o1777)
     assert own_folder(shared / "deep" / "place").is_dir()
@@ -82,6 +82,6 @@ def _every_reason_is_said(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.remote.records.socket_places", lambda _: places)
     with pytest.raises(AttachError) as caught:
         socket_folder(folders)
-    assert f"{places[0]}: its path is too long for a socket" in str(caught.value)
-    assert f"{places[1]}: it is a link" in str(caught.value)
+    assert f"{places[0]}: the path is too long for a socket" in str(caught.value)
+    assert f"{places[1]}: the path is a symbolic link" in str(caught.value)
     assert "XDG_RUNTIME_DIR" in str(caught.value)

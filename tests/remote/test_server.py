@@ -148,7 +148,7 @@ def test_neither_side_takes_without_bound(tmp_path: Path, monkeypatch: pytest.Mo
         asking = Connection(known, "stop")
         asking.send(report={})
         asking.send(report={})
-        with pytest.raises(AttachError, match="one report at a time"):
+        with pytest.raises(AttachError, match="is already in progress"):
             asking.receive()
         server.requests.get(timeout=10)
         assert server.requests.empty()
@@ -159,7 +159,7 @@ def test_a_path_that_is_too_long_is_replaced_by_a_short_one(short: Path, monkeyp
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short / "r"))
     assert socket_address(folders, short / "h", 1).parent == short / "r" / "toolcall-workbench"
     monkeypatch.setattr(records, "MAX_SOCKET_PATH_BYTES", 1)
-    with pytest.raises(AttachError, match=r"no safe place for the socket of a batch: .*its path is too long"):
+    with pytest.raises(AttachError, match=r"no safe place for the socket of a batch: .*the path is too long"):
         socket_address(folders, short / "h", 1)
 
 

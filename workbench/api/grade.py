@@ -259,7 +259,8 @@ def _events_of(
         rounds = _with_ids(rounds)
         flat = [each.id for of_round in rounds for each in of_round]
         if len(results) != len(flat):
-            raise UsageError(f"there are {counted(len(flat), 'call')} and {counted(len(results), 'result')}")
+            there_are = f"{counted(len(flat), 'call')} and {counted(len(results), 'result')}"
+            raise UsageError(f"`results` must have one result for each call, but there are {there_are}")
         for call_id, result in zip(flat, results, strict=True):
             if result is not None:
                 by_id[call_id] = _result(result)

@@ -24,7 +24,7 @@ def check_types(options: CommonOptions) -> None:
         fits, what = _TYPES[kind.removesuffix(" | None")]
         if fits(value):
             continue
-        problem = f"{option.name} is {what}, not {value!r}"
+        problem = f"{option.name} must be {what}, not {value!r}"
         if isinstance(value, str) and "list" in what:
             problem += f": write {option.name}=[{value!r}]"
         problems.append(problem)
@@ -59,8 +59,8 @@ _TYPES: Mapping[str, tuple[_Fits, str]] = {
     "bool": (_one_of(bool), "True or False"),
     "int": (_one_of(int), "a whole number"),
     "float": (_one_of(int, float), "a number"),
-    "str": (_one_of(str), "a text"),
-    "Sequence[str]": (_listed(Collection, str), "a list of texts"),
+    "str": (_one_of(str), "a string"),
+    "Sequence[str]": (_listed(Collection, str), "a list of strings"),
     "Mapping[str, JsonValue]": (_one_of(Mapping), "a mapping of names to values"),
     "GraderName": _words(GRADERS),
     "RepeatRule": _words(REPEAT_RULES),

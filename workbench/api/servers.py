@@ -68,7 +68,7 @@ def _typed(server: str | Sequence[str]) -> FoundServers:
         if isinstance(server, str):
             return server_of_text(server)
         if not all(isinstance(word, str) for word in server):
-            raise TypeError("a command is a list of texts")
+            raise TypeError("a command must be a list of strings")
         return typed_server(list(server), None)
     except (ClientConfigError, TypeError) as error:
         raise UsageError(f"{_shown(server)!r} is not a server: {error}") from None

@@ -19,7 +19,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
     need no question. If the user refuses a suite, print that and return `None`."""
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     for problem in trust.grant_typed(needs):
-        warn(f"{problem}; it holds for this run only", program.secrets)
+        warn(f"{problem}; the trust holds for this run only", program.secrets)
     decision = PendingApproval(needs, trust, together=together)
     for question in decision.questions:
         first, more = question.first, ""
@@ -30,7 +30,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
             warn(f"  {line}", program.secrets)
         answer = _asked(f"{one_line(first.file.path.name)}{more}", mocks=first.can_run_on_mocks)
         for problem in decision.answer(question, answer):
-            warn(f"{problem}; it holds for this run only", program.secrets)
+            warn(f"{problem}; the trust holds for this run only", program.secrets)
     if trust.store.notice is not None:
         warn(trust.store.notice)
     if decision.refused:

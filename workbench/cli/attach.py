@@ -321,8 +321,8 @@ def report_of_stored(batch: NamedBatch, program: Program, output: Output) -> int
         known, option = batch.known, history_option(batch.history)
         if batch.in_another_program:
             warn(
-                f"batch {batch_name(stored)} runs in another program, without --detach, which shows it; "
-                f"'workbench history show {stored.number}{option}' shows its finished runs"
+                f"batch {batch_name(stored)} was started without --detach, so only its own program shows it; "
+                f"'workbench history show {stored.number}{option}' shows the finished runs"
             )
             return USAGE
         lines, code = list[str](), None

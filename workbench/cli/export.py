@@ -94,7 +94,9 @@ def _export_batch(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import warn
 
     if len(arguments.runs) > 1:
-        warn(f"nothing was exported: export a batch alone: leave out {arguments.runs[1]}, or give a folder with -o")
+        warn(
+            f"nothing was exported, because a batch is exported alone: leave out {arguments.runs[1]}, or give -o FOLDER"
+        )
         return USAGE
     options = history_export.Options(
         batch=arguments.runs[0],

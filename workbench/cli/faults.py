@@ -93,7 +93,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
         for each in trials.untried:
             warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)
         if trials.untried:
-            warn("no fault was tried: no run allowed one, see above")
+            warn("no fault was tried, because no run allowed a fault: the lines above give the reasons")
             return INFRASTRUCTURE
         warn("no fault was tried: no run called one of the chosen tools")
         return USAGE

@@ -120,7 +120,7 @@ def _grade_batches(arguments: argparse.Namespace) -> int:
     if arguments.calls:
         suite = arguments.suite or "FILE"
         warn(
-            f"{batch} is a batch, which has its own calls, and --calls grades those of a file: use two commands, "
+            f"{batch} is a batch and has its own calls, but --calls grades the calls of a file: use two commands, "
             f"'workbench grade {batch}' and 'workbench grade --suite {suite} --calls {arguments.calls[0]}'"
         )
         return USAGE

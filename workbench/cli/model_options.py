@@ -125,7 +125,7 @@ def names_a_model(arguments: argparse.Namespace) -> bool:
     )
     given = [name for name, value in about_models if value]
     if given and not arguments.model:
-        warn(f"{', '.join(given)}: for which model? Give --model too")
+        warn(f"no model is given for {', '.join(given)}: give --model too")
         return False
     return True
 

@@ -94,7 +94,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     folder = folder_of(path)
     if arguments.replace and arguments.to is not None:
-        warn("--to does not go with --replace, which changes the file that has the model: omit --to")
+        warn("--to cannot be used with --replace, which changes the file that has the model: omit --to")
         return USAGE
     known, typed = None, TypedModel()
     if arguments.replace:

@@ -40,9 +40,9 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
                 servers[source.server] = program.secrets.redacted(source.tools)
                 instructions[source.server] = program.secrets.redact(source.instructions)
         if failed := [source for source in suite.sources if source.error is not None]:
-            warn(f"{file.path}: not pinned: {failed[0].error}", program.secrets)
+            warn(f"{file.path} was not pinned: {failed[0].error}", program.secrets)
         elif not servers:
-            warn(f"{file.path}: not pinned: it has no servers")
+            warn(f"{file.path} was not pinned, because the suite has no servers")
         else:
             try:
                 warn(f"pinned in {write_pins(file.path, servers, instructions)}")
@@ -68,9 +68,9 @@ def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
     for file in plan.files:
         if file.suite and file.suite.servers and not pin_file(file.path).exists():
             writes = f"'workbench tools {file.path} --pin' writes them"
-            raise FrozenError(f"nothing was run: {file.path} has no pins: {writes}")
+            raise FrozenError(f"nothing was run, because {file.path} has no pins: {writes}")
     if differs:
-        raise FrozenError("nothing was run: with --frozen, tools must equal their pins")
+        raise FrozenError("nothing was run, because --frozen requires that all tools equal their pins")
 
 
 def _differences(file: SuiteFile, program: Program, approval: Approval) -> Iterable[str]:

@@ -147,7 +147,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"{word} confirms the regressions of --fail-on: give --fail-on regression too, or leave {word} out")
         return USAGE
     if arguments.confirm_writes and baseline is not None and baseline.confirm != "reruns":
-        warn(f"--confirm {baseline.confirm} makes no reruns: leave it or --confirm-writes out")
+        warn(f"--confirm {baseline.confirm} makes no reruns, so --confirm-writes has no effect: omit one of them")
         return USAGE
     record = None
     if arguments.record is not None:
@@ -192,7 +192,7 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
 
     for attribute, name in _WITHOUT_APP:
         if getattr(arguments, attribute) not in (None, False, []):
-            warn(f"{name} is for runs without the app, which --break opens: omit one of them")
+            warn(f"{name} cannot be used with --break, which opens the app: omit one of them")
             return USAGE
     options = run_options(arguments, compares=False)
     if options is None:

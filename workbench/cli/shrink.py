@@ -193,8 +193,8 @@ class _ShrinkAttempts:
             others = Counter(result.status for result in first)
             came_to = ", ".join(f"{count} {status}" for status, count in others.most_common())
             warn(
-                f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in the same "
-                f"way, and at least {figure(100 * MIN_FAILURE_SHARE)}% have to"
+                f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}), {often} failed in the same"
+                f" way, but at least {figure(100 * MIN_FAILURE_SHARE)}% must"
             )
             if others[Status.ERROR]:
                 return INFRASTRUCTURE

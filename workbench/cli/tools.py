@@ -403,5 +403,7 @@ def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
         names.update(written.name for written in suite.tools)
         for case in suite.cases:
             names.update(written.name for written in case.tools)
-    why = "is defined in the suite and has no server" if tool in names else "is not there: there is no server"
-    raise RefusedError(f"{tool} {why} that could be called; run a case to see the answers of its mocks")
+    if tool not in names:
+        raise RefusedError(f"there is no tool {tool!r}, and no suite has a server that could list this tool")
+    mocks = "run a case to see the answers of its mocks"
+    raise RefusedError(f"{tool} is defined in the suite and has no server that could be called; {mocks}")

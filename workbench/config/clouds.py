@@ -471,8 +471,8 @@ def _must_be_own(cloud: Cloud, url: str, names: str) -> None:
     Call this if the user named no credentials for the address."""
     if not is_own_address(cloud, url):
         raise _LocationError(
-            f"is at an address that is not {CLOUD_TITLES[cloud]}'s own, and credentials are sent there only on request:"
-            f' name them with {names}, or write credentials = "default"'
+            f"is at an address outside {CLOUD_TITLES[cloud]}, and credentials are sent there only on request:"
+            f' name the credentials with {names}, or write credentials = "default"'
         )
 
 

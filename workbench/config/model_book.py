@@ -97,7 +97,9 @@ def _wrong(option: str, check: Callable[[_Value], object], value: _Value | None)
 
 def _checked_recordings(name: str) -> None:
     if not name.startswith("replay:"):
-        raise ValueError(f"must name recordings, such as replay:runs, not {name!r}; --user-model names a model")
+        raise ValueError(
+            f"must name recordings, such as replay:runs, not {name!r}; to let a model play the user, give --user-model"
+        )
 
 
 NO_MODEL_OPTIONS = ModelOptions()

@@ -43,9 +43,7 @@ def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     seen = set()
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
-            raise ValueError(
-                'has a name that no header can have: write { "x-team" = "search" }, without spaces and \':\''
-            )
+            raise ValueError('has an invalid header name: write { "x-team" = "search" }, without spaces and \':\'')
         lower = name.lower()
         if lower in SET_BY_HTTP:
             raise ValueError(f"must not contain {lower!r}: the program sets it")
@@ -66,7 +64,7 @@ def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
     Raises ValueError as `checked_headers` does."""
     for name, value in query.items():
         if not name or not name.isprintable():
-            raise ValueError('has a name that no query can have: write { "api-version" = "2024-10-21" }')
+            raise ValueError('has an invalid parameter name: write { "api-version" = "2024-10-21" }')
         _check_value(name, value)
         if _looks_secret(name, value):
             raise ValueError(f"holds what looks like a secret in {_named(name)}: {VARIABLE_ADVICE}")

@@ -144,14 +144,14 @@ class _Model(_Strict):
     @classmethod
     def _only_in_chat(cls, value: bool, info: ValidationInfo) -> bool:
         if value and info.data.get("provider") in ("anthropic", "openai-responses"):
-            raise ValueError("is for Chat Completions only, the one API that takes sounds: omit it")
+            raise ValueError("is for Chat Completions only, because no other API accepts audio: omit it")
         return value
 
     @field_validator("key_command")
     @classmethod
     def _only_without_a_variable(cls, command: Sequence[str] | None, info: ValidationInfo) -> Sequence[str] | None:
         if command is not None and info.data.get("api_key_env") is not None:
-            raise ValueError("gives the key, as does api_key_env: omit one of them")
+            raise ValueError("gives the key, but api_key_env also gives a key: omit one of them")
         return command
 
     @field_validator("headers")

@@ -197,7 +197,7 @@ def _parsed(text: str, of_lines: bool) -> object:
         except RunDocumentError:
             raise
         except ValueError as error:
-            raise RunDocumentError(f"is not JSON: {error}") from None
+            raise RunDocumentError(f"the text is not JSON: {error}") from None
     lines: _Lines = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -425,7 +425,7 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
     if result is None:
         raise ValueError("the model was not asked")
     if result.status in (Status.ERROR, Status.STOPPED):
-        raise ValueError(result.error or "it was not asked")
+        raise ValueError(result.error or "the model was not asked")
     trajectory = result.trajectory
     reason: str = "stopped"
     if trajectory.finish is not None:
@@ -435,14 +435,14 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
     if reason == "refused":
         raise ValueError("the model refused")
     if reason not in ("answered", "decided"):
-        raise ValueError(f"it ended early: {reason}")
+        raise ValueError(f"the answer ended early: {reason}")
     made = next((record.call for record in trajectory.calls if record.tool == _SUBMIT), None)
     if made is not None:
         if made.problem is not None:
             raise ValueError(f"the answer cannot be read: {made.problem}")
         found: object = made.arguments
     elif trajectory.calls:
-        raise ValueError(f"it called {one_line(trajectory.calls[0].tool)} instead of {_SUBMIT}")
+        raise ValueError(f"the model called {one_line(trajectory.calls[0].tool)} instead of {_SUBMIT}")
     else:
         # Models without tool calling answer in text, as the instructions allow.
         text = "".join(each.text for each in trajectory.rounds)
@@ -454,7 +454,7 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
     if isinstance(found, Mapping):
         requests = found.get("requests")
     if not isinstance(requests, list | tuple):
-        raise ValueError("the answer holds no drafts: a JSON object with a list `requests` is asked for")
+        raise ValueError("the answer holds no drafts, because it is not a JSON object with a list `requests`")
     if not requests:
         raise ValueError("the list of drafts is empty")
     return requests
@@ -471,7 +471,7 @@ def _draft_of(
 
     Raises ValueError with the reason if the draft is rejected."""
     if not isinstance(item, Mapping):
-        raise ValueError("the draft is not an object")
+        raise ValueError("the draft is not a JSON object")
     user, tool = item.get("user"), item.get("tool")
     if not isinstance(user, str) or not user.strip():
         raise ValueError("the draft has no request")
@@ -486,7 +486,7 @@ def _draft_of(
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, Mapping):
-        raise ValueError("its arguments are not an object")
+        raise ValueError("the arguments of the draft are not a JSON object")
     tool = _checked_tool(tool, arguments, tools)
     near = process.extractOne(
         user, known, scorer=fuzz.token_sort_ratio, processor=utils.default_process, score_cutoff=_ALIKE
@@ -511,7 +511,7 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
     Raises ValueError if there is no such tool or if its schema refuses the arguments."""
     if tool is None:
         if arguments:
-            raise ValueError("it has arguments, but no tool")
+            raise ValueError("the draft has arguments, but no tool")
         return None
     if not isinstance(tool, str) or tool not in tools:
         hint = None

@@ -58,7 +58,7 @@ def words_of(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ValueError(f"this is not a command: {str(error).lower()}") from None
+        raise ValueError(f"the command cannot be split into words: {str(error).lower()}") from None
     if not words:
         raise ValueError("a command or a URL is needed")
     return words
@@ -224,7 +224,7 @@ def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServer
         if len(servers) == 1 and reading.root is None:
             where = reading.where
         if not isinstance(entry, dict):
-            raise ClientConfigError(f"{where} must be an object with command or url")
+            raise ClientConfigError(f"{where} must contain the settings of a server, with command or url")
         if entry.get("disabled") is True or entry.get("enabled") is False:
             reading.notes.append(f"{name} is left out: it is disabled in the configuration")
             continue
@@ -258,7 +258,7 @@ class _Server:
         entry, kind = self._entry, self._entry.get("type", self._entry.get("transport"))
         # A client either starts a server or connects to it, so an entry with both keys or neither is ambiguous.
         if ("command" in entry) == ("url" in entry):
-            raise ClientConfigError(f"{self._where} must have one of command and url")
+            raise ClientConfigError(f"{self._where} must have exactly one of the keys command and url")
         if entry.get("envFile") is not None:
             self._reading.notes.append(
                 f"envFile of {self._name} is not read: put the variables that the server needs into a .env beside the "
@@ -451,14 +451,14 @@ class _Server:
         if _NAME.fullmatch(kind) and (not colon or name.startswith(("-", "+", "?"))):
             # A suite cannot express the default in `${NAME:-default}`, so it is dropped.
             return self._variable(kind, None)
-        raise ClientConfigError(f"{self._where}.{place}: ${{{kind}…}} has no counterpart in a suite; write it out")
+        raise ClientConfigError(f"{self._where}.{place}: a suite has no counterpart of ${{{kind}…}}: write the value")
 
     def _variable(self, name: str, value: str | None) -> _Variable:
         return self._reading.variable(self._name, name, value)
 
     def _text(self, place: str, value: object) -> str:
         if not isinstance(value, str) or "\0" in value:
-            raise ClientConfigError(f"{self._where}.{place} must be a text")
+            raise ClientConfigError(f"{self._where}.{place} must be a string")
         return value
 
     def _texts(self, key: str, *, numbers: bool = False) -> dict[str, str]:
@@ -466,7 +466,7 @@ class _Server:
         if table is None:
             return {}
         if not isinstance(table, dict):
-            raise ClientConfigError(f"{self._where}.{key} must be an object of texts")
+            raise ClientConfigError(f"{self._where}.{key} must map names to strings")
         texts = {}
         for name, value in table.items():
             if numbers and isinstance(value, int | float):
@@ -704,7 +704,7 @@ def _servers_in(
             continue
         where = ".".join(place)
         if not isinstance(inner, dict):
-            raise ClientConfigError(f"{file}: {where} must be an object of servers by name")
+            raise ClientConfigError(f"{file}: {where} must map the name of each server to its settings")
         if not inner:
             raise ClientConfigError(f"{file}: {where} is empty: it names no server")
         if place == ("mcp_servers",):

@@ -63,7 +63,7 @@ def _rates_to_decide(stop: Stop, files: Iterable[SuiteFile]) -> list[float]:
             rates.append(gate.min_pass_rate)
     for path, gate in gates.items():
         if rates and gate.min_score is not None:
-            raise StopError(f"{path} also demands a mean score, which needs all runs: omit --until, or add gate=X")
+            raise StopError(f"the gate of {path} has min_score, which needs all runs: omit --until, or add gate=X")
     return rates
 
 

@@ -335,5 +335,5 @@ def cluster_address(text: str) -> ClusterAddress:
     if (match := _SCHEDULER.fullmatch(text)) is not None and 0 < int(match[1]) < 65536:
         return ClusterAddress(text)
     raise ValueError(
-        f"a cluster is local:N or the address of a dask scheduler, such as tcp://scheduler:8786, not {text!r}"
+        f"a cluster must be local:N or the address of a dask scheduler, such as tcp://scheduler:8786, not {text!r}"
     )

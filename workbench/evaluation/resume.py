@@ -320,7 +320,9 @@ def _suites_at(options: RunOptions, search: Search | None = None) -> Sequence[Pa
 def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -> None:
     for path in suites:
         if not _has(batch, [path]):
-            raise HistoryError(f"{path} is not a suite of batch {batch.number}: paths can be left out after --resume")
+            raise HistoryError(
+                f"{path} is not a suite of batch {batch.number}: omit the path, because the batch stores its suites"
+            )
     for model in models:
         if model not in batch.models and model not in map(model_of, batch.models):
             known = ", ".join(batch.models)

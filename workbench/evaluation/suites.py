@@ -39,7 +39,9 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
 
         names = ", ".join(map(str, suites))
         if any(map(is_settings, paths)):
-            raise NoSuitesError(f"no suite at {names}: a workbench.toml holds settings; name suites, or their folder")
+            raise NoSuitesError(
+                f"no suite at {names}, because a workbench.toml holds settings: name suites, or their folder"
+            )
         recorded = [path for path in paths if any(path.glob(f"*{SUFFIX}"))]
         if recorded:
             raise NoSuitesError(

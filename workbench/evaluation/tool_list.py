@@ -134,7 +134,9 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
         return live[0]
     if live:
         places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
-        raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
+        raise NoSuchToolError(
+            [f"several servers have the tool {name!r}: {places}; name one suite, and one server with --server"]
+        )
     # A server that could not list its tools may have this tool, so its error is more useful than "there is no tool".
     if errors:
         raise NoSuchToolError(errors, not_listed=True, outputs=outputs)

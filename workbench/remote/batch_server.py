@@ -282,7 +282,10 @@ class ViewerServer:
                     self._give_first(viewer, line)
         elif isinstance(report := message.get("report"), dict):
             if viewer.wants_report:
-                self._refuse(viewer, "only one report at a time: another one is already waiting")
+                self._refuse(
+                    viewer,
+                    "a report for this viewer is already in progress: ask for the next report when it has arrived",
+                )
                 return
             viewer.wants_report = True
             self.requests.put((viewer, report))

@@ -47,9 +47,9 @@ def decode_message(line: bytes) -> Mapping[str, Any]:
     try:
         message = parsed_json(line.decode())
     except ValueError as error:
-        raise ProtocolError(f"not JSON ({error})") from None
+        raise ProtocolError(f"the line is not JSON ({error})") from None
     if not isinstance(message, dict):
-        raise ProtocolError("not an object")
+        raise ProtocolError("the line is not a JSON object")
     return message
 
 
@@ -230,7 +230,7 @@ def socket_folder(folders: Folders) -> Path:
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
-            problems.append(f"{place}: its path is too long for a socket")
+            problems.append(f"{place}: the path is too long for a socket")
             continue
         try:
             return own_folder(place)
@@ -251,16 +251,18 @@ def own_folder(folder: Path) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if stat.S_ISLNK(found.st_mode):
-        raise _unsafe("it is a link, which may lead anywhere: remove it", folder)
+        raise _unsafe("the path is a symbolic link, which is not safe: remove the link", folder)
     if not stat.S_ISDIR(found.st_mode):
-        raise _unsafe("it is not a folder: remove it", folder)
+        raise _unsafe("the path is a file, not a folder: remove the file", folder)
     if found.st_uid != os.getuid():
-        raise _unsafe(f"it belongs to another user (id {found.st_uid})", folder)
+        raise _unsafe(f"the folder belongs to another user (id {found.st_uid})", folder)
     # In a folder with the sticky bit, such as /tmp, only the owner of an entry can replace it.
     for above in folder.resolve().parents:
         mode = above.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise _unsafe(f"everybody may replace files in {above}: remove that permission (chmod o-w)", folder)
+            raise _unsafe(
+                f"all users may replace files in {above}: remove their write permission with chmod o-w", folder
+            )
     if found.st_mode & 0o077:
         folder.chmod(0o700)
     return folder
@@ -340,7 +342,9 @@ def find_batch(folders: Folders, history: Path, which: str | None) -> NamedBatch
         here = [each for each in running if each.number == int(number)]
     if len(here) > 1:
         files = ", ".join(str(each.history) for each in here)
-        raise AttachError(f"several batches {number} are running: choose one by its history, with --history: {files}")
+        raise AttachError(
+            f"running batches of several histories have the number {number}: give --history with one of {files}"
+        )
     if here:
         return here[0]
     if stored is None:
@@ -359,7 +363,7 @@ def _only(running: list[NamedBatch], folders: Folders) -> NamedBatch:
     if running:
         *others, last_one = (f"{each.number}{history_option(each.history)}" for each in running)
         which = f"{', '.join(others)} or {last_one}"
-        raise AttachError(f"several batches run without a terminal: name one of them: {which}")
+        raise AttachError(f"several batches run without a terminal, so name one of them: {which}")
     last = next(iter(records(folders)), None)
     if last is not None:
         attach = f"workbench attach {last.batch}{history_option(last.file)}"

@@ -264,7 +264,7 @@ class BatchView:
 
     def _place(self, place: object) -> int:
         if not isinstance(place, int):
-            raise ValueError("no place")
+            raise ValueError("the message names no run")
         return place
 
     def _done(self, place: int, message: Mapping[str, Any]) -> RunDone:

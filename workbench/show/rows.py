@@ -244,7 +244,7 @@ def _rows_of(block: Block, width: int, indent: int) -> Iterator[Line]:
             for each in blocks:
                 yield from _rows_of(each, width, indent + 2)
         case Table() | Matrix():
-            raise TypeError("tables have no rows in a pane of the app: draw the table with `TableLayout`")
+            raise TypeError("this function wraps text and cannot draw a table or a matrix: use `TableLayout`")
 
 
 def fact_rows(block: Facts) -> Iterator[tuple[Line, Span]]:

@@ -204,7 +204,7 @@ async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_
         await app.press("enter", "2")
         assert "A suite for an MCP server" in app.screen
         await app.press("ctrl+u", *"'uvx", "enter")
-        assert "this is not a command: no closing quotation" in app.screen
+        assert "the command cannot be split into words: no closing quotation" in app.screen
         await app.press("home", "delete", "end", *" mcp-server-git", "enter")
         await app.until(lambda: "Asking git for its tools" in app.screen)
         await app.press("escape", "escape")

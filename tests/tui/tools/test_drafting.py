@@ -57,7 +57,7 @@ async def test_what_goes_wrong_is_said_and_the_suite_stays(tmp_path: Path) -> No
     answers = [document(error_document("openai", "no"), 401), submitted("rubbish"), Answer((HANG,))]
     with Server(drafting(lambda _: answers.pop(0))) as server:
         async with opened(suites, models=[f"openai:m@{server.url}/v1"], live=True) as app:
-            for said in ("requires a key", "add: the draft is not an object"):
+            for said in ("requires a key", "add: the draft is not a JSON object"):
                 await ask(app)
                 await app.until(lambda: "Nothing was drafted: " in app.screen)
                 assert said in app.screen

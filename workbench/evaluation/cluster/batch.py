@@ -533,7 +533,7 @@ class ClusterBatch(Batch):
         worker.assigned.clear()
         worker.returning_leases.clear()
         if not self._workers and self._left and not self._stopping:
-            self._context.listener(ClusterNotice("no worker is left: waiting for one"))
+            self._context.listener(ClusterNotice("no worker is left, so the runs wait for a new worker"))
         self._news.set()
 
     def _requeue(self, queue: EndpointQueue, run: PlannedRun, worker: str) -> None:

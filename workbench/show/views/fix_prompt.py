@@ -49,7 +49,7 @@ def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
     `suite` is the path of the suite. Raise ValueError with the reason for a run that did not fail."""
     if result.status != Status.FAILED:
         why = after(" (", result.reason, ")")
-        raise ValueError(f"the run did not fail, it is {result.status}{why}: choose a failed run")
+        raise ValueError(f"the run has the status {result.status}{why}, not failed: choose a failed run")
     return "\n".join(_lines(case, result, suite))
 
 

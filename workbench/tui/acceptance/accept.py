@@ -69,7 +69,8 @@ class RunAccepter:
         # A redacted argument differs from the model's argument and must not become an expectation.
         if result.has_redacted_calls:
             raise AcceptError(
-                f"secrets in its calls are not stored with this run; {key_for('run.case')} runs the case again"
+                "this run is stored without the secrets in its calls and cannot be accepted; "
+                f"{key_for('run.case')} runs the case again"
             )
         variant = run.planned.variant
         # If a variant renames tools or arguments, the calls of its runs do not match the suite.
@@ -92,7 +93,9 @@ class RunAccepter:
         call = before if isinstance(item, ResultItem) else item
         if not whole and isinstance(call, CallItem):
             if call.index is None:
-                raise AcceptError(f"{call.tool} is the provider's own: write it as [[provider_tools]] to expect it")
+                raise AcceptError(
+                    f"the provider executes {call.tool!r}: write the tool as [[provider_tools]] to expect its calls"
+                )
             return accept_call(case, table, result.trajectory, pairings, call.index)
         if not whole and isinstance(item, MissingItem):
             if not unchanged:

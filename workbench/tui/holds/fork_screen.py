@@ -236,7 +236,7 @@ class Forker:
             return
         now = self._open_suites.current_case((run.path, run.case_id))
         if now is None:
-            self._refused("its case no longer exists, or has errors")
+            self._refused("the case of this run no longer exists or has errors")
             return
         draft = self._draft(run, now)
         if (why := draft.why_not(now)) is not None:

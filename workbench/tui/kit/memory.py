@@ -125,7 +125,7 @@ class Memory:
         """Read the file. If it is missing or invalid, return empty content."""
         try:
             if self._file.stat().st_size > MAX_STATE_FILE_BYTES:
-                raise ValueError("it is too large")
+                raise ValueError("the file is too large")
             document = json.loads(self._file.read_bytes())
         except FileNotFoundError:
             return EMPTY_MEMORY

@@ -401,7 +401,7 @@ class RunRecord:
         for at in reversed(self.events):
             if at.payload is self.paused:
                 return at.sequence
-        raise LookupError("the run is held, but its events contain no such Paused event")
+        raise LookupError("the events of this held run lack its Paused event")
 
     @property
     def was_held(self) -> bool:
