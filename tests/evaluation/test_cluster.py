@@ -499,7 +499,7 @@ def test_the_command_line_starts_workers_of_its_own_and_says_what_does_not_go(
     refused = program.run("run", "weather.toml", "--cluster", "local:2", first=without)
     assert refused.returncode == 2 and "pip install 'toolcall-workbench[cluster]'" in refused.stderr
     refusals: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"models": (Own(),)}, "a cluster needs models by name"),
+        ({"models": (Own(),)}, "exists only in this process"),
         ({"until": Stop()}, "leave out --cluster"),
         ({"cluster": "local:0"}, "a local cluster has 1 to 512 workers"),
     )

@@ -52,7 +52,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 def test_why_nothing_can_be_written(tmp_path: Path) -> None:
     assert why_not_writable(tmp_path / "new.txt") is None
-    assert why_not_writable(tmp_path) == "it is a folder"
+    assert why_not_writable(tmp_path) == "the path is a folder"
     assert why_not_writable(tmp_path / "a" / "new.txt") == f"there is no folder {tmp_path / 'a'}"
     assert list(tmp_path.iterdir()) == []
 

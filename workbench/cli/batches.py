@@ -176,5 +176,5 @@ def _over(batch: BatchRow) -> str:
 
 def _why_not_stopped(batch: NamedBatch) -> str:
     if batch.in_another_program:
-        return f"batch {batch.number} runs in another program, without --detach: stop it there"
+        return f"batch {batch.number} was started without --detach: stop the batch in its own program"
     return f"batch {batch.number} is not running: 'workbench batches' lists the batches that are"

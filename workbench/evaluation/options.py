@@ -254,7 +254,7 @@ class RunOptions(CommonOptions):
         if self.shard is not None:
             yield from self._problems_of_shard(self.shard)
         if self.until is not None and self.until.looks is not None and not 1 <= self.until.looks <= MAX_LOOKS:
-            yield f"there may be 1 to {MAX_LOOKS} looks, not {self.until.looks}"
+            yield f"the number of looks must be from 1 to {MAX_LOOKS}, not {self.until.looks}"
         try:
             _ = self.model_options
         except ConfigError as error:
@@ -264,7 +264,7 @@ class RunOptions(CommonOptions):
         if not 1 <= shard.index <= shard.of:
             yield f"there is no shard {shard.index}/{shard.of}: write one of 1/{shard.of} to {shard.of}/{shard.of}"
         if self.until is not None:
-            yield "a shard sees only its own runs, which cannot decide: leave out either --shard or --until"
+            yield "a shard has only its own runs, so --until cannot decide: leave out either --shard or --until"
         if self.compares:
             yield "models can be compared only when no run is missing: merge the shards of 'workbench run' first"
         if self.history is None and self.resume is None:
@@ -276,7 +276,7 @@ class RunOptions(CommonOptions):
         except ValueError as error:
             yield str(error)
         if self.own_models:
-            yield f"{next(iter(self.own_models))!r} is a model of this process: a cluster needs models by name"
+            yield f"{next(iter(self.own_models))!r} exists only in this process: name a model that a cluster can use"
         if self.until is not None:
             yield "--until decides after each case, but a cluster runs many at a time: leave out --cluster"
 

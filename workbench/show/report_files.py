@@ -41,7 +41,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
 def why_not_writable(file: Path) -> str | None:
     """Return why a report cannot be written to a file, or `None` if it can."""
     if file.is_dir():
-        return "it is a folder"
+        return "the path is a folder"
     if not file.parent.is_dir():
         return f"there is no folder {file.parent}"
     if _is_written_in_place(file):

@@ -52,7 +52,7 @@ async def test_a_damaged_batch_is_listed_as_that_and_can_only_be_removed(suites:
         assert "This batch is damaged: settings Expecting property name" in words(app)
         for key in ("enter", "space", "f2", "c", "equals_sign", "w"):
             await app.press(key)
-            assert app.app.screen is screen and "It is damaged: settings" in words(app), key
+            assert app.app.screen is screen and "The batch is damaged: settings" in words(app), key
         assert document_table(screen.state.table).count("| damaged |") == 1 and not screen.state.marked
         await app.press("delete")
         assert "#3 and its runs would be removed" in words(app)

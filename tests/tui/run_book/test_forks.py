@@ -262,7 +262,7 @@ def test_a_fork_keeps_the_system_prompt_that_its_origin_was_given() -> None:
 
 def test_a_case_that_is_skipped_and_a_chain_that_stopped_are_not_gone_on_with() -> None:
     draft, now = draft_at(RunPlace(2), skip="too slow")
-    assert draft.why_not(now) == "its case is skipped: too slow"
+    assert draft.why_not(now) == "the case of this run is skipped: too slow"
     steps = parse_suite(
         'format = 1\nname = "S"\n[[cases]]\nname = "One"\nstop_on_failure = true\n'
         '[[cases.steps]]\nuser = "x"\ntool = "t"\n[[cases.steps]]\ntool = "t"\nsystem = "Now."\n',

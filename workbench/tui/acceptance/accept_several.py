@@ -243,13 +243,13 @@ class CasesAccepter:
 
 def _why_not_accepted(suite: OpenSuite) -> str | None:
     if suite.file.suite is None:
-        return "it has errors: correct them first"
+        return "the suite has errors: correct them first"
     return suite.why_not_editable
 
 
 def _why_not(result: RunResult) -> str | None:
     if result.has_redacted_calls:
-        return "secrets in its calls are not stored with it"
+        return "the run is stored without the secrets in its calls"
     return exclusion_reason(result)
 
 

@@ -178,7 +178,7 @@ class HistoryList(MarkedState[BatchRow]):
         if not self.forks:
             refused["history.forks"] = "there are no forks here"
         if batch.damage is not None:
-            return refused | _refused(_READING, f"it is damaged: {batch.damage}")
+            return refused | _refused(_READING, f"the batch is damaged: {batch.damage}")
         if self.is_active(batch):
             busy = "its runs are under way: wait for them, or stop them where they were started"
             refused |= _refused(("resume", "regrade", "delete"), busy)

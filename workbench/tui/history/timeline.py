@@ -312,5 +312,5 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         if run is None:
             return dict.fromkeys(("timeline.open", "timeline.mark", "timeline.copy"), "there is no run here")
         if run.figures is None:
-            return dict.fromkeys(("timeline.open", "timeline.mark"), "this run never finished: none of it was stored")
+            return dict.fromkeys(("timeline.open", "timeline.mark"), "this run never finished, so no result was stored")
         return {}

@@ -172,7 +172,7 @@ class ForkDraft:
 
 def _refusal(fork: Fork, model: str, current: CurrentCase) -> str | None:
     if current.case.skip is not None:
-        return f"its case is skipped: {current.case.skip}"
+        return f"the case of this run is skipped: {current.case.skip}"
     if not has_variant_of(current.suite, model):
         return f"the suite has no variant {variant_name_of(model)!r} any more"
     return fork_refusal(fork, turns_of(current.case, settings_of(current.suite, current.case).limits.max_rounds))

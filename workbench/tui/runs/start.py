@@ -386,7 +386,8 @@ class Starter:
             now = self._open_suites.current_case((path, draft.run.case_id))
             if now is None:
                 return (
-                    await asyncio.to_thread(self._why_nothing_ran, [path]) or "its case no longer exists, or has errors"
+                    await asyncio.to_thread(self._why_nothing_ran, [path])
+                    or "the case of this run no longer exists or has errors"
                 )
             why = draft.why_not(now) or self._refusal(now.file)
             if why is not None:
