@@ -438,7 +438,8 @@ def _lone(gaps: Iterable[str]) -> Counter[str]:
 def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], there: Counter[str]) -> None:
     """Change the gaps so that they contain each comment as often as the changes of both sides require.
 
-    The number of times that a comment occurs is merged three-way. If a comment has no place, it goes to the end."""
+    The number of times that a comment occurs is merged three-way. A comment that is missing in all gaps is appended to
+    the last gap."""
     found = _lone(gaps)
     for comment in {**here, **there}:
         old, mine, theirs = before[comment], here[comment], there[comment]

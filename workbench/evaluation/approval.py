@@ -329,7 +329,7 @@ class Trust:
         return True
 
     def grant_typed(self, needs: Needs) -> tuple[str, ...]:
-        """Permanently grant each request of which everything but the typed servers is already granted.
+        """Permanently grant the requests in which only the servers that the user typed still lack a grant.
 
         A user who types a server approves it. The grant covers exactly the typed servers, and ends when a command, its
         folder, a variable or the imported code changes. Returns a message for each grant that cannot be stored."""

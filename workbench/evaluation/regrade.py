@@ -429,7 +429,9 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
         return len(self._today) - 1
 
     def add(self, place: int, case_number: int) -> None:
-        """Add a run by its index in the rows and the number of the pair of suite and case that grades it."""
+        """Add a run that a registered case grades.
+
+        `place` is the index of the run in the rows, and `case_number` is the result of `add_current_case`."""
         self._places.append(place)
         self._codes.append(case_number)
 

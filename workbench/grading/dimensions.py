@@ -124,7 +124,9 @@ def grade_dimensions(
 
 
 def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
-    """Return the latency of a run in milliseconds, of the model's answers or of the whole agent loop."""
+    """Return the latency of a run in milliseconds.
+
+    Depending on `options`, it is the latency of the model's answers or the duration of the whole agent loop."""
     if options.latency == "model":
         return trajectory.model_latency_ms
     return trajectory.loop_ms

@@ -21,7 +21,9 @@ class CaseContents:
         self._sent: dict[tuple[int, str, str], str] = {}
 
     def of(self, run: RunRow) -> str:
-        """Return the text for a finished run, or the hash of its suite if the case cannot be read."""
+        """Return the text that shows with which case a finished run was made.
+
+        If the case cannot be read, the text is the hash of the suite."""
         suite = run.suite
         if suite not in self._of_suites:
             self._of_suites[suite] = {}

@@ -681,7 +681,7 @@ class Outline:
 
     @property
     def cases(self) -> dict[tuple[int, str], int]:
-        """The number of cases for each suite, given by its index, and each model."""
+        """The number of cases by the index of the suite and the name of the model."""
         found: dict[tuple[int, str], set[str]] = {}
         for suite, shape, cases in self.blocks:
             ids = {case_id for case_id, _ in cases}

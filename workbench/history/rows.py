@@ -542,7 +542,7 @@ class RowReader:
 
     @contextmanager
     def _damage_of(self, name: str) -> Iterator[None]:
-        """Convert errors in reading a damaged value to DamagedError. `name` names the row in the message."""
+        """Convert errors in reading a damaged value to DamagedError. The message calls the row `name`."""
         try:
             yield
         except DAMAGE as error:

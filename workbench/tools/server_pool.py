@@ -381,9 +381,7 @@ class ServerPool:
     async def _listed(
         self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None, leases: RunServers | None
     ) -> _Listed:
-        """Return the tools of a server.
-
-        If `leases` is given, a server is started that only one run uses."""
+        """Return the tools of a server. With `leases`, the server is one that only a single run uses."""
         try:
             if grant is None:
                 raise UntrustedError(

@@ -155,7 +155,9 @@ conversation."""
 def result_rows(
     place: Place, call: Table, indent: int, *, is_rare: bool = False, key: CheckedKey = "result"
 ) -> Iterator[FormRow]:
-    """Yield the rows of the check under `key` in the table `call`: a call, a condition or a conversation."""
+    """Yield the rows of the check under `key` in the table `call`.
+
+    The table describes a call, a condition or a conversation (see `CheckedKey`)."""
     at = (*place, key)
     if key not in call:
         check = Cell("check", at, absent=True, shown=f"any {key}" if is_rare else f"which {key}?", choices=form_names())

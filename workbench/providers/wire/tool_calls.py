@@ -72,9 +72,9 @@ class ToolNames:
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted_name(self, name: str) -> str:
-        """Return the name of a tool for the API.
+        """Return the name under which a tool is sent to the API.
 
-        The tool may also be a tool of earlier requests, or a tool that the model invented."""
+        The conversation may also name tools of earlier requests, and tools that the model invented."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def suite_name(self, accepted: str) -> str:

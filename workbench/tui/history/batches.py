@@ -170,7 +170,7 @@ class HistoryList(MarkedState[BatchRow]):
         self._rebuild()
 
     def refusals(self) -> dict[str, str]:
-        """Return the actions that are unavailable for the selected batch: the reason of each, by action id."""
+        """Return why actions are unavailable for the selected batch, by action id. Available actions are left out."""
         batch = self.selected
         if batch is None:
             return _refused(_BATCH_ACTIONS, "there is no batch here")

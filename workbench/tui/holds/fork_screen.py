@@ -136,7 +136,7 @@ class ForkScreen(Dialog[bool]):
 
     @property
     def _under_cursor(self) -> TextName | None:
-        """The text that the selected row edits, if any. The row that marks a tool error belongs to the result."""
+        """The text that the selected row edits, if any. In the row that marks a tool error, it is the result's text."""
         at = self._choices.cursor - 2
         if at >= 0:
             return self._texts[min(at, len(self._texts) - 1)]

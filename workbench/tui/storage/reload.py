@@ -48,7 +48,7 @@ class Searches:
     async def run(self, search: Search, find: Callable[[], Found]) -> Found:
         """Run `find` in a thread and return its result.
 
-        `find` makes the search `search`, and ends when that search is stopped."""
+        `find` searches for suites, reports its progress in `search`, and returns early if `search` is stopped."""
         showing = asyncio.create_task(self._show(search))
         try:
             found = await asyncio.to_thread(find)
