@@ -156,7 +156,9 @@ MAX_UNPACKED_BYTES = Limit(64 << 20, "unpacks to more than {mib}", "send it with
 MAX_LISTING_PAGES = Limit(100, "continues after {limit} pages", "let it list more tools on a page")
 """The most pages in a server's list of tools. A server that repeats its cursor would never end the list."""
 
-MAX_CALL_SECONDS = Limit(3_600, "still reports progress after {limit} s", "let it do less in one call")
+MAX_CALL_SECONDS = Limit(
+    3_600, "still reported progress after {limit} s and was cancelled", "let the tool do less in one call"
+)
 """The longest duration of a call whose progress notices extend its time limit. Without this limit, a server could keep
 a call open for ever."""
 

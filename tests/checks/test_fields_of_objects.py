@@ -122,7 +122,7 @@ user = "Find it."
         ),
         (
             "{ has_fields = { a = { range = [1, 2], weight = 3 } } }",
-            "v.has_fields.a.weight: `weight` inside `has_fields`",
+            "v.has_fields.a.weight: `weight` is not allowed inside `has_fields`",
         ),
         (
             "{ has_fields = { a = { has_fields = {}, only = 1 } } }",

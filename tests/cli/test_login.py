@@ -154,7 +154,7 @@ def test_a_login_without_a_suite_is_that_of_a_plain_server(program: Program, ser
     init = ("init", "--trust", "-o", "made.toml", server.url)
     refused = program.run(*init)
     assert refused.returncode == 3 and not (program.folder / "made.toml").exists()
-    assert f"401 Unauthorized: it wants a login: run 'workbench login {server.url}', and then this" in refused.stderr
+    assert f"401 Unauthorized: it wants a login: run 'workbench login {server.url}', then try" in refused.stderr
     assert log_in(program, "login", server.url).endswith(f"{server.url}: logged in\n")
     assert program.run(*init).returncode == 0
     assert 'auth = "oauth"' in (program.folder / "made.toml").read_text(encoding="utf-8")

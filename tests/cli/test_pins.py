@@ -62,7 +62,7 @@ def test_a_definition_that_is_not_as_pinned_is_shown_and_stops_a_frozen_run(prog
     file.write_text("[]", encoding="utf-8")
     damaged = program.run("run", "suite.toml", "--trust", *IN_FULL, "--frozen")
     assert damaged.returncode == 3
-    assert "holds no pins of this program" in damaged.stderr
+    assert "is not a file of pinned tools" in damaged.stderr
     refused = program.run("tools", "suite.toml", "--trust", "--pin", "--server", "light")
     assert refused.returncode == 2
 

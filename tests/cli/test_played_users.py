@@ -248,7 +248,7 @@ def test_a_model_that_takes_another_way_leaves_the_recording(tmp_path: Path) -> 
         run(program, "--record", "runs", expected=1)
     with desk(tmp_path, PLAYED) as (program, _):
         [made] = run(program, "--user", "replay:runs", expected=3)
-    assert made["error"] == "the recording has no message of the user for turn 3: the model answers differently"
+    assert made["error"] == "the recording has no message of the user for turn 3, because the model answers differently"
 
 
 def test_a_judge_takes_the_side_of_the_model_where_the_user_was_at_fault(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_it_is_said_once_that_fewer_requests_are_sent(program: Program) -> None:
         model = f"openai:test-model@{server.url}/v1"
         done = program.run("run", "rain.toml", "--model", model)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr.count("has 1 slot: no more requests are sent to it at a time") == 1
+    assert done.stderr.count("has 1 slot, so no more requests are sent to it at a time") == 1
 
 
 def test_the_wait_for_a_slot_is_named_and_exceeds_no_latency(program: Program) -> None:

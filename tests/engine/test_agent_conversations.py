@@ -84,4 +84,4 @@ def test_a_program_that_gets_one_request_is_refused(tmp_path: Path) -> None:
         tmp_path, '[subject]\ncommand = ["python", "own.py"]', ["Cancel it.", "It is A17.", "Yes.", "Bye."]
     )
     assert result.status == "error"
-    assert "cannot hold a conversation: a program gets one request; write the subject in Python" in (result.error or "")
+    assert "cannot hold a conversation, because a program gets one request: write the" in (result.error or "")

@@ -102,7 +102,7 @@ def test_any_other_text_is_refused_in_words(text: str) -> None:
         ("tool x when { a = nope }", "column 19: the condition is not TOML: Invalid value (put text in quotes)"),
         ("tool x when { a = { range = [3, 2] } }", "when.a.range: must be [low, high] with low ≤ high (swap the"),
         ("tool x when { a = { near = 3, tolerence = 2 } }", "(did you mean `tolerance`?)"),
-        ("error a b", 'column 9: "b" is too much'),
+        ("error a b", 'column 9: "b" is not expected here'),
         ("round two", 'column 7: "two" is not a round (write round N, from 1 to 999999999)'),
         ("round 0", "(write round N, from 1 to 999999999)"),
         ("not-read-only send_email", "not-read-only takes no name: tool NAME holds runs at one tool"),

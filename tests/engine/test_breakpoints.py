@@ -234,7 +234,7 @@ async def test_a_condition_that_cannot_be_judged_holds_the_run_and_says_so(tmp_p
     ("case", "trusted", "said"),
     [
         (NAMED, False, "it is Python code of an untrusted suite"),
-        (EVENING, True, "checks:is_odd is not called: trust covers only the functions that home.toml names"),
+        (EVENING, True, "checks:is_odd was not called, because you trust only the functions that home.toml names"),
     ],
 )
 async def test_python_is_not_called_before_somebody_trusts_it(

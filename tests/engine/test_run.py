@@ -176,7 +176,7 @@ async def test_a_model_that_repeats_a_call_id_ends_the_run_and_the_events_still_
     finish = finish_of(made)
     assert finish.reason == "error"
     assert finish.error is not None
-    assert "two calls with the id call-0" in finish.error
+    assert "two calls have the id call-0" in finish.error
     assert fold(made.events) == made.trajectory
 
 

@@ -356,7 +356,7 @@ def test_servers_of_the_sdk_and_of_fastmcp_are_answered(tmp_path: Path, code: st
         (DECLARED, answer(to='"elicitation"', message="{ contians = 1 }"), "did you mean `contains`?"),
         (DECLARED, answer(to='"sampling"'), "an answer to a sampling needs `text`"),
         (DECLARED, answer(to='"sampling"', content="{}", text='"x"'), "`content` answers an elicitation"),
-        (DECLARED, answer(to='"sampling"', action='"cancel"'), "a sampling is accepted or declined"),
+        (DECLARED, answer(to='"sampling"', action='"cancel"'), "a sampling request can only be accepted or declined"),
         (DECLARED, answer(to='"sampling"', action='"decline"', text='"x"'), "`text` is not sent when"),
         (DECLARED, answer(to='"roots"'), "must be"),
     ],

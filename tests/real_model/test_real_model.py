@@ -49,7 +49,7 @@ def run(program: Program, url: str, *words: str) -> tuple[str, str, dict[str, An
 def test_failing_runs_are_explained_and_waiting_is_no_latency(program: Program, endpoint: tuple[str, bool]) -> None:
     url, with_tools = endpoint
     text, errors, report = run(program, url)
-    assert f"{url} has 1 slot: no more requests are sent to it at a time" in errors
+    assert f"{url} has 1 slot, so no more requests are sent to it at a time" in errors
     runs = report["runs"]
     assert len(runs) == 4
     assert all(run["status"] in ("passed", "failed") for run in runs), text

@@ -80,4 +80,4 @@ def test_an_earlier_call_without_an_answer_is_warned_of() -> None:
 @pytest.mark.parametrize("plain", ["b = 1 #!", "b = { present = true } #!", "b = { weights = 1 } #!"])
 def test_either_every_argument_of_a_call_has_a_weight_or_none(plain: str) -> None:
     text = f"{HEAD}{CALL}[cases.ordered.args]\na = {{ equals = 1, weight = 0 }}\n{plain}"
-    assert_only_problem(text, "cases[0].ordered[0].args.b", "without a weight", "every argument a weight or none")
+    assert_only_problem(text, "cases[0].ordered[0].args.b", "have a weight, but not", "every argument a weight or none")

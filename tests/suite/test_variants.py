@@ -223,7 +223,7 @@ def test_a_case_expects_other_calls_in_a_variant_and_runs_there_alone_if_it_expe
         (
             '[[variants]]\nname = "x"\n[[variants.changes]]\ntool = "a"\nparameters = { type = "object" }\n'
             'arguments = { a = "b" }\n',
-            "renames those of the old schema",
+            "renames arguments of the old schema",
         ),
         ('[[variants]]\nname = "x"\n[[variants.changes]]\ntool = "a"\nnam = "b"\n', "did you mean `name`?"),
         ('[[variants]]\nname = "x"\n[[variants.mocks]]\ntool = "a"\nresult = 1\nerror = "e"\n', "takes only one of"),

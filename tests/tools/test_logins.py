@@ -284,7 +284,7 @@ async def test_a_client_that_was_registered_by_hand_is_used_at_its_issuer_alone(
     login.expire()
     assert await (await start(pool, definition)).call("add", ADD) == ToolAnswer("3")
     other = Login(program, server.definition(**keys, issuer="https://other.test"))
-    assert "it names the authorization server" in await other.fails()
+    assert "the server names the authorization server" in await other.fails()
 
 
 WHERE = "{origin}/.well-known/oauth-protected-resource"
@@ -309,11 +309,11 @@ FAILURES: dict[str, tuple[Pages, str]] = {
     "no such path": (lambda _: {"/mcp": page("none", 404)}, "answers with 404 Not Found: check the path"),
     "no login": (
         lambda _: {"/mcp": document({}), **NO_METADATA},
-        "it does not ask for a login: remove auth, or check its address",
+        "the server does not ask for a login: remove auth, or check the server's address",
     ),
     "no metadata": (
         lambda _: NO_METADATA,
-        "it does not say where to log in: check its address, or give it a token in headers",
+        "the server does not say where to log in: check the server's address, or put a token into headers",
     ),
     "metadata that fails": (lambda _: {"/prm": page("", 500)}, "metadata request failed: HTTP 500: try again later"),
     "metadata of another server": (
@@ -332,7 +332,7 @@ FAILURES: dict[str, tuple[Pages, str]] = {
     ),
     "registration in clear text": (
         lambda origin: {"/as": document(told(origin, registration_endpoint="http://other.test/register"))},
-        "it leads to http://other.test/register, which has no TLS: nothing was sent there",
+        "the login leads to http://other.test/register, which has no TLS, so nothing was sent there",
     ),
     "a registration that is none": (
         lambda _: {"/register": document({"clientId": "c"}, 201)},

@@ -65,7 +65,7 @@ ODD_TOOLS: list[tuple[Any, str | None]] = [
     (tool("twice"), None),
     (tool("twice"), "duplicate: s_twice: name is listed twice, with the same definition"),
     (tool("twin", description="the first"), None),
-    (tool("twin", description="the second"), "duplicate: s_twin: name is that of two different tools"),
+    (tool("twin", description="the second"), "duplicate: s_twin: name belongs to two different tools"),
 ]
 
 

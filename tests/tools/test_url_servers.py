@@ -228,7 +228,7 @@ async def test_a_value_that_no_header_can_hold_is_reported_by_its_header(tmp_pat
     pool = ServerPool(program_of(tmp_path, {"SHOP_TOKEN": f"{PLANTED}\n"}), QUICK)
     with RawServer([]) as raw:
         error = await start_error(pool, f"{raw.url}/mcp", headers={"X-Token": "$SHOP_TOKEN"})
-        assert "the header 'X-Token' contains what a header cannot contain" in error
+        assert "the header 'X-Token' contains a character that is not allowed there" in error
         assert PLANTED not in error
 
 

@@ -76,7 +76,7 @@ def test_keys_and_events_of_the_future(file: Path) -> None:
         (WHOLE.replace(b'"Hi"', b'"\xff"'), ":4: not JSON"),
         (WHOLE.replace(b'"Hi"', b"7"), ":4: incomplete text_delta event: text: must be a text"),
         (WHOLE.replace(b'"ms":2.0', b'"ms":1e999'), ":4: not JSON (1e999 is too large a number)"),
-        (WHOLE.replace(b'"seq":2,', b'"seq":3,'), ":4: event 3 where event 2 was expected"),
+        (WHOLE.replace(b'"seq":2,', b'"seq":3,'), ":4: event 3 came where event 2 was expected"),
         (WHOLE.replace(b'"answered"', b'"bored"', 1), ":12: incomplete response_finished event: stop_reason: must be"),
         (
             WHOLE.replace(b'"arguments":{}', b'"arguments":[]'),
@@ -84,7 +84,7 @@ def test_keys_and_events_of_the_future(file: Path) -> None:
         ),
         (WHOLE.replace(b'"Hi"', b"[" * 100_000), ":4: not JSON"),
         (WHOLE + LINES[0].encode(), ":15: another run begins here, but a recording holds one run"),
-        (WHOLE + LINES[-1].encode(), ":15: follows the result"),
+        (WHOLE + LINES[-1].encode(), ":15: this line follows the result"),
         (WHOLE.replace(b'"result":{"a":1}', b'"result":3'), ":14: result: must be an object"),
         (WHOLE.replace(b'"event":"request_started"', b'"happening":1'), ":3: not an event"),
     ],

@@ -468,7 +468,7 @@ class CheckBase(BaseModel):
                 return "the schema requires a whole number, and the check allows none"
         longest = schema.get("maxLength")
         if isinstance(longest, int) and len(self.least_text) > longest:
-            return f"the schema allows at most {longest} characters, and this has {len(self.least_text)}"
+            return f"the schema allows at most {longest} characters, but the text has {len(self.least_text)}"
         return None
 
     def _fits_listed(self, schema: Schema) -> str | None:

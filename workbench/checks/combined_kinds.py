@@ -380,7 +380,7 @@ class PythonCheck(CheckBase):
         if holds is None and not isinstance(score, bool):
             if self.at_least is None:
                 raise ValueError(
-                    f"must return True or False, not {returned!r}: for a score, write `at_least` next to it"
+                    f"must return True or False, not {returned!r}; to judge a score, write `at_least` next to `python`"
                 )
             holds = score >= self.at_least
         if holds is None:

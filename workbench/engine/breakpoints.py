@@ -171,7 +171,7 @@ def _round(line: str, position: int) -> int:
 def _end(line: str, position: int, advice: str) -> None:
     word, start, _ = _word(line, position)
     if word:
-        raise _error(start, f"{quoted(word)} is too much", advice)
+        raise _error(start, f"{quoted(word)} is not expected here", advice)
 
 
 def _condition(line: str, position: int) -> Checks | None:

@@ -155,7 +155,9 @@ class RecordedUser:
         finish = self._origin.finish
         if finish is not None and finish.reason == "user error" and finish.error is not None:
             raise UserError(finish.error)
-        raise UserError(f"the recording has no message of the user for turn {turn}: the model answers differently")
+        raise UserError(
+            f"the recording has no message of the user for turn {turn}, because the model answers differently"
+        )
 
 
 class UnavailableUser:

@@ -278,7 +278,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
         raise ToolsError(SUBJECT_NOT_STEPPED)
     if planned.case.conversation is not None:
         raise ToolsError(
-            f"the subject {subject.name!r} cannot hold a conversation: a program gets one request; "
+            f"the subject {subject.name!r} cannot hold a conversation, because a program gets one request: "
             "write the subject in Python, or run a model"
         )
     environment, passed = _subject_environment(planned, subject, context)

@@ -84,7 +84,9 @@ def regrade_refusal(result: RunResult, case: Case, *, as_stored: bool) -> str | 
                 return _kept("the answer holds a secret, which is not stored, and the case checks the answer")
         elif place.what == "state":
             if case.final_states:
-                return _kept("the answer of a tool after the run holds a secret, which is not stored, and is checked")
+                return _kept(
+                    "the answer of a tool after the run holds a secret, which is not stored, and the case checks it"
+                )
         elif place.what == "schema":
             if any(call.args for _, call in case.written_calls()):
                 return _kept("the schema of a tool holds a secret, which is not stored, and arguments are checked")
@@ -129,7 +131,7 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
             if wanted.may_be_call_of(record.tool) and any(
                 each.result is not None for each in (wanted, *wanted.alternatives)
             ):
-                return f"the result of {which} holds a secret, which is not stored, and is checked"
+                return f"the result of {which} holds a secret, which is not stored, and the case checks it"
         return None
     checks = []
     for _, call in case.written_calls():
@@ -138,7 +140,7 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     if place.what == "names" and any(each is not None for each in checks):
         return f"the name of an argument of {which} holds a secret, which is not stored"
     if any(place.argument in (each or ()) for each in checks):
-        return f"the argument {place.argument!r} of {which} holds a secret, which is not stored, and is checked"
+        return f"the argument {place.argument!r} of {which} holds a secret, which is not stored, and the case checks it"
     return None
 
 

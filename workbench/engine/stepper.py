@@ -215,7 +215,9 @@ class _BreakpointConditions:
             async with asyncio.timeout(GRADING_TIMEOUT_S) as limit:
                 return await condition_holds(when, arguments, context, judged if judge is not None else None)
         except TimeoutError as error:
-            raise ConditionError(f"its checks did not end within {seconds_text(GRADING_TIMEOUT_S)}") from error
+            raise ConditionError(
+                f"the checks of the condition did not end within {seconds_text(GRADING_TIMEOUT_S)}"
+            ) from error
         except (CheckError, ToolsError) as error:
             raise ConditionError(str(error)) from error
 
@@ -245,5 +247,5 @@ class _BreakpointConditions:
         the suite."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
-            raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")
+            raise CheckError(f"{reference} was not called, because you trust only the functions that {name} names")
         return self._grading.call_python(reference, value)

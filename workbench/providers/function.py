@@ -433,7 +433,7 @@ def _json(value: object, location: str) -> JsonValue:
 def _name(name: object, location: str) -> str:
     if isinstance(name, str):
         return name
-    raise TypeError(f"{location} holds an object with {_kind(name)} as a name: names in JSON are texts")
+    raise TypeError(f"{location} holds an object with {_kind(name)} as a key, but keys in JSON are strings")
 
 
 def _kind(value: object) -> str:

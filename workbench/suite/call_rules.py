@@ -59,7 +59,7 @@ def _expected_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
                 yield Finding((*place, "any_of", inside[0], key), message, "write it at only one of the two places")
     if call.get("optional") is True and "times" in call:
         hint = "write the fewest times as 0, such as times = [0, 3]"
-        yield Finding((*place, "optional"), "`optional` beside `times`", hint)
+        yield Finding((*place, "optional"), "`optional` cannot stand beside `times`", hint)
 
 
 def _alternative_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def _alternative_rules(call: dict[str, object], place: Place) -> Iterator[Findin
     for key in ("any_of", "optional", "times", "because"):
         if key in call:
             hint = "list all alternatives in one `any_of`" if key == "any_of" else "write it next to `any_of`"
-            yield Finding((*place, key), f"`{key}` inside `any_of`", hint)
+            yield Finding((*place, key), f"`{key}` is not allowed inside `any_of`", hint)
 
 
 def _alternatives(call: dict[str, object]) -> list[dict[str, object]]:

@@ -54,7 +54,7 @@ def check_rules(
     if not names:
         if value and all(key in OPTION_NAMES for key in value):
             options = in_backticks(value)
-            yield Finding(place, f"{options} without a check that takes it", f"name the check; {_EXPLICIT}")
+            yield Finding(place, f"no check here takes {options}", f"name the check; {_EXPLICIT}")
         return
     name = names[0]
     options_of_check = []
@@ -63,7 +63,7 @@ def check_rules(
             options_of_check.append(option)
     for key in value:
         if key in CHECK_CLASSES and key != name:
-            message = f"two checks on one argument: `{name}` and `{key}`"
+            message = f"one argument has two checks, `{name}` and `{key}`"
             hint = f"choose one, or write all_of = [{{ {name} = … }}, {{ {key} = … }}]; {_EXPLICIT}"
             yield Finding((*place, key), message, hint)
         elif key != name and key not in options_of_check:
@@ -173,7 +173,9 @@ def given_rules(check: dict[str, object], place: Place) -> Iterator[Finding]:
 def _options_elsewhere(part: object, place: Place, options: Iterable[str], outer: str) -> Iterator[Finding]:
     for option in options:
         if is_check(part) and option in table(part):
-            yield Finding((*place, option), f"`{option}` inside `{outer}`", f"write it next to `{outer}`")
+            yield Finding(
+                (*place, option), f"`{option}` is not allowed inside `{outer}`", f"write it next to `{outer}`"
+            )
 
 
 _OF_ALL_PARTS: Final = ("weight", "optional", "required")
@@ -212,7 +214,7 @@ def weight_rules(args: object, place: Place) -> Iterator[Finding]:
     graded = {name: value for name, value in table(args).items() if table(value).get("present") is not False}
     without = [name for name, value in graded.items() if not _has_weight(value)]
     if without and len(without) < len(graded):
-        message = f"{', '.join(map(quoted, without))} without a weight, though other arguments of this call have one"
+        message = f"other arguments of this call have a weight, but not {', '.join(map(quoted, without))}"
         hint = "give every argument a weight or none (weight = 0 records without judging)"
         yield Finding((*place, without[0]), message, hint)
     for name, value in table(args).items():

@@ -211,7 +211,9 @@ def _variants_rules(variants: object) -> Iterator[Finding]:
                 )
             if "parameters" in change and "arguments" in change:
                 yield Finding(
-                    (*at, "arguments"), "`arguments` renames those of the old schema", "rename in `parameters`"
+                    (*at, "arguments"),
+                    "`arguments` renames arguments of the old schema, which `parameters` replaces",
+                    "rename them in `parameters`",
                 )
 
 

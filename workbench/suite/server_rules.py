@@ -169,7 +169,9 @@ def _reference_rules(name: str, value: object, place: Place) -> Iterator[Finding
     yield from _no_control_characters(value, place, "\0\r\n")
     if isinstance(value, str) and has_stray_dollar(value):
         yield Finding(
-            place, "a `$` that does not start a variable name", "write $NAME or ${NAME}, and $$ for a dollar sign"
+            place,
+            "contains a `$` that does not start a variable name",
+            "write $NAME or ${NAME}, and $$ for a dollar sign",
         )
 
 
@@ -197,7 +199,11 @@ def reply_rules(answers: object, place: Place) -> Iterator[Finding]:
         if to == "sampling":
             yield from _sampling_rules(answer, at)
         elif to == "elicitation" and "text" in answer:
-            yield Finding((*at, "text"), "`text` answers a sampling", "fill the form by content = { … }")
+            yield Finding(
+                (*at, "text"),
+                "`text` answers a sampling request, not an elicitation",
+                "fill the form with content = { … }",
+            )
         if to == "elicitation" and action in ("decline", "cancel") and "content" in answer:
             message = f"`content` is sent with `accept` alone, and this answer is `{action}`"
             yield Finding((*at, "content"), message, "remove one of them")
@@ -217,9 +223,13 @@ def reply_rules(answers: object, place: Place) -> Iterator[Finding]:
 def _sampling_rules(answer: dict[str, object], place: Place) -> Iterator[Finding]:
     action = answer.get("action", "accept")
     if "content" in answer:
-        yield Finding((*place, "content"), "`content` answers an elicitation", 'write text = "…"')
+        yield Finding(
+            (*place, "content"), "`content` answers an elicitation, not a sampling request", 'write text = "…"'
+        )
     if action == "cancel":
-        yield Finding((*place, "action"), "a sampling is accepted or declined", 'write action = "decline"')
+        yield Finding(
+            (*place, "action"), "a sampling request can only be accepted or declined", 'write action = "decline"'
+        )
     elif action == "decline" and "text" in answer:
         yield Finding((*place, "text"), "`text` is not sent when the sampling is declined", "remove one of them")
     elif action == "accept" and "text" not in answer:

@@ -405,7 +405,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
     key = str(place[-1])
     if in_group:
         hint = "beside `any_order`, a group takes only `parallel`: write other keys into its calls"
-        return Finding(place, f"`{key}` next to `any_order`", hint)
+        return Finding(place, f"`{key}` is not allowed next to `any_order`", hint)
     if key == "any_order":
         return Finding(place, "`any_order` is allowed only in `ordered` and `unordered`", "write the calls themselves")
     keys = _table_keys(place[:-1])

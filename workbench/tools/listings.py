@@ -286,7 +286,7 @@ def read_pins(suite_file: Path) -> Pins | None:
     if not isinstance(instructions, dict):
         instructions = None
     if not isinstance(servers, dict) or not all(isinstance(tools, dict) for tools in servers.values()):
-        raise ToolsError(f"{file} holds no pins of this program; 'workbench tools {suite_file} --pin' writes it")
+        raise ToolsError(f"{file} is not a file of pinned tools; write it with 'workbench tools {suite_file} --pin'")
     return Pins(servers, instructions)
 
 

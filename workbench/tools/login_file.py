@@ -87,7 +87,7 @@ class Logins:
         The text is the end of a message."""
         # If there is no suite yet, the login is stored for the address, and a later suite will use it.
         if not self.suite_file.exists():
-            return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"
+            return f"it wants a login: run 'workbench login {shlex.quote(url)}', then try again"
         return f"it wants a login: write auth = \"oauth\" beside its url, and run '{self.command(server)}'"
 
 
@@ -204,7 +204,7 @@ class LoginFile:
                     break
                 except LockedError:
                     if time.monotonic() >= deadline:
-                        raise LoginFileError(f"another program keeps {self._path} locked: end it") from None
+                        raise LoginFileError(f"another program keeps {self._path} locked: end that program") from None
                 except OSError as error:
                     raise LoginFileError(f"{self._path} cannot be locked: {error.strerror}") from error
                 await asyncio.sleep(_LOCK_RETRY_S)

@@ -329,7 +329,7 @@ class McpServer:
         while True:
             # `close` may have been called meanwhile, and would not end a session that begins now.
             if self._closed:
-                raise ServerError(f"server {self._server.name!r} is not started again: it was closed")
+                raise ServerError(f"server {self._server.name!r} is not started again, because it was closed")
             self._retire(self._session)
             self._session = self._next_session()
             try:
@@ -351,7 +351,7 @@ class McpServer:
         if not what:
             return None
         has = f"server {self._server.name!r} has {' and '.join(what)} since it was started again"
-        return f"{has}: the runs of this batch are offered the earlier ones"
+        return f"{has}, but the runs of this batch still get the earlier ones"
 
     def _renewed(self, renewal: asyncio.Task[None]) -> None:
         self._renewal = None

@@ -129,7 +129,7 @@ class ServerLogin:
             async with self._file.locked():
                 self._file.write(login)
         except LoginFileError as error:
-            raise LoginError(f"cannot keep its login: {error}") from error
+            raise LoginError(f"granted a login that was not stored: {error}") from error
 
     def wants_login(self, reason: str = "") -> LoginError:
         """Return the error for a server that has no valid login.
@@ -355,7 +355,9 @@ def _at_issuer(advertised: list[str], issuer: str | None) -> str:
     for each in advertised:
         if issuers_match(each, issuer):
             return each
-    raise OAuthFlowError(f"it names the authorization server {advertised[0]}, and the suite has issuer = {issuer!r}")
+    raise OAuthFlowError(
+        f"the server names the authorization server {advertised[0]}, but the suite has issuer = {issuer!r}"
+    )
 
 
 def _no_metadata(issuer: str) -> str:
@@ -452,7 +454,7 @@ class _Requests:
         url = str(request.url)
         is_safe = request.url.scheme == "https" or is_loopback(url)
         if not is_safe and _origin(url) != _origin(self._url):
-            raise OAuthFlowError(f"it leads to {_public_url(url)}, which has no TLS: nothing was sent there")
+            raise OAuthFlowError(f"the login leads to {_public_url(url)}, which has no TLS, so nothing was sent there")
         body = bytearray()
         async with asyncio.timeout(self._timeout_s):
             response = await client.send(request, stream=True)
@@ -490,11 +492,13 @@ class _Requests:
     def authorization_problem(self, error: Exception, provider: OAuthClientProvider) -> str:
         known = provider.context.oauth_metadata is not None
         if not known and not self._asks:
-            return "it does not ask for a login: remove auth, or check its address"
+            return "the server does not ask for a login: remove auth, or check the server's address"
         refused = self._answer is not None and self._answer.status_code >= 400
         if isinstance(error, OAuthRegistrationError) and refused:
             if not known:
-                return "it does not say where to log in: check its address, or give it a token in headers"
+                return (
+                    "the server does not say where to log in: check the server's address, or put a token into headers"
+                )
             return (
                 f"{self.last_refusal()}, so it registers no clients by itself: register one there by hand, with the "
                 f"redirect address {_redirect_of(provider)}, and write its client_id, and if it has one its "

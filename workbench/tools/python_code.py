@@ -109,7 +109,7 @@ def import_module(code: HashedCode, name: str) -> ModuleType:
     Raises PythonReferenceError if a file has changed since it was hashed, and any error of the module's own code."""
     found = code.modules.get(name)
     if found is None:
-        raise PythonReferenceError(f"the module {name} is not among those that were approved")
+        raise PythonReferenceError(f"the module {name} was not approved, so it is not imported")
     if not found.in_folder:
         if name not in sys.modules and found.file is not None and _hash(_content(found.file)) != found.sha256:
             raise _changed(name, found.file)

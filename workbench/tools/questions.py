@@ -68,7 +68,7 @@ def problem_of_reply(
     if question.kind == "sampling":
         choice = question.request.get("toolChoice")
         if isinstance(choice, dict) and choice.get("mode") == "required":
-            return "the server wants a call of its tools, and an answer is text"
+            return "the server requires a tool call, but an answer can only be text"
         return None if text is not None else "the text of the answer is missing"
     schema = question.schema
     if schema is None:

@@ -269,9 +269,7 @@ class Session:
         except TimeoutError:
             reported = time.reported
             if reported and time.spent_s >= MAX_CALL_SECONDS:
-                raise self._failure(
-                    f"did not finish a call of {tool}, which was cancelled: it {MAX_CALL_SECONDS.reached()}"
-                ) from None
+                raise self._failure(f"did not finish a call of {tool}, which {MAX_CALL_SECONDS.reached()}") from None
             late = f"did not answer a call of {tool}"
             if reported:
                 late = f"reported no more progress of a call of {tool}"

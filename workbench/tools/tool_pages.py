@@ -132,7 +132,7 @@ class ToolPages:
             elif first == tool:
                 self._again.append(tool.name)
             else:
-                self._add_issue(tool.name, "name", "is that of two different tools", "duplicate")
+                self._add_issue(tool.name, "name", "belongs to two different tools", "duplicate")
         return news
 
     def _cut(self, message: str) -> None:

@@ -293,8 +293,8 @@ class UrlConnection:
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             where = f"server {self._server.name!r}: the header {name!r}"
             raise ServerError(
-                f"{where} contains what a header cannot contain, such as a line break, a space at its end or a "
-                f"non-ASCII letter: check {written!r} and the variables in it ({self.where})"
+                f"{where} contains a character that is not allowed there, such as a line break, a space at its end or "
+                f"a non-ASCII letter: check {written!r} and the variables in it ({self.where})"
             )
         return value
 

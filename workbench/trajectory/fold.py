@@ -182,9 +182,9 @@ class TrajectoryFold:
     def add(self, event: Event) -> None:
         """Add an event. Raise TrajectoryError if it cannot follow the previous events."""
         if event.sequence != self._next_sequence:
-            raise TrajectoryError(f"event {event.sequence} where event {self._next_sequence} was expected")
+            raise TrajectoryError(f"event {event.sequence} came where event {self._next_sequence} was expected")
         if self._finish is not None:
-            raise TrajectoryError(f"event {event.sequence} after the end of the run")
+            raise TrajectoryError(f"event {event.sequence} came after the end of the run")
         what = event.payload
         if isinstance(what, RunStarted) != (event.sequence == 0):
             raise TrajectoryError("a run must begin with RunStarted, and must not repeat it")
@@ -379,7 +379,7 @@ class TrajectoryFold:
     def _begin_call(self, started: CallStarted) -> None:
         call_id, by_provider = started.call_id, started.by_provider
         if call_id in self._calls:
-            raise TrajectoryError(f"two calls with the id {call_id}")
+            raise TrajectoryError(f"two calls have the id {call_id}")
         call = self._calls[call_id] = _OpenCall(
             call_id, started.tool, started.round, by_provider=by_provider is not None
         )
@@ -404,7 +404,7 @@ class TrajectoryFold:
         try:
             return self._calls[call_id]
         except KeyError:
-            raise TrajectoryError(f"an event of the call {call_id}, which has not started") from None
+            raise TrajectoryError(f"an event names the call {call_id}, which has not started") from None
 
 
 def fold(events: Iterable[Event]) -> Trajectory:

@@ -370,7 +370,7 @@ class _RecordingReader:
                 "another run begins here, but a recording holds one run: keep only the lines with one value of `run`",
             )
         elif self._result is not None:
-            raise self._error(number, "follows the result, which is the last line of a recording")
+            raise self._error(number, "this line follows the result, which must be the last line of a recording")
         elif "result" in data:
             self._result = self._read_result(number, data)
         else:

@@ -347,8 +347,8 @@ def test_unknown_updates_and_stop_reasons_and_lines_that_are_no_messages_are_kep
     run = run_of(tmp_path, *actions)
     assert run.final_answer == "fine"
     assert [text for _, text in notes_of(run)] == [
-        "a line that is no message of ACP: 'Loading model…'",
-        "a line that is no message of ACP: '[1, 2]'",
+        "the agent wrote a line that is not an ACP message: 'Loading model…'",
+        "the agent wrote a line that is not an ACP message: '[1, 2]'",
         "an unknown update: hologram",
     ]
 

@@ -37,7 +37,7 @@ def test_answers_may_stand_in_a_file_beside_the_rows(tmp_path: Path) -> None:
     row = {key: value for key, value in BFCL.items() if key != "ground_truth"}
     (tmp_path / "rows.jsonl").write_bytes(as_lines(row))
     options = ImportOptions(tmp_path / "rows.jsonl", tmp_path / "made.toml")
-    with pytest.raises(RefusedError, match="has no accepted answers: put the file of the same name into"):
+    with pytest.raises(RefusedError, match="has no accepted answers: put BFCL's file of accepted answers"):
         import_file(options, Secrets())
     (tmp_path / "possible_answer").mkdir()
     (tmp_path / "possible_answer" / "rows.jsonl").write_bytes(as_lines(BFCL))

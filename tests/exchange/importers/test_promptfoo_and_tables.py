@@ -46,7 +46,7 @@ def test_a_configuration_becomes_a_suite() -> None:
     assert [case.user for case in (rome, bergen)] == ["Is it raining in Rome?", "Is it raining in Bergen?"]
     assert rome.expected_calls()[0].only_args
     said = [note.why for note in made.cases[1].notes]
-    other = "it is JavaScript that does more than compare the name or one argument of the first call"
+    other = "only JavaScript that compares the name or one argument of the first call is supported"
     assert f"javascript: not mapped: {other}" in said
     assert bergen.at_most is not None and "# javascript: not mapped" in made.file.text
     assert [note.why for note in made.notes] == ["not imported: the provider's temperature"]
@@ -299,7 +299,7 @@ def test_a_map_that_fits_nothing_is_refused() -> None:
         made_of("table", "t.csv", TABLE, {"user": "question+x"})
     with pytest.raises(RefusedError, match="the table has no rows"):
         made_of("table", "t.csv", b"question", {"user": "question"})
-    with pytest.raises(RefusedError, match="needs --map user=FIELD, the field with the request, one of: question"):
+    with pytest.raises(RefusedError, match="which names the field with the request; the fields are: question"):
         made_of("table", "t.csv", TABLE)
     for words in ("user", "user=", "query=x", "user=a,user=b"):
         with pytest.raises(RefusedError, match="write MEANING=FIELD"):

@@ -235,7 +235,7 @@ async def test_ten_first_requests_fetch_one_token_and_the_project_of_the_credent
         (
             '{"type": "external_account", "audience": "a", "subject_token_type": "t", "token_url": "URL/token",'
             ' "credential_source": {"file": "/etc/passwd"}}',
-            "holds no service account: name a file of another kind in the environment, not in .env",
+            "nor a user: a file of another kind must be named in the environment, not in .env",
         ),
     ],
 )

@@ -200,7 +200,7 @@ async def test_a_proxy_gets_its_password_and_its_refusal_is_told_without_it(monk
     assert proxy.requests[0].method == "CONNECT"
     assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
     assert "its proxy 127.0.0.1:" in str(raised.value)
-    assert "refuses to ask it (407 " in str(raised.value)
+    assert "refuses to forward the request (407 " in str(raised.value)
     assert "planted" not in str(raised.value)
 
 

@@ -33,7 +33,7 @@ async def test_no_more_requests_are_in_flight_than_the_server_has_slots(total: i
         await endpoints.close()
     assert server.most_at_once <= total
     slots_ = "1 slot" if total == 1 else f"{total} slots"
-    assert told == [f"{server.url}/v1 has {slots_}: no more requests are sent to it at a time"]
+    assert told == [f"{server.url}/v1 has {slots_}, so no more requests are sent to it at a time"]
     assert all(request.json["return_progress"] is True for request in server.requests)
 
 
@@ -177,4 +177,4 @@ async def test_a_real_endpoint_with_one_slot_is_found_out(monkeypatch: pytest.Mo
     why = "first tokens came later the more requests were in flight"
     # A busy machine adds delays of its own: what is left may be a little more than one.
     few = [f"{number} at a time" for number in ("1 request", "2 requests", "3 requests")]
-    assert told[:1] in [[f"test-model at {server.url}/v1 is sent {each} from now on: {why}"] for each in few]
+    assert told[:1] in [[f"test-model at {server.url}/v1 is sent {each} from now on, because {why}"] for each in few]

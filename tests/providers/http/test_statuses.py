@@ -43,9 +43,9 @@ def test_how_long_an_endpoint_asks_to_wait_is_read_in_all_its_forms(
 @each_row(
     ("status", "said", "tool", "sentence"),
     [
-        (400, "this model does not support image input", None, "does not take what the messages show"),
-        (404, "no endpoints found that support image input", None, "does not take what the messages show"),
-        (500, "image input is not supported: provide the mmproj", None, "does not take what the messages show"),
+        (400, "this model does not support image input", None, "does not accept the media in the messages"),
+        (404, "no endpoints found that support image input", None, "does not accept the media in the messages"),
+        (500, "image input is not supported: provide the mmproj", None, "does not accept the media in the messages"),
         (404, "no model 'pixel-vision'", None, "has no model 'pixel-vision'"),
         (503, "the model for images is overloaded", None, "is overloaded"),
         (413, "the image is larger than 5 MB", None, "rejects the request as too large"),

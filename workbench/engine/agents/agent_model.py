@@ -270,7 +270,7 @@ class AgentModel:
         if self._subject.agent is not None:
             advice = f"set one of {', '.join(KNOWN_AGENTS[self._subject.agent].login_variables)}"
         return self._connection.error(
-            f"{self._who} needs a login, and its home is new in each run, without yours: {advice} ({error})"
+            f"{self._who} needs a login, because it runs in a new home folder without your login: {advice} ({error})"
         )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -396,7 +396,7 @@ class AgentModel:
             case AgentLost():
                 raise self._connection.lost_error()
             case MalformedLine(text=text):
-                yield from self._note(number, "message", f"a line that is no message of ACP: {text!r}")
+                yield from self._note(number, "message", f"the agent wrote a line that is not an ACP message: {text!r}")
             case IncomingRequest(method="session/request_permission"):
                 yield from self._answer_permission_request(number, incoming)
             case IncomingRequest(method=method):
@@ -459,7 +459,7 @@ class AgentModel:
         what = "a tool without a name" if call is None else _words(call)
         if offered is not None and option is None:
             raise AgentError(
-                f"{self._who} asked for the permission to call {offered.tool} and offered no way to give it"
+                f"{self._who} asked for permission to call {offered.tool}, but offered no option that grants it"
             )
         if not allowed:
             if call is not None:

@@ -175,7 +175,7 @@ class AgentConnection:
 
     @property
     def _how_to_look(self) -> str:
-        return f"start it in a terminal to see what it lacks: {self._command}"
+        return f"run its command in a terminal to see what is missing: {self._command}"
 
     @property
     def output(self) -> ServerOutput | None:

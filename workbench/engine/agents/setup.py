@@ -185,8 +185,8 @@ def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
 def _set_up_unknown(request: SetupRequest, setup: Setup) -> None:
     if request.system is not None:
         raise AgentError(
-            f"the agent {request.subject.called} cannot be given a system prompt: ACP has none; remove `system` and "
-            "`clock`, or name its preset with `agent`"
+            f"the agent {request.subject.called} cannot get a system prompt, because ACP does not send one: remove "
+            "`system` and `clock`, or name the agent's preset with `agent`"
         )
     if request.builtin == "off":
         setup.notes.append("the agent's own tools cannot be switched off without a preset; permissions are refused")
@@ -350,7 +350,7 @@ def _set_up_fast_agent(request: SetupRequest, home: Path, setup: Setup) -> None:
 
 def _set_up_vibe(request: SetupRequest, home: Path, setup: Setup) -> None:
     if request.system is not None:
-        raise AgentError("the agent vibe cannot be given a system prompt: remove `system` and `clock`")
+        raise AgentError("Vibe cannot get a system prompt: remove `system` and `clock`")
     if request.builtin == "off":
         setup.notes.append("Vibe's own tools cannot be switched off; permissions are refused")
     config: dict[str, Any] = {"enable_telemetry": False, "enable_update_checks": False}

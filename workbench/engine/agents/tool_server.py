@@ -188,7 +188,7 @@ class _Session:
                 waiting.add_done_callback(lambda _: self._waiting.pop(number, None))
                 self._owner.keep_task(waiting)
             case "tools/call":
-                await self._error(number, _INVALID_PARAMS, "a call names its tool")
+                await self._error(number, _INVALID_PARAMS, "tools/call needs `name`, the name of a tool")
             case _:
                 await self._error(number, _NO_METHOD, f"there is no method {method}")
 

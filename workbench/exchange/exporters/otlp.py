@@ -510,7 +510,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
                 return "shows a certificate that is not trusted here: name its authority's file in SSL_CERT_FILE"
             case TimeoutError():
                 return f"did not answer within {seconds_text(_ANSWER_TIMEOUT_S)}: check the collector's log"
-    return "broke off the connection: a collector's port 4317 speaks gRPC, and 4318 HTTP"
+    return "broke off the connection: name the collector's port for HTTP, usually 4318, because port 4317 speaks gRPC"
 
 
 def _request_of(traces: Sequence[Json]) -> Any:

@@ -327,7 +327,7 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
         if value.value is None:
             return {"equals_null": True, "weight": weight}
         if holds_null(value.value):
-            return refused("null inside a value")
+            return refused("its expected value contains null, which TOML lacks")
         return {"equals": value.value, "weight": weight}
     if value.value is None:
         return refused("it has no expected value to compare with")

@@ -107,7 +107,10 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
         table["expect_no_calls"] = True
         mapped = MappedPart("irrelevance", "expect_no_calls")
     else:
-        raise row.refused("has no accepted answers: put the file of the same name into possible_answer/ next to it")
+        raise row.refused(
+            "has no accepted answers: put BFCL's file of accepted answers, which has the same name as this file, into "
+            "the folder possible_answer/ next to this file"
+        )
     before = MappedPart("question", "user"), MappedPart(f"{len(tools)} functions", "tools")
     return ImportedCase(row.place, table, (*before, mapped), tuple(notes))
 

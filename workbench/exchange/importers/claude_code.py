@@ -31,7 +31,7 @@ def _recognizes(source: Source) -> bool:
 def _read(source: Source) -> ImportedFile:
     lines = [line for line in source.records if _is_line(line)]
     if not lines:
-        raise RefusedError("holds no line of a session, with type, uuid, sessionId and message")
+        raise RefusedError("holds no line of a session: such a line has the keys type, uuid, sessionId and message")
     main = [line for line in lines if line.value_of("isSidechain") is not True]
     notes: list[Note] = []
     if aside := len(lines) - len(main):

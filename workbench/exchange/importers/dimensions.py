@@ -180,7 +180,7 @@ def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: 
     if value is None:
         yield {"present": True}
     elif holds_null(value):
-        notes.append(Note(call.place, f"the value of {name} is not mapped: null inside a value"))
+        notes.append(Note(call.place, f"the value of {name} is not mapped, because it contains null, which TOML lacks"))
     else:
         # A table could be taken for a check, so it is put into `equals`.
         yield {"equals": value} if isinstance(value, dict) else value

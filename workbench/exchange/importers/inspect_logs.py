@@ -33,7 +33,7 @@ def _read(source: Source) -> ImportedFile:
     evaluation = log.need("eval")
     samples = log.items_of("samples")
     if not samples:
-        raise RefusedError("holds no samples: it was written without them")
+        raise RefusedError("holds no samples, because the log was written without them")
     cases, notes = collect_cases(partial(_case, each, evaluation) for each in samples)
     if not cases:
         raise RefusedError(notes[0].why, notes[0].place)

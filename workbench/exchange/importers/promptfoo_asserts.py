@@ -123,7 +123,7 @@ class Expectations:
         elif maximum <= known:
             self.notes.append(
                 Note(
-                    "", f"trajectory:tool-used: that {tool} is called {number_text(maximum)} times at most: not mapped"
+                    "", f"trajectory:tool-used: not mapped: at most {number_text(maximum)} calls of {tool} are allowed"
                 )
             )
         elif (minimum, maximum) == (1, math.inf) and tool not in self._repeatable:
@@ -214,18 +214,18 @@ class Expectations:
             value = self._literal(match[2])
         if match and value is not _NONE:
             return self._first_argument(match[1], {"equals": value, "cast": False})
-        raise node.refused("it is JavaScript that does more than compare the name or one argument of the first call")
+        raise node.refused("only JavaScript that compares the name or one argument of the first call is supported")
 
     def _of_transform(self, node: Node, transform: str, check: Table) -> str:
         if _OF_NAME.fullmatch(transform) and isinstance(name := check.get("equals"), str):
             return self._first_tool(node, name)
         if match := _OF_ARGUMENT.fullmatch(transform):
             return self._first_argument(match[1], check)
-        raise node.refused(f"the transform {transform!r}")
+        raise node.refused(f"its transform {transform!r} has no counterpart")
 
     def _first_tool(self, node: Node, name: str) -> str:
         if not name or self._first[0] not in (None, name):
-            raise node.refused("the first call already has another name")
+            raise node.refused("another assertion already requires another tool in the first call")
         self._first = (name, self._first[1])
         return "tool of an expected call at any place"
 

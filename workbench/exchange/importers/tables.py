@@ -77,7 +77,9 @@ def _read(source: Source) -> ImportedFile:
     rows = _records(source)
     if "user" not in fields:
         known = _known_fields(rows)
-        raise RefusedError(f"a table needs --map user=FIELD, the field with the request, one of: {known}")
+        raise RefusedError(
+            f"a table needs --map user=FIELD, which names the field with the request; the fields are: {known}"
+        )
     if not rows:
         raise RefusedError("the table has no rows")
     named = []

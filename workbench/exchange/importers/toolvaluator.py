@@ -66,7 +66,7 @@ def _read(source: Source) -> ImportedFile:
         makers.append(partial(_chain, chain, number, listed, system, served=bool(served)))
     made, others = collect_cases(makers)
     if not made:
-        raise first_refusal([*notes, *others], "evaluates no dataset, and has none in a variable")
+        raise first_refusal([*notes, *others], "evaluates no dataset, and no variable holds a dataset")
     return ImportedFile(made, top, (*notes, *others))
 
 
@@ -103,7 +103,10 @@ def _example(example: Node, served: tuple[Table, ...], system: str) -> ImportedC
             table["tools"] = [defined]
         elif not any(toml_equal(defined, each) for each in served):
             notes.append(
-                Note(example.place, f"describes {tool} otherwise than the server, whose definition is offered")
+                Note(
+                    example.place,
+                    f"describes {tool} differently from the server, whose definition is offered",
+                )
             )
     expected = example.value_of("expected_should_call")
     arguments = example.get("expected_arguments")

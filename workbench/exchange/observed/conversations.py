@@ -601,7 +601,7 @@ def read_server_log(path: Path) -> ServerLog:
             case "start":
                 pass
             case _:
-                raise line.refused(f"is not a line of a server's log: {path} must be a file that --server has written")
+                raise line.refused(f"is not a line of a server's log: {path} must be a file that `--server` wrote")
     return ServerLog(path, tools, tuple(calls))
 
 

@@ -232,7 +232,7 @@ class ObservedAnswerReader:
 
     def _finish(self) -> None:
         if self._unpacked is None:
-            raise ValueError("the endpoint sent none")
+            raise ValueError("the endpoint sent no answer")
         if not 200 <= self._status < 300:
             words = error_text(self._held.decode("utf-8", "replace"))
             problem = f"the endpoint answered {self._status}"

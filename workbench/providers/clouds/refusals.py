@@ -114,7 +114,7 @@ def _bedrock(spec: ModelSpec, status: int, lower_body: str) -> CloudRefusal | No
     if status == 403:
         return CloudRefusal(
             f"does not let {_credentials_of(spec)} use {spec.model}",
-            "ask for access to the model in the console, allow bedrock:InvokeModelWithResponseStream to the role, or"
+            "ask for access to the model in the console, grant bedrock:InvokeModelWithResponseStream to the role, or"
             " correct region",
         )
     if status == 429 and "per day" in lower_body:
@@ -131,7 +131,7 @@ def _renewal(spec: ModelSpec) -> str:
     if spec.api_key_env is not None:
         return f"put another key into {spec.api_key_env}"
     if place is not None and place.source.kind == "AWS keys":
-        return f"put others into {', '.join(place.source.variables)}"
+        return f"put new credentials into {', '.join(place.source.variables)}"
     if place is not None and place.source.profile:
         return f"run 'aws sso login --profile {place.source.profile}'"
     return "run 'aws sso login'"

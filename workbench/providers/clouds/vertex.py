@@ -137,7 +137,8 @@ def _from_file(path: str) -> tuple[Any, str]:
                 found = credentials.Credentials.from_authorized_user_info(content, scopes=_SCOPES)
             case _:
                 raise ModelError(
-                    f"{path} holds no service account: name a file of another kind in the environment, not in .env"
+                    f"{path} holds neither a service account nor a user: a file of another kind must be named "
+                    "in the environment, not in .env"
                 )
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "it is not a file of Google credentials"

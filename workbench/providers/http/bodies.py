@@ -47,7 +47,7 @@ def content_of(response: aiohttp.ClientResponse) -> Content:
         return response.content
     if encoding in ("gzip", "x-gzip", "deflate"):
         return _Decompressed(response.content)
-    raise BodyError(f"compresses its answers ({encoding[:40]}) without being asked: switch that off at the server")
+    raise BodyError(f"compresses its answers ({encoding[:40]}) without being asked: switch compression off there")
 
 
 class _Decompressed:

@@ -126,7 +126,7 @@ class ReportedSlots:
             self._gate = asyncio.Semaphore(self.total)
             if self.total < allowed:
                 slots = "1 slot" if self.total == 1 else f"{count_text(self.total)} slots"
-                self._on_notice(f"{shown_url(spec.base_url)} has {slots}: no more requests are sent to it at a time")
+                self._on_notice(f"{shown_url(spec.base_url)} has {slots}, so no more requests are sent to it at a time")
 
     async def acquire(self) -> Callable[[], None]:
         """Wait for a slot if the slots are known, and return a function that releases it."""
@@ -641,8 +641,8 @@ class Endpoints:
                 limiter.lower_to(slots)
                 requests = "1 request" if slots == 1 else f"{slots} requests"
                 self._on_notice(
-                    f"{spec.model} at {shown_url(spec.base_url)} is sent {requests} at a time from now on: first tokens"
-                    " came later the more requests were in flight"
+                    f"{spec.model} at {shown_url(spec.base_url)} is sent {requests} at a time from now on, because "
+                    "first tokens came later the more requests were in flight"
                 )
 
             self._flights[place] = RequestsInFlight(lower, self._clock)

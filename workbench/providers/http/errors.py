@@ -76,7 +76,9 @@ class Refusal:
         why = self.status_and_text
         if self.has_media and self._is_about_media(spec):
             kinds = "images = false" if not spec.audio else "images = false or audio = false"
-            return f"does not take what the messages show {why}: set {kinds} for the model, or choose one that takes it"
+            return (
+                f"does not accept the media in the messages {why}: set {kinds} for the model, or choose another model"
+            )
         match self.status:
             case 401 | 403 if spec.key_command:
                 return f"does not accept the key that {spec.command_text} prints {why}: run that command in a shell"
@@ -294,7 +296,7 @@ def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
             case aiohttp.ConnectionTimeoutError():
                 return f"accepts no connection within {seconds_text(CONNECT_TIMEOUT_S)}"
             case aiohttp.ClientHttpProxyError():
-                return f"refuses to ask it ({cause.status} {cause.message})"
+                return f"refuses to forward the request ({cause.status} {cause.message})"
     return None
 
 

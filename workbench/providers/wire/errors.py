@@ -210,7 +210,7 @@ class AnswerErrors:
             json_text(state)
         except (ValueError, RecursionError) as error:
             raise ModelError(
-                f"{self.model} returned something with its answer that JSON cannot express: {error}"
+                f"the answer of {self.model} holds a value that cannot be written as JSON: {error}"
             ) from None
         return state
 
@@ -229,7 +229,7 @@ class AnswerErrors:
 
     def no_answer(self, document: object) -> ModelError:
         """Return the error for a JSON document that is neither an answer nor an error."""
-        return ModelError(f"what came from {self.model} is not an answer: {self._excerpt(document)} ({self._remedy})")
+        return ModelError(f"the response of {self.model} is not an answer: {self._excerpt(document)} ({self._remedy})")
 
     def empty_stream(self) -> ModelError:
         return ModelError(f"the stream held no answer of {self.model} ({self._remedy})", retryable=True)
