@@ -209,7 +209,7 @@ def test_an_endpoint_that_refuses_images_is_told_by_its_setting(status: int, mes
         (result,) = ran(server, "openai").results
     assert result.error is not None
     assert f"({status}: {message})" in result.error
-    assert result.error.endswith("set images = false for the model, or choose one that takes it")
+    assert result.error.endswith("set images = false for the model, or choose another model")
 
 
 CASE = """format = 1

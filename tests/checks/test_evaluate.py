@@ -339,7 +339,7 @@ def test_a_function_returns_a_score_or_a_verdict_with_its_reason(returned: objec
 @each_row(
     ("returned", "why"),
     [
-        (0.5, "for a score, write `at_least`"),
+        (0.5, "to judge a score, write `at_least`"),
         (1.5, "must return True or False"),
         (math.nan, "must return True or False"),
         ({}, "a dict with"),

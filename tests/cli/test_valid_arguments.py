@@ -87,7 +87,7 @@ def forms_of(report: workbench.Report) -> dict[str, str]:
     }
 
 
-WHY = "the arguments of odd were not checked: its schema is invalid: it is nested too deeply"
+WHY = "the arguments of odd were not checked: its schema is invalid: the schema is nested too deeply"
 
 
 def test_every_report_has_the_rate_of_each_model_and_tool(suite: Path) -> None:

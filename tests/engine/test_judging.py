@@ -81,29 +81,29 @@ async def test_a_model_without_tools_may_answer_with_nothing_but_json(text: str)
     ],
 )
 async def test_anything_else_is_no_verdict(answer: Answer) -> None:
-    assert "its answer is not a verdict" in await why_not(answer)
+    assert "the model's answer is not a verdict" in await why_not(answer)
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (said("openai", ""), "its answer is empty: choose a model that calls tools"),
-        (verdict('{"rationale": "It is fi'), 'it called `verdict` with {"rationale": "It is fi: '),
+        (said("openai", ""), "the model's answer is empty: choose a model that calls tools"),
+        (verdict('{"rationale": "It is fi'), 'the model called `verdict` with {"rationale": "It is fi: '),
         (
             verdict({"rationale": "Because.", "holds": True}),
-            '"holds": true}: it lacks the mark of the question, so it may be a quotation from the value',
+            '"holds": true}: the verdict lacks the mark of the question, so it may be a quotation from the value',
         ),
         (
             verdict(f'{{"holds": false, "holds": true, "mark": "{MARK}", "rationale": "Because."}}'),
             "the key 'holds' occurs twice",
         ),
-        (verdict({**YES, "rationale": " \n. "}), "its `rationale` is blank"),
+        (verdict({**YES, "rationale": " \n. "}), "`rationale` is blank"),
         (verdict({"rationale": "Because.", "holds": None}), '"holds": null}: a text `rationale` and a boolean `holds`'),
         (verdict({"holds": True}), 'with {"holds": true}: a text `rationale`'),
-        (said("openai", json.dumps(YES), calls=[Call("approve", {})]), "it called approve instead of `verdict`"),
+        (said("openai", json.dumps(YES), calls=[Call("approve", {})]), "the model called approve instead of `verdict`"),
         (
             said("openai", calls=[Call("verdict", YES), Call("verdict", NO, "call_2")]),
-            "it called `verdict` 2 times, with different values of `holds`",
+            "the model called `verdict` 2 times, with different values of `holds`",
         ),
     ],
 )

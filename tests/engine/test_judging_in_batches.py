@@ -191,7 +191,7 @@ def test_a_judge_that_talks_rubbish_is_an_error_counted_and_not_remembered(tmp_p
         place = Place(tmp_path, server)
         result = place.one()
         assert (result.status, result.judgements) == ("error", ())
-        assert "its answer is not a verdict (Fine, I guess.)" in (result.error or "")
+        assert "the model's answer is not a verdict (Fine, I guess.)" in (result.error or "")
         assert (result.judging.asked, result.judging.usage) == (2, Usage(22, 14))
         place.one()
         assert place.asked == 4

@@ -78,7 +78,7 @@ async def test_those_who_wait_for_a_judge_that_fails_fail_with_it_and_it_is_aske
         assert len(server.requests) == 1
         assert sum(run.use.asked for run in runs) == 1
         for run in runs:
-            with pytest.raises(CheckError, match="its answer is not a verdict"):
+            with pytest.raises(CheckError, match="the model's answer is not a verdict"):
                 run.known_judgement(needed.check, needed.value)
         await runs[0].ask([needed])
         assert len(server.requests) == 2

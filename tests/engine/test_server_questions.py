@@ -143,7 +143,7 @@ def test_the_first_answer_that_fits_is_sent(
             (
                 sample(tools=[], toolChoice={"mode": "required"}),
                 answer(to='"sampling"', text='"x"'),
-                "a call of its tools",
+                "requires a tool call",
             ),
         ],
         4,

@@ -214,7 +214,7 @@ def test_a_state_that_nothing_can_tell_is_an_error(tmp_path: Path) -> None:
     unmocked = SHOP.replace('[[mocks]]\ntool = "get_order"\npython = "shop:get"\n', "")
     result = shop(tmp_path, STATE, PAID, text=unmocked)
     assert result.status == "error"
-    assert "final.state[0], get_order, failed: neither a mock nor a server answers it" in result.error
+    assert "final.state[0], get_order, failed: neither a mock nor a server answers this call" in result.error
 
 
 def test_a_function_of_setup_that_does_not_exist_is_named_with_its_call(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
 @each_row(
     ("text", "place", "message"),
     [
-        (SERVERS.format(state=""), "servers[0].state", "but all runs share its state"),
+        (SERVERS.format(state=""), "servers[0].state", "all runs share this state"),
         (SERVERS.format(state='state = "run"'), "", ""),
         (SERVERS.format(state="") + '[[mocks]]\ntool = "get_order"\nresult = 1\n', "tool", "answers the same whatever"),
         (SHOP + case_with(STATE), "", ""),
@@ -277,7 +277,7 @@ final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
             .replace(":open_order", ':open_order"\nstate = "batch')
             + case_with(STATE),
             "mocks[0].state",
-            "but all runs share its state",
+            "all runs share this state",
         ),
         (SERVERS.format(state='state = "each"'), "servers[0].state", 'must be `run` or `batch`, not the text "each"'),
         (SHOP + case_with("[cases.final]"), "final", "`final` needs `changes`, `says`, `state` or `goal`"),

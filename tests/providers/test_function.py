@@ -123,7 +123,7 @@ NESTED.append(NESTED)
         (AgentAnswer(cost_usd=-1), "cost_usd of an AgentAnswer must be a number of at least 0, not -1"),
         (["now"], "calls are made with workbench.call"),
         (ToolCall("", "now", {"day": date(2026, 1, 1)}), "the argument 'day' of now holds a value of type date"),  # type: ignore[dict-item]
-        (ToolCall("", "now", {"days": {1: 2}}), "an object with a value of type int as a name"),  # type: ignore[dict-item]
+        (ToolCall("", "now", {"days": {1: 2}}), "an object with a value of type int as a key"),  # type: ignore[dict-item]
     ],
 )
 async def test_a_reply_that_is_none_is_an_error_that_says_so(reply: object, why: str) -> None:

@@ -100,8 +100,8 @@ CALLED: list[EventPayload] = [RequestStarted(1), *ROUND, CARRIED, ResultReceived
             2,
             "^not finished within 1 s$",
         ),
-        ([*CALLED, RunFinished("stopped")], 2, "no whole answer for request 2: the recorded run was stopped"),
-        ([RequestStarted(1), *CALL[:2]], 1, "no whole answer for request 1: the recorded run breaks off"),
+        ([*CALLED, RunFinished("stopped")], 2, "no whole answer for request 2, because the recorded run was stopped"),
+        ([RequestStarted(1), *CALL[:2]], 1, "no whole answer for request 1, because the recorded run breaks off"),
         ([], 1, "no whole answer for request 1"),
     ],
 )

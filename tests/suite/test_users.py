@@ -28,7 +28,7 @@ SCRIPT = '[[cases.user.messages]]\nid = "yes"\nsay = "Yes."\n'
 @each_row(
     ("text", "where", "message"),
     [
-        ('[cases.user]\ngoal = "x"\nmessages = [{ say = "Hi" }]', "user", "goal and messages exclude each other"),
+        ('[cases.user]\ngoal = "x"\nmessages = [{ say = "Hi" }]', "user", "`goal` and `messages` exclude each other"),
         ("[cases.user]\nmax_turns = 3", "user", "needs `messages` or `goal`"),
         ('[cases.user]\ngoal = "x"\npatience = 1', "user.patience", "`patience` needs `messages`"),
         ('[cases.user]\nstyle = "x"\nmessages = [{ say = "Hi" }]', "user.style", "`style` needs `goal`"),

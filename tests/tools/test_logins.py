@@ -236,7 +236,7 @@ async def test_a_machine_logs_in_where_nothing_can_be_stored(
             {"client_id": "robert"},
             "answers with 401 Unauthorized (no such client): check client_id and client_secret",
         ),
-        ({"issuer": "https://other.test"}, "and the suite has issuer = 'https://other.test'"),
+        ({"issuer": "https://other.test"}, "but the suite has issuer = 'https://other.test'"),
     ],
 )
 async def test_a_machine_that_is_refused_says_why(
@@ -327,8 +327,8 @@ FAILURES: dict[str, tuple[Pages, str]] = {
     "metadata without end": (lambda _: {"/prm": page("x" * (1 << 20) + "x")}, "answers with more than 1 MiB"),
     "no registration": (
         lambda _: {"/register": NO_CLIENTS},
-        "/register answers with 403 Forbidden (clients are registered), so it registers no clients by "
-        "itself: register one there by hand, with the redirect address http://127.0.0.1:",
+        "/register answers with 403 Forbidden (clients are registered), so clients cannot register "
+        "themselves: register a client by hand, with the redirect address http://127.0.0.1:",
     ),
     "registration in clear text": (
         lambda origin: {"/as": document(told(origin, registration_endpoint="http://other.test/register"))},

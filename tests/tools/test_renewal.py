@@ -194,8 +194,8 @@ async def test_the_runs_of_a_batch_are_offered_the_same_tools_after_a_restart(
         told = notices(server)
         assert len(told) == 1 + started_again
         assert told[-1] == (
-            "server 'bench' has other tools (added b_shout; removed b_echo, b_refuse) since it was started again: "
-            "the runs of this batch still get the earlier ones"
+            "server 'bench' has other tools (added b_shout; removed b_echo, b_refuse) since it was started again, "
+            "but the runs of this batch still get the earlier ones"
         )
     server.begin_batch()
     assert server.tools == server.listed

@@ -20,7 +20,7 @@ def __getattr__(name: str) -> "Callable[..., dict[str, Any]]":
         from workbench.checks.functions import check_function
 
         return check_function(name)
-    raise AttributeError(f"module {__name__!r} has no check {name!r}: there are {', '.join(CHECK_CLASSES)}")
+    raise AttributeError(f"module {__name__!r} has no check {name!r}; the checks are {', '.join(CHECK_CLASSES)}")
 
 
 def __dir__() -> list[str]:

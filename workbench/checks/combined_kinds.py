@@ -254,13 +254,13 @@ class Judged(CheckBase):
     @model_validator(mode="after")
     def _whole_scale(self) -> Judged:
         if (self.scale is None) != (self.at_least is None):
-            raise PydanticCustomError("check", "scale and at_least need each other: write both, or neither")
+            raise PydanticCustomError("check", "`scale` and `at_least` need each other: write both, or neither")
         if self.scale is not None and self.at_least is not None:
             low, high = self.scale
             if not -math.inf < low < high < math.inf:
-                raise PydanticCustomError("check", "scale must be [low, high] with low < high")
+                raise PydanticCustomError("check", "`scale` must be [low, high] with low < high")
             if not low <= self.at_least <= high:
-                raise PydanticCustomError("check", "at_least must be a number on the scale")
+                raise PydanticCustomError("check", "`at_least` must be a number on the scale")
         return self
 
     @property

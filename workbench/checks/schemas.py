@@ -541,7 +541,7 @@ def _broken_schema(schema: Mapping[str, JsonValue] | None = None) -> Iterator[No
     except SearchError as error:
         raise BrokenSchemaError(str(error)) from error
     except RecursionError as error:
-        raise BrokenSchemaError("it is nested too deeply") from error
+        raise BrokenSchemaError("the schema is nested too deeply") from error
     except (AttributeError, TypeError, ValueError) as error:
         # jsonschema raises these errors if a reference points to something other than a schema.
         dangling = dangling_references(schema or {})

@@ -266,7 +266,7 @@ class OneOf(CheckBase):
 
     def samples(self) -> tuple[JsonValue, ...]:
         if not self.one_of:
-            raise NeverHoldsError("one_of lists no value")
+            raise NeverHoldsError("`one_of` lists no value")
         return self.one_of
 
     def canonical(self) -> CheckBase:
@@ -393,9 +393,9 @@ class Near(CheckBase):
     @model_validator(mode="after")
     def _one_measure(self) -> Near:
         if (self.tolerance is None) == (self.value_range is None):
-            raise PydanticCustomError("check", "near needs exactly one of tolerance and value_range")
+            raise PydanticCustomError("check", "`near` needs exactly one of `tolerance` and `value_range`")
         if self.value_range is not None and not self.value_range[0] < self.value_range[1]:
-            raise PydanticCustomError("check", "value_range must be [low, high] with low < high")
+            raise PydanticCustomError("check", "`value_range` must be [low, high] with low < high")
         return self
 
     @property

@@ -87,7 +87,7 @@ def breakpoint_of(line: str) -> Breakpoint:
 
     Raises BreakpointError."""
     if len(line.splitlines()) > 1:
-        raise BreakpointError("a breakpoint is one line: give each one separately")
+        raise BreakpointError("a breakpoint is one line, so give each breakpoint separately")
     kind, start, rest = _word(line, 0)
     if kind not in KINDS:
         if not kind:

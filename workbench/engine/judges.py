@@ -263,24 +263,25 @@ class _NoVerdictError(Exception):
 
 def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Scale | None) -> tuple[bool | float, str]:
     if answer.stop_reason == "truncated":
-        raise _NoVerdictError("its answer was cut off: raise max_tokens in its params")
+        raise _NoVerdictError("the model's answer was cut off: raise `max_tokens` in the model's `params`")
     if answer.stop_reason == "refused":
-        raise _NoVerdictError("it refused to judge")
+        raise _NoVerdictError("the model refused to judge")
     if not answer.calls:
         if not answer.text.strip():
-            raise _NoVerdictError("its answer is empty: choose a model that calls tools")
+            raise _NoVerdictError("the model's answer is empty: choose a model that calls tools")
         try:
             return _verdict_of(parse_json_alone(answer.text), mark, scale)
         except ValueError as error:
             raise _NoVerdictError(
-                f"its answer is not a verdict ({_quoted(answer.text)}): {error}; choose a model that calls tools"
+                f"the model's answer is not a verdict ({_quoted(answer.text)}): {error}; "
+                "choose a model that calls tools"
             ) from None
     made = []
     for record in answer.calls:
         if record.tool == _VERDICT.name:
             made.append(record.call)
     if not made:
-        raise _NoVerdictError(f"it called {_quoted(answer.calls[0].tool)} instead of `verdict`, its only tool")
+        raise _NoVerdictError(f"the model called {_quoted(answer.calls[0].tool)} instead of `verdict`, its only tool")
     verdicts = []
     for call in made:
         text = written.of(call.id)
@@ -291,10 +292,10 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
             verdicts.append(_verdict_of(found, mark, scale))
         except ValueError as error:
             sent = text or call.raw or json_text(call.arguments)
-            raise _NoVerdictError(f"it called `verdict` with {_quoted(sent) or 'nothing'}: {error}") from None
+            raise _NoVerdictError(f"the model called `verdict` with {_quoted(sent) or 'nothing'}: {error}") from None
     # A model may repeat its call. Equal verdicts count as one verdict. Different verdicts are an error.
     if len({finding for finding, _ in verdicts}) > 1:
-        times = f"it called `verdict` {len(verdicts)} times"
+        times = f"the model called `verdict` {len(verdicts)} times"
         raise _NoVerdictError(f"{times}, with different values of `{_finding_key(scale)}`")
     return verdicts[0]
 
@@ -330,10 +331,10 @@ def _verdict_of(answer: object, mark: str, scale: Scale | None) -> tuple[bool | 
         raise ValueError(f"a text `rationale` and {wanted} are required")
     # Check the mark last, so a missing mark is reported only for an otherwise valid verdict.
     if answer.get("mark") != mark:
-        raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")
+        raise ValueError("the verdict lacks the mark of the question, so it may be a quotation from the value")
     words = " ".join(rationale.split())
     if not any(character.isalnum() for character in words):
-        raise ValueError("its `rationale` is blank")
+        raise ValueError("`rationale` is blank")
     return finding, _shortened(words, MAX_RATIONALE_CHARS)
 
 

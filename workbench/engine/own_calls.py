@@ -98,7 +98,7 @@ class OwnCalls:
         planned = await self._tools.plan_own(call, judge=judged if self._judge else None)
         if stage == "final" and planned.source == "default":
             raise ToolsError(
-                "neither a mock nor a server answers it, so the state is unknown; mock the tool, or execute it "
+                "neither a mock nor a server answers this call, so the state is unknown; mock the tool, or execute it "
                 "(execute = true, --execute)"
             )
         began = self._recorder.clock()

@@ -246,7 +246,7 @@ def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
             where = f" after {wanted.after_tool}"
             made = [record.round for record in trajectory.calls if same_tool(record.tool, wanted.after_tool)]
             if not made:
-                why = f"no answer says it{where}, which was never called"
+                why = f"no answer contains the text, because {wanted.after_tool} was never called"
                 yield Issue("not said", why, tool=wanted.after_tool, expected=describe_value(wanted.text), decides=True)
                 continue
             since = max(made)
@@ -256,7 +256,12 @@ def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
         got = describe_value(answers[-1].text) if answers else "no answer"
         expected = describe_value(wanted.text)
         yield Issue(
-            "not said", f"no answer says it{where}", tool=wanted.after_tool, expected=expected, got=got, decides=True
+            "not said",
+            f"no answer{where} contains the text",
+            tool=wanted.after_tool,
+            expected=expected,
+            got=got,
+            decides=True,
         )
 
 

@@ -108,7 +108,7 @@ def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
 
     path = name.removeprefix(REPLAY)
     if path == name:
-        raise ModelError(f"there is no model {name!r}: there are {', '.join((OFFLINE, *PLANTED_MODELS))}")
+        raise ModelError(f"there is no model {name!r}; the built-in models are {', '.join((OFFLINE, *PLANTED_MODELS))}")
     if not path:
         raise ModelError(
             f"{REPLAY} is not followed by a recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL"

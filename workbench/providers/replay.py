@@ -130,11 +130,11 @@ class ReplayModel:
     def _why_it_ends(self, number: int) -> str:
         path, finish = self._recording.path.name, self._recording.trajectory.finish
         if finish is None:
-            return f"{path} has no whole answer for request {number}: the recorded run breaks off before it"
+            return f"{path} has no whole answer for request {number}, because the recorded run breaks off earlier"
         if finish.error is not None:
             return finish.error
         if finish.reason == "stopped":
-            return f"{path} has no whole answer for request {number}: the recorded run was stopped before it"
+            return f"{path} has no whole answer for request {number}, because the recorded run was stopped earlier"
         if finish.reason == "step failed":
             return (
                 f"{path} has no answer for request {number}: the recorded chain stopped at a failed step, which does "

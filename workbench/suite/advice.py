@@ -61,7 +61,7 @@ def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding
                 yield warning((*place, "tool"), message, "mock it with `python`, or let its server answer")
     for place, ids in cases.items():
         count = len(set(ids))
-        message = f"`setup` or `final` of {counted(count, 'case')} uses it, but all runs share its state"
+        message = f"all runs share this state, but `setup` or `final` of {counted(count, 'case')} depends on it"
         yield warning((*place, "state"), message, 'write state = "run", which gives each run its own')
 
 
@@ -238,7 +238,7 @@ def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     if own is None:
         rule, at = of_table, (*place, "grading", "extra_calls")
     if own is not None and of_table is not None:
-        message = "`extra_calls` is written twice: that of the case counts"
+        message = "`extra_calls` is written twice, and only the key outside `grading` counts"
         yield warning((*place, "grading", "extra_calls"), message, "remove one of them")
     if rule not in (None, "forbid") and case.expect_no_calls:
         yield warning(at, "`extra_calls` conflicts with expect_no_calls = true", "omit one of them")

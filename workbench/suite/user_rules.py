@@ -18,7 +18,7 @@ _PLAYED = ("opening", "style", "facts", "model", "prompt", "tries", "vary", "rev
 def user_rules(case: dict[str, object], user: dict[str, object], place: Place) -> Iterator[Finding]:
     if "goal" in user and "messages" in user:
         hint = "write a script with `messages`, or a `goal` for a model to play"
-        yield Finding(place, "goal and messages exclude each other", hint)
+        yield Finding(place, "`goal` and `messages` exclude each other", hint)
     elif "goal" not in user and "messages" not in user:
         yield Finding(place, "the user needs `messages` or `goal`", "write [[cases.user.messages]], or a `goal`")
     elif "goal" in user:

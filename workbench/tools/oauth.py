@@ -500,9 +500,9 @@ class _Requests:
                     "the server does not say where to log in: check the server's address, or put a token into headers"
                 )
             return (
-                f"{self.last_refusal()}, so it registers no clients by itself: register one there by hand, with the "
-                f"redirect address {_redirect_of(provider)}, and write its client_id, and if it has one its "
-                "client_secret with the issuer, into the suite"
+                f"{self.last_refusal()}, so clients cannot register themselves: register a client by hand, with the "
+                f"redirect address {_redirect_of(provider)}, and write its client_id into the suite, with its "
+                "client_secret and the issuer if it has a secret"
             )
         if self.error_code() in _LOGIN_ENDED_ERRORS:
             return f"{self.last_refusal()}: check client_id and client_secret"

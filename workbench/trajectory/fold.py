@@ -187,7 +187,7 @@ class TrajectoryFold:
             raise TrajectoryError(f"event {event.sequence} came after the end of the run")
         what = event.payload
         if isinstance(what, RunStarted) != (event.sequence == 0):
-            raise TrajectoryError("a run must begin with RunStarted, and must not repeat it")
+            raise TrajectoryError("the first event of a run, and no other event, must be RunStarted")
         if self._next_sequence and event.run_id != self._run_id:
             raise TrajectoryError(f"an event of run {event.run_id} cannot be added to run {self._run_id}")
         self._outside_ms += self._time_outside_loop_ms(event)

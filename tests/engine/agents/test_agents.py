@@ -264,7 +264,7 @@ def test_calls_that_never_arrived_are_shown_as_not_forwarded(tmp_path: Path) -> 
     ("actions", "options", "subject", "message"),
     [
         ([OSLO, ["crash", 3]], [], {}, "the agent subject ended with exit code 3: it fell over"),
-        ([], [], {"acp": ["false"]}, "ended with exit code 1; it opened no session, so start it in a terminal"),
+        ([], [], {"acp": ["false"]}, "ended with exit code 1; it opened no session, so run its command in a terminal"),
         ([["say", "hi"]], ["--gone"], {"agent": "codex", "mode": "default"}, "ended with exit code 3"),
         ([["kill"]], [], {}, "the agent subject was ended by SIGKILL"),
         ([["say", "hi"]], ["--no-list"], {}, "without having listed the tools of workbench"),
@@ -292,7 +292,7 @@ def test_an_agent_that_opens_no_session_is_ended_with_its_last_words_and_advice(
 ) -> None:
     monkeypatch.setattr(agent_model, "START_TIMEOUT_S", 1.5)
     message = error_of(run_of(tmp_path, ["say", "hi"], options=["--slow-start"]))
-    assert message.startswith("the agent subject did not open a session within 1.5 s: loading a model; start it in a ")
+    assert message.startswith("the agent subject did not open a session within 1.5 s: loading a model; run its command")
     assert message.endswith(f"{AGENT} --slow-start")
     assert not [*own_temporary_folder.iterdir()]
 

@@ -158,7 +158,7 @@ def test_what_a_file_holds_is_the_same_here() -> None:
     assert isinstance(city, Equals) and (city.equals, city.weight) == ("Oslo", "high")
     assert isinstance(days, Near) and (days.near, days.value_range, days.weight) == (3, (1, 11), 0.4)
     assert isinstance(unit, CheckBase) and unit.weight == 0
-    assert "the MoodCritic of mood is not mapped: its class is the script's own" in made.file.text
+    assert "the MoodCritic of mood is not mapped: its class is defined in the script" in made.file.text
     assert [note.why for note in made.notes] == ["not imported: ValueError: no"]
 
 

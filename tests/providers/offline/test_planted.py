@@ -87,5 +87,7 @@ def test_each_has_its_weakness_and_the_sound_one_has_none(
 
 
 def test_an_unknown_weakness_is_refused() -> None:
-    with pytest.raises(ModelError, match="there is no model 'offline:wise': there are offline, offline:careless"):
+    with pytest.raises(
+        ModelError, match="there is no model 'offline:wise'; the built-in models are offline, offline:careless"
+    ):
         BuiltInModels().check("offline:wise", Path())

@@ -72,7 +72,7 @@ def test_a_row_without_a_call_means_none_and_says_where_there_is_one(place: Plac
 def test_an_argument_whose_check_has_a_mistake_says_which() -> None:
     said = breakpoint_in_form(TABLE, ("ordered", 0, "args", "bad"))
     assert isinstance(said, str)
-    assert "near needs exactly one of tolerance and value_range" in said
+    assert "`near` needs exactly one of `tolerance` and `value_range`" in said
 
 
 def result(is_error: bool) -> ResultItem:

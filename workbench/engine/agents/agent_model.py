@@ -322,7 +322,9 @@ class AgentModel:
             elif message.role == "tool" and (call := self._waiting.pop(message.call_id or "", None)) is not None:
                 call.answer(message)
             elif not self._prompted:
-                raise ModelError(f"{self._who} cannot be given an earlier conversation: remove `messages` of the case")
+                raise ModelError(
+                    f"{self._who} cannot be given an earlier conversation: remove `messages` from the case"
+                )
         if self._waiting:
             raise ModelError(f"{self._who} cannot be asked again before its call is answered")
 

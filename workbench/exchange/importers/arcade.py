@@ -320,7 +320,9 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
     if critic is None or kind in ("NoneCritic", "BinaryCritic", "custom"):
         if kind == "custom" and critic is not None:
             kind = critic.text_of("class")
-            refused("its class is the script's own; write a check with python. Until then the argument has no weight")
+            refused(
+                "its class is defined in the script. Write a check with `python`; until then the argument has no weight"
+            )
             weight = 0
         if kind == "NoneCritic":
             weight = 0

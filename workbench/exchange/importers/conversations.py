@@ -516,7 +516,7 @@ def _expecting(
     if last.calls:
         # Without this limit, a new run would send one more request than the recorded run.
         table = table | {"limits": {"max_rounds": len(rounds)}}
-        notes.append(Note(place, "ends with calls and no answer: max_rounds stops a run there too"))
+        notes.append(Note(place, "ends with calls and no answer, so `max_rounds` stops a run there too"))
     elif last.text:
         notes.append(Note(place, "the final answer is in the run, and no check asks for it"))
     if not last.calls and len(rounds) > Limits().max_rounds:

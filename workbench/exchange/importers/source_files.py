@@ -83,7 +83,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
             # If the writing of a log was interrupted, the archive has a journal instead of a header.
             head = parts.get("header.json") or parts.get("_journal/start.json")
             if head is None:
-                raise ValueError("it has no header.json, so it is not a log of Inspect")
+                raise ValueError("the archive has no header.json, so it is not a log of Inspect")
             samples = []
             for name in sorted(parts):
                 if name.startswith("samples/") and name.endswith(".json"):

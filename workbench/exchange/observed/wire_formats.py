@@ -203,7 +203,7 @@ class ObservedAnswerReader:
             self._held += chunk[: MAX_ERROR_BYTES - len(self._held)]
             return
         if self._bytes > MAX_BODY_BYTES:
-            raise ValueError(f"it is longer than {MAX_BODY_BYTES >> 20} MiB")
+            raise ValueError(f"the body is longer than {MAX_BODY_BYTES >> 20} MiB")
         if self._kind != "events":
             # Some endpoints send a wrong content type, so the first bytes are checked too.
             self._held += chunk
@@ -251,9 +251,9 @@ class ObservedAnswerReader:
             # A document arrives as a whole, so there is no time to the first token.
             self._first_token_ms = None
         elif self._held.strip():
-            raise ValueError("it is neither a stream of events nor JSON")
+            raise ValueError("the body is neither a stream of events nor JSON")
         else:
-            raise ValueError("it is empty")
+            raise ValueError("the body is empty")
         self._add_events(self._reader.finish())
         self.answer = self._made()
 
