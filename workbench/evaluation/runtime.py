@@ -730,7 +730,8 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 def _skip_listener(plan: Plan, queue_of: Callable[[PlannedRun], QueueKey]) -> EarlyStopper | RerunListener | None:
     """Return the listener that skips runs of a plan that may end early; `None` if the plan runs every case.
 
-    Early stopping lets only as many runs begin before the decision as can be in progress at once."""
+    With early stopping, a run may not begin too far ahead of the first unfinished run in the plan. The largest distance
+    is the number of runs that can be in progress at once."""
     if plan.reruns is not None:
         return plan.reruns.evidence()
     if plan.until is None:

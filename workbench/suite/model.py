@@ -59,7 +59,7 @@ def _clock(text: str) -> str:
 
 
 WrittenClock = Annotated[str, AfterValidator(_clock)]
-"""The time of a run, for models and for dates: a fixed time and a time zone, or only a zone for the actual time."""
+"""The clock of runs: a fixed time and its time zone, or only a zone. With only a zone, runs have the real time."""
 
 
 def _subject_name(values: dict[str, Any]) -> str:

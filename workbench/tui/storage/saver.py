@@ -53,7 +53,9 @@ class Saver:
         self._requested: frozenset[Path] = frozenset()
         """The paths of suites about to be saved. Saving asks about them, so nothing else may ask."""
         self.postponed: dict[Path, str] = {}
-        """By path, the hash of the file on disk ("": deleted) that a question or a notice has already reported."""
+        """The changes on disk that the user already knows from a question or a notice: hashes of files, by path.
+
+        An empty text means that the file was deleted."""
 
     def save_soon(self, suites: Sequence[OpenSuite]) -> None:
         """Save suites in the background, and announce the result."""
