@@ -207,7 +207,7 @@ def _batch(
 ) -> LoadedBatch:
     from workbench.history.claims import is_claimed
 
-    # This check must come before reading. A batch without a claim is completely written.
+    # The claim is checked before the batch is read: without a claim at this moment, the batch is completely written.
     has_claim = is_claimed(file, number)
     # The number needs a #, because another batch's name may look like a number.
     batch = history.batch(f"#{number}")

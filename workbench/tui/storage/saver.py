@@ -256,7 +256,7 @@ class Saver:
         # base.
         if suite.is_behind or not _can_be_merged(theirs):
             return None
-        # If the user typed during the merge, it is repeated.
+        # If the user typed while the texts were merged, the merge is repeated.
         while True:
             document, base = suite.document, suite.disk.parts
             if not document.is_sound or document.parts is None or base is None or theirs.parts is None:
