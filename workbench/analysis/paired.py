@@ -292,7 +292,7 @@ class PairedComparison:
 
     @property
     def without_pairs(self) -> PairedComparison:
-        """The same comparison without its pairs. It takes a few bytes per pair."""
+        """The same comparison with the numbers that the tests need (a few bytes for each pair), without the cells."""
         return replace(self, pairs=(), numbers=self._numbers)
 
     @cached_property
