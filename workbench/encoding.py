@@ -43,5 +43,5 @@ def csv_limit(error: csv.Error) -> Limit | None:
 def toml_of(text: str) -> dict[str, Any]:
     """Return the content of a TOML text, which may begin with a byte order mark.
 
-    Raises ValueError for a text that is not TOML, and RecursionError."""
+    Raises ValueError for a text that is not TOML, and RecursionError for tables nested too deeply."""
     return tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))

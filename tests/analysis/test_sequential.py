@@ -142,7 +142,7 @@ def test_it_takes_so_many_units_to_reach_a_gate(gate: float, worse: float, fewes
 
 
 def test_a_gate_that_cannot_be_told_apart_is_refused() -> None:
-    with pytest.raises(ValueError, match="gate must be above worse"):
+    with pytest.raises(ValueError, match="`gate` must be above `worse`"):
         GateEvidence(0.8, 0.9)
 
 

@@ -130,7 +130,7 @@ def test_tests_are_selected_by_id_tag_and_last_failure(project: Path) -> None:
     again = session(project, *asked, "--lf")
     assert again.outcomes["failed"] == 1 and "passed" not in again.outcomes, again.output
     refused = session(project, *asked, "--workbench-report", "report.doc")
-    assert refused.code == 4 and "its ending is not a form of reports" in refused.output
+    assert refused.code == 4 and "its ending is not the form of a report" in refused.output
     listed = session(project, *asked, "--collect-only")
     assert "clock.toml::time-in-bergen[offline]" in listed.output and listed.code == 0
 

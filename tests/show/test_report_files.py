@@ -72,6 +72,6 @@ def test_python_writes_each_form_by_its_ending(tmp_path: Path, form: str) -> Non
 
 
 def test_python_is_told_which_forms_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="its ending is not a form of reports; give form= one of text, json, "):
+    with pytest.raises(ValueError, match="its ending is not the form of a report; give form= one of text, json, "):
         report_on(result(Status.PASSED, 1.0)).write(tmp_path / "report.doc")
     assert list(tmp_path.iterdir()) == []

@@ -580,7 +580,7 @@ class GateEvidence:
     def __init__(self, gate: float, worse: float) -> None:
         if not 0 < worse < gate < 1:
             raise ValueError(
-                f"gate must be above worse, and both must lie between 0 and 1: gate is {setting_text(gate)}, "
+                f"`gate` must be above `worse`, and both must lie between 0 and 1: gate is {setting_text(gate)}, "
                 f"worse is {setting_text(worse)}"
             )
         # Wald's stakes win fastest if the rate is exactly `gate` or exactly `worse`. Each player spreads the wealth

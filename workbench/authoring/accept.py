@@ -239,7 +239,7 @@ def proposal_for_all(
 def unmet_reason(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
     """Return why a run would not pass with the proposed expectations. Return `None` if all runs pass.
 
-    Judges and functions are not called again: checks that need them are proposed only where they passed."""
+    Judges and functions are not called again, because a check that calls one is proposed only if it passed."""
     return unmet_reason_of_table(suite, proposal.expectations_in(table), runs)
 
 

@@ -279,7 +279,7 @@ def add_history_and_quiet(parser: argparse.ArgumentParser) -> None:
 
 def folder(text: str) -> Path:
     if not text:
-        raise argparse.ArgumentTypeError("an empty path is not allowed: write '.' for the current one")
+        raise argparse.ArgumentTypeError("an empty path is not allowed: write '.' for the current folder")
     return Path(text)
 
 

@@ -165,7 +165,7 @@ class _Model(_Strict):
         if key in map(str.lower, headers):
             for name in ("api_key_env", "key_command"):
                 if info.data.get(name) is not None:
-                    raise ValueError(f"has {key!r}, which holds the key of {name}: omit one of them")
+                    raise ValueError(f"has {key!r}, which holds the key of {name}: omit either the header or {name}")
         return headers
 
     @field_validator("query")

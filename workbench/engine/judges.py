@@ -447,7 +447,7 @@ class JudgementCache:
     ) -> None:
         key = self.key(judge, criteria, value, scale)
         shown = self._secrets.redact(rationale)
-        # The line of a rating has no `holds`, so that versions without ratings skip it.
+        # The line of a rating has no `holds`, so that older versions of this program, without ratings, skip the line.
         found: dict[str, JsonValue] = {"holds": finding}
         if scale is not None:
             found = {"scale": [*scale], "number": finding}

@@ -395,7 +395,7 @@ class Report:
         form = form or form_of_file(file, "run", for_report=True)
         if form not in known:
             there_are = f"give form= one of {', '.join(known)}, or end the name in {endings_of('run', for_report=True)}"
-            raise ValueError(f"cannot write {file}: {form or 'its ending'} is not a form of reports; {there_are}")
+            raise ValueError(f"cannot write {file}: {form or 'its ending'} is not the form of a report; {there_are}")
         return form
 
     def json_pieces(self, *, lean: bool = False) -> Iterator[str]:

@@ -266,7 +266,7 @@ def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def transcript_of(trajectory: Trajectory) -> list[JsonValue]:
-    """Return the messages, calls and results of a run in the form that the judge of `goal` reads."""
+    """Return the messages, calls and results of a run as JSON values, for a judge who reads the whole run."""
     lines: list[JsonValue] = []
     if trajectory.start is not None:
         lines += [{"role": message.role, "text": message.content} for message in trajectory.start.messages]

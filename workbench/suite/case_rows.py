@@ -518,7 +518,7 @@ def with_columns(value: Any, row: Row) -> Any:
 
 
 def filled_table(case: Case) -> Table:
-    """Return the case of a row as a table without the key `each`, as if the case had been written by hand.
+    """Return a case that was made from a row of `each` as a table without `each`, as if it had been written by hand.
 
     Raises ValueError if a value has a null, which TOML lacks."""
     written = to_toml_data(case)

@@ -476,7 +476,7 @@ def _own_calls(suite: Suite) -> Iterator[OwnCall]:
 
 
 def server_need(server: Server, folder: Path) -> Command | Module | Address | None:
-    """Return the trust that a server needs, or `None` if it is neither started nor contacted.
+    """Return the command, module or address of a server that the user must trust, or `None` if it has none.
 
     `folder` is the suite's folder."""
     if server.command:

@@ -271,8 +271,8 @@ def _argument(
 
 
 def _values_in(check: Check, place: Place) -> Iterator[tuple[Place, JsonValue]]:
-    # Values of fields and elements are not values of the argument. The method `fits` of their check compares them with
-    # the schema.
+    # Values of fields and elements are not values of the argument. The method `fits` of a check of fields or elements
+    # compares these values with the schema.
     if not check.checks_parts:
         for at, part in check.placed_parts():
             yield from _values_in(part, (*place, *at))

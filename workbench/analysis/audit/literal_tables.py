@@ -185,8 +185,8 @@ def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1:
         return False
-    # Arguments of tools may have the names of checks in other systems (`date`, `like`). A table with such a name and an
-    # option counts as a check. A table with only a name counts if the name is close to that of a check.
+    # A table whose key is a check of another system (`date`, `like`) may be a misspelt check or a plain value, because
+    # arguments have such names too. It counts as a check if it also has an option, or if its key resembles a check.
     return len(value) > 1 or near_check(others[0]) is not None
 
 

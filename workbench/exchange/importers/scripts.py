@@ -103,7 +103,7 @@ def run_script(
 def _runner_of(code: bytes) -> Path:
     """Return the path of the runner for a script.
 
-    The five-dimension evaluator is not a package, so its scripts are recognized by their calls of a class
+    A script of the evaluator with five dimensions imports no package. Such a script is recognized by its use of a class
     `TestCase`."""
     if _TEST_CASE.search(code) and not _OTHER_PACKAGES.search(code):
         return _DIMENSIONS_RUNNER

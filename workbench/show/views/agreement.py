@@ -28,7 +28,7 @@ def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
 
 
 def _differing_line(name: str, differing: Disagreement) -> Line:
-    # The two verdicts differ, so the verdict of the source is the opposite.
+    # The verdicts here and in the source differ, so the source's verdict is the opposite of this one.
     here, there = passed_or_failed(differing.passed_here), passed_or_failed(not differing.passed_here)
     head = f"  {one_line(differing.about)}: {one_line(name)} {figure(differing.value)}, "
     return (Span(head), Span(there.word, there.role), Span(" there, "), Span(here.word, here.role), Span(" here"))

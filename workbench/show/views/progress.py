@@ -226,7 +226,7 @@ def _done(done: int, planned: int) -> str:
 
 
 def waiting_text(runs: int) -> str:
-    """Return a suffix such as `, 4 of them waiting` for the number of running runs, or "" if no run is waiting."""
+    """Return `, 4 of them waiting` if `runs` is 4, to follow the number of running runs, or "" if `runs` is 0."""
     if runs:
         return f", {count_text(runs)} of them waiting"
     return ""

@@ -394,7 +394,7 @@ def deviation_text(deviation: Deviation) -> str:
 
 
 def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
-    """Return the endpoint's deviations from its API in an answer, as lines. Equal lines appear once."""
+    """Return a line for each way in which an endpoint's answer deviates from its API. Equal lines appear once."""
     return list(dict.fromkeys(map(deviation_text, deviations)))
 
 

@@ -106,7 +106,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
 
     @property
     def exit_actions(self) -> tuple[tuple[str, str], ...]:
-        """The actions that the notice after Ctrl+C names, each with its effect."""
+        """The actions that are listed in the notice after Ctrl+C, each with its effect."""
         return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
 
     @property

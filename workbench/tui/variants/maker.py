@@ -123,7 +123,7 @@ class VariantMaker:
     ) -> None:
         try:
             suite = self._selection.open_suites.editable(path)
-            # `editable` comes first. If the suite cannot be edited, it fails before the user types anything.
+            # `editable` comes first, so that a suite that cannot be edited is refused before the user types anything.
             taken = set()
             for _, each in tables(suite.document.table(HEAD).get("variants")):
                 taken.add(each.get("name"))
