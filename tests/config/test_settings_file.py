@@ -57,7 +57,8 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
         ('headers = { a = "$B sk-hidden1234567890" }', "3: models.m.headers holds what looks like a secret in 'a'"),
         (
             'api_key_env = "A"\nheaders = { Authorization = "$B" }',
-            "4: models.m.headers has 'authorization', which holds the key of api_key_env: omit either the header or api_key_env",
+            "4: models.m.headers has 'authorization', which holds the key of api_key_env: omit either the header or "
+            "api_key_env",
         ),
         ("key_command = 'gcloud auth'", "3: models.m.key_command is invalid: give a program that prints the key, and"),
         ("key_command = []", '3: models.m.key_command names no program: write ["gcloud", "auth"'),
