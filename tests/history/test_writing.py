@@ -7,6 +7,7 @@ import resource
 import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,31 @@ def test_packing_gives_way_to_other_threads_unless_a_caller_waits(
     assert writer.close()
     assert set(ways) == ({"history"} if gives_way else set())
     assert kept(file) == [True] * 2
+
+
+def test_a_run_is_stored_although_further_runs_always_arrive(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "GATHER_TIME_S", 0.0)
+    runs: list[Future[None]] = []
+    begun, all_given = threading.Event(), threading.Event()
+    first_is_stored: list[bool] = []
+
+    def one_more_arrives() -> None:
+        assert begun.wait(10)
+        first_is_stored.append(runs[0].done())
+        if len(runs) < 4:
+            runs.append(writer.write_run(handle, done(len(runs))))
+        else:
+            all_given.set()
+
+    writer = HistoryWriter(file, nothing_said, give_way=one_more_arrives)
+    handle = writer.begin(batch_of(4))
+    assert writer.wait_until_written(10)
+    runs.append(writer.write_run(handle, done(0)))
+    begun.set()
+    assert all_given.wait(10)
+    assert writer.close()
+    assert first_is_stored[:1] == [False] and all(first_is_stored[1:])
+    assert kept(file) == [True] * 4
 
 
 @pytest.mark.usefixtures("impatient")

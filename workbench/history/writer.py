@@ -435,6 +435,9 @@ class HistoryWriter:
         given = self._given.get()
         is_urgent = isinstance(given, _Done) and self._in_a_hurry.wait(GATHER_TIME_S)
         self._in_a_hurry.clear()
+        # Runs that arrive from now on wait for the next commit. Otherwise, a batch that is as fast as the writer would
+        # delay the commit until its end.
+        entries_left = self._given.qsize()
         batches: dict[BatchHandle, None] = {}
         """The batches with runs that are packed, but not waiting yet."""
         while given is not None:
@@ -450,10 +453,10 @@ class HistoryWriter:
             else:
                 self._queue_packed(batches)
                 self._waiting.append(given)
-            try:
-                given = self._given.get_nowait()
-            except queue.Empty:
+            if not entries_left:
                 break
+            entries_left -= 1
+            given = self._given.get()
         self._queue_packed(batches)
         return given is not None
 
