@@ -329,7 +329,7 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 # call has a clearly best call that no other expected call wants. In the remaining runs, pairs that are part of every
 # best pairing are fixed before the search.
 #
-# Cases with more than `MAX_PAIRS` pairs are not compared pair by pair. Perfect pairs are found by buckets (see
+# Cases with more than `MAX_PAIRS` pairs are not compared pair by pair. Right pairs are found by buckets (see
 # `Candidates`), and the other calls are paired in turn, tool by tool. `is_optimal` says whether the result is known to
 # be the best.
 class CriticPairing:
@@ -395,6 +395,17 @@ class CriticPairing:
                 return False
         return True
 
+    def _is_right(self, row: int, column: int) -> bool:
+        """Return whether a call meets an expected call, perhaps with optional arguments omitted or null as expected.
+
+        Such a call scores everything, but it need not have the largest gain."""
+        if self._broken[column] or not self._same_tool(row, column):
+            return False
+        for critic in self._critics[row].judging(self._calls[column].arguments).critics:
+            if critic.judged and self._verdict(row, column, critic).score != 1.0:
+                return False
+        return True
+
     def _best(self) -> dict[int, int]:
         rows, columns = range(len(self._expected)), range(len(self._calls))
         if self._is_perfect_in_order():
@@ -402,7 +413,7 @@ class CriticPairing:
         if len(rows) * len(columns) <= MAX_PAIRS:
             return self._exactly(rows, columns)
         found = large_pairing(
-            rows, columns, self._perfect(), self._exactly, self._in_turn, self._gain, self._most_of_row
+            rows, columns, self._right_pairs(), self._exactly, self._in_turn, self._gain, self._most_of_row
         )
         self.is_optimal = found.is_optimal
         return found.pairs
@@ -422,12 +433,16 @@ class CriticPairing:
         exact = self._exact_gains(gains_left, rows_left, columns_left)
         return found | pairs_at(rows_left, columns_left, best_pairing(exact))
 
-    def _perfect(self) -> dict[int, int]:
+    def _right_pairs(self) -> dict[int, int]:
         wanted = [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)]
         made = list(zip(self._called_names, self._filled, strict=True))
-        broken = {column for column, is_broken in enumerate(self._broken) if is_broken}
-        among = Candidates(wanted, made, distinct=broken, ask_outside=False)
-        return maximum_matching(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
+        distinct = {column for column, is_broken in enumerate(self._broken) if is_broken}
+        if any(own.has_optional for own in self._critics):
+            # An optional argument that is omitted is not judged, although a default of the schema fills it.
+            given = [record.arguments for record in self._calls]
+            distinct |= {column for column, filled in enumerate(self._filled) if filled != given[column]}
+        among = Candidates(wanted, made, distinct=distinct, ask_outside=False)
+        return maximum_matching(range(len(self._expected)), range(len(self._calls)), self._is_right, among)
 
     def _most_of_row(self, row: int) -> float:
         return self._tool_weight + self._critics[row].weight
