@@ -4,11 +4,8 @@ a hundred examples for six, and also the constants of the sources."""
 
 from __future__ import annotations
 
-import ast
 import gc
-import io
 import itertools
-import logging
 import os
 import re
 import shlex
@@ -16,7 +13,7 @@ import signal
 import struct
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from compileall import compile_file
 from contextlib import suppress
 from functools import partial
@@ -108,7 +105,6 @@ def _bytecode_of_test(file: Path) -> Path:
 def _compile(files: Iterable[Path], config: pytest.Config) -> None:
     """Write the bytecode of each file, with the asserts of tests rewritten as pytest does when it imports one."""
     state = config.stash[rewrite.assertstate_key]
-    rewrite.traverse_node = _without_location  # in this process, which compiles and ends
     for file in files:
         with suppress(SyntaxError):
             if not file.name.startswith("test_") or state.hook is None:
@@ -118,22 +114,6 @@ def _compile(files: Iterable[Path], config: pytest.Config) -> None:
             compiled.parent.mkdir(exist_ok=True)
             digest, code = rewrite._rewrite_test(file, config)
             rewrite._write_pyc(state, code, digest, compiled)
-
-
-def _without_location(node: ast.AST) -> Iterator[ast.AST]:
-    """Returns the nodes of a rewritten assert that pytest gives a location. It looks at all of them, one generator in
-    the other, which took a quarter of the time."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        if "lineno" in node._attributes and getattr(node, "lineno", None) is None:
-            yield node
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if isinstance(value, list):
-                waiting.extend([each for each in value if isinstance(each, ast.AST)])
-            elif isinstance(value, ast.AST):
-                waiting.append(value)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -160,18 +140,6 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     path = tmp_path_factory.getbasetemp() / f"{name}_{next(_numbers)}"
     path.mkdir(0o700)
     return path
-
-
-@pytest.fixture
-def log() -> Iterator[io.StringIO]:
-    """What is logged: warnings and worse, or what the level of the root logger is set to. pytest's own plugin, whose
-    `caplog` does the same, would begin and end a capture three times for each of thousands of tests."""
-    root, text = logging.getLogger(), io.StringIO()
-    level, handler = root.level, logging.StreamHandler(text)
-    root.addHandler(handler)
-    yield text
-    root.removeHandler(handler)
-    root.setLevel(level)
 
 
 def _forked(work: Callable[[], object]) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import io
+import logging
 from pathlib import Path
+
+import pytest
 
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS, Secrets
@@ -35,19 +37,20 @@ def test_a_number_on_a_scale_is_no_judgement_on_another_one_or_on_none(tmp_path:
     assert '"holds"' not in file.read_text(encoding="utf-8")
 
 
-def test_lines_that_cannot_be_read_are_passed_over_and_logged(tmp_path: Path, log: io.StringIO) -> None:
+def test_lines_that_cannot_be_read_are_passed_over_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "judgements.jsonl"
     file.write_bytes(b'nonsense\n{"judge": 3}\n\xff\n{"half a li')
     cache = JudgementCache(file, NO_SECRETS)
-    assert cache.find(SPEC, "polite", '"hi"') is None
-    assert "3 lines are not judgements" in log.getvalue()
+    with caplog.at_level(logging.WARNING):
+        assert cache.find(SPEC, "polite", '"hi"') is None
+    assert "3 lines are not judgements" in caplog.text
     file.write_bytes(b"")
     cache.store(SPEC, "polite", '"hi"', True, "It greets.")
     assert JudgementCache(file, NO_SECRETS).find(SPEC, "polite", '"hi"') == (True, "It greets.")
 
 
 def test_a_file_that_was_deleted_and_has_grown_longer_is_read_from_its_beginning(
-    tmp_path: Path, log: io.StringIO
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "judgements.jsonl"
     writing, reading = JudgementCache(file, NO_SECRETS), JudgementCache(file, NO_SECRETS)
@@ -56,15 +59,17 @@ def test_a_file_that_was_deleted_and_has_grown_longer_is_read_from_its_beginning
     file.unlink()
     writing.store(SPEC, "polite", f'"{"long " * 50}"', False, "No.")
     assert reading.find(SPEC, "polite", f'"{"long " * 50}"') == (False, "No.")
-    assert "judgement" not in log.getvalue()
+    assert "judgement" not in caplog.text
 
 
-def test_a_line_that_was_written_in_part_does_not_swallow_the_next(tmp_path: Path, log: io.StringIO) -> None:
+def test_a_line_that_was_written_in_part_does_not_swallow_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "judgements.jsonl"
     file.write_bytes(b'{"half a li')
     JudgementCache(file, NO_SECRETS).store(SPEC, "polite", '"hi"', True, "It greets.")
     assert JudgementCache(file, NO_SECRETS).find(SPEC, "polite", '"hi"') == (True, "It greets.")
-    assert "1 line is not a judgement and was passed over" in log.getvalue()
+    assert "1 line is not a judgement and was passed over" in caplog.text
 
 
 def test_a_place_that_cannot_be_written_costs_only_the_memory(tmp_path: Path) -> None:

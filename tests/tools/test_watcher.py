@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import os
 import signal
@@ -150,13 +149,13 @@ async def test_what_a_server_started_in_sessions_of_their_own_ends_with_it_and_i
 
 
 async def test_what_a_program_left_behind_in_a_session_of_its_own_ends_with_it(
-    tmp_path: Path, log: io.StringIO
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     script = "setsid sh -c 'echo $$ > escaped-1; exec sleep 4242' & until [ -s escaped-1 ]; do :; done"
     await run_program(("sh", "-c", script), "", folder=tmp_path, environment={"PATH": os.environ["PATH"]})
     [pid] = [int((tmp_path / "escaped-1").read_text())]
     await becomes_true(lambda: not is_running(pid))
-    assert f"process {pid} was left behind by sh" in log.getvalue()
+    assert f"process {pid} was left behind by sh" in caplog.text
 
 
 CUT_OFF = """

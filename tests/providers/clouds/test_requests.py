@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import sys
@@ -89,7 +88,7 @@ async def test_each_cloud_gets_its_own_request(
     shown_by: list[str] | str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    log: io.StringIO,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for name, value in TRAPS.items():
         monkeypatch.setenv(name, value)
@@ -100,7 +99,7 @@ async def test_each_cloud_gets_its_own_request(
     binary = "invoke-with" in path
     call = Call("get_weather", {"city": "Zürich", "days": 3})
     environment = {"MY_KEY": KEY, **AWS_KEYS}
-    logging.getLogger().setLevel(logging.DEBUG)
+    caplog.set_level(logging.DEBUG)
     with serve(answer_for(api, "Looking.", call, binary=binary)) as server:
         spec = cloud_spec(server, tmp_path, f'{settings}\napi = "{api}"\nmodel = "us.x:my model"', environment)
         answer = await ask(spec, environment)
@@ -118,9 +117,9 @@ async def test_each_cloud_gets_its_own_request(
     else:
         assert [name for name, value in request.headers.items() if KEY in value] == shown_by
     assert PLANTED not in str(request)
-    assert PLANTED not in log.getvalue()
-    assert KEY not in log.getvalue()
-    assert "Weather in Oslo" not in log.getvalue()
+    assert PLANTED not in caplog.text
+    assert KEY not in caplog.text
+    assert "Weather in Oslo" not in caplog.text
 
     if api == "messages":
         own = {"model", "stream", "anthropic_version"} & set(request.json)

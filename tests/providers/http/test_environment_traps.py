@@ -4,7 +4,6 @@ variables."""
 from __future__ import annotations
 
 import asyncio
-import io
 import ssl
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +62,7 @@ def spec_of(server: Server, api: Api, key: str | None = None, *, legacy_auth: bo
 
 @pytest.mark.usefixtures("traps")
 async def test_nothing_of_the_environment_reaches_an_endpoint_that_is_not_the_vendors(
-    api: Api, log: io.StringIO
+    api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serve(said(api, "Hi")) as server:
         await ask(spec_of(server, api))
@@ -71,8 +70,8 @@ async def test_nothing_of_the_environment_reaches_an_endpoint_that_is_not_the_ve
     assert PLANTED not in str(request)
     assert "authorization" not in request.headers
     assert not [name for name in request.headers if "stainless" in name or name.startswith("openai-")]
-    assert "Hi" not in log.getvalue()
-    assert "messages" not in log.getvalue()
+    assert "Hi" not in caplog.text
+    assert "messages" not in caplog.text
 
 
 @pytest.mark.usefixtures("traps")

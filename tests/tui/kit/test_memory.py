@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,20 +59,21 @@ def test_projects_that_were_not_open_for_long_are_forgotten() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b'{"format": 9}', b"[" * 50_000, b'{"format": 1, "x": 1}'])
 def test_a_damaged_or_unknown_file_counts_as_none_and_the_log_says_so(
-    tmp_path: Path, content: bytes, log: io.StringIO
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "app.json"
     file.write_bytes(content)
-    assert Memory(file).read() == EMPTY_MEMORY
-    assert str(file) in log.getvalue()
+    with caplog.at_level(logging.WARNING):
+        assert Memory(file).read() == EMPTY_MEMORY
+    assert str(file) in caplog.text
     Memory(file).change(lambda _: ALL)
     assert Memory(file).read() == ALL
 
 
-def test_a_place_that_cannot_be_written_is_no_failure(tmp_path: Path, log: io.StringIO) -> None:
+def test_a_place_that_cannot_be_written_is_no_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "state").write_text("a file")
     Memory(tmp_path / "state" / "app.json").change(lambda _: ALL)
-    assert "cannot be written" in log.getvalue()
+    assert "cannot be written" in caplog.text
 
 
 LOOKS = st.dictionaries(st.sampled_from(["theme", "view", "right", "zoomed", "projects", "commands", "borders"]), JSON)
