@@ -108,7 +108,7 @@ def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
 
 
 async def _listed(request: ServersToList) -> ToolSource:
-    # The caller's own code names the server, so nobody has to be asked.
+    # The caller's own code names the server, so no approval is needed.
     approval = Needs.of_servers([request.file], request.program).approved()
     pool = ServerPool(request.program)
     try:

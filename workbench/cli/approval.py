@@ -40,7 +40,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
 
 
 def _asked(suite: str, *, mocks: bool) -> ApprovalAnswer:
-    # Without a terminal, nobody can be asked. A CI job passes --trust instead.
+    # Without a terminal, the user cannot be asked. A CI job passes --trust instead.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "no"
     choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"

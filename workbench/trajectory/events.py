@@ -532,7 +532,7 @@ class UserSaid:
     """The simulated user sends a message. The next request belongs to this turn.
 
     `turn` counts from 1. `message` is the id of a scripted message. With `end`, the user leaves after the answer.
-    `original` is the message that a person replaced by `text`, or `None` if nobody replaced a message."""
+    `original` is the message that a person replaced by `text`, or `None` if `text` replaces no message."""
 
     turn: int
     text: str
