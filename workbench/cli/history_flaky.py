@@ -12,7 +12,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
 from workbench.history.case_contents import CaseContents
 from workbench.history.history import History
-from workbench.numerals import counted, rates_text
+from workbench.numerals import counted, counted_of, rates_text
 from workbench.show.json.history import FlakyBatch, FlakyCaseReport, FlakyReport
 from workbench.show.visible import one_line
 from workbench.show.when import local_time
@@ -71,7 +71,7 @@ def _lines(found: Sequence[FlakyCase], batches: int, command: HistoryCommand) ->
     paint = command.paint
     for flaky in found:
         low, high = flaky.interval
-        share = f"{flaky.good} of {counted(flaky.runs, 'run')} good ({rates_text(low, high)})"
+        share = f"{counted_of(flaky.good, flaky.runs, 'run')} good ({rates_text(low, high)})"
         title = f"{one_line(flaky.suite_name)} › {one_line(flaky.case_name)}"
         yield f"{paint('◇', 'warned')} {title}  {one_line(flaky.model)}"
         yield f"    {share}, flaky since batch {flaky.since_batch} of {local_time(flaky.since)}"

@@ -26,7 +26,7 @@ from workbench.evaluation.planner import plan
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.limits import MAX_DRAFT_CHARS, MAX_DRAFTS
-from workbench.numerals import count_text, counted
+from workbench.numerals import count_text, counted, counted_of
 from workbench.show.views.grades import issue_text
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line, shortened
@@ -354,7 +354,7 @@ def accepted_drafts(drafts: Sequence[Draft], results: Iterable[RunResult], repea
                 if not result.status.good:
                     wrong.append(result)
         if wrong:
-            count = f"{len(wrong)} of {counted(whole, 'run')}"
+            count = counted_of(len(wrong), whole, "run")
             dropped.append(RejectedDraft(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
         # A run that was stopped or ended in an error says nothing about the draft, so the draft is kept as unchecked.
         elif whole < repeats:

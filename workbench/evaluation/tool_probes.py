@@ -20,7 +20,7 @@ from workbench.evaluation.model_list import ListedModel, ProbeResult
 from workbench.grading.grade import EXPLAINING_KINDS, Issue, IssueKind, RunResult
 from workbench.grading.pairing_issues import describe_call
 from workbench.grading.status import Status
-from workbench.numerals import counted
+from workbench.numerals import counted, counted_of
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import RetryPolicy
 from workbench.show.views.grades import issue_facts, issue_note
@@ -210,7 +210,7 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
     if not counting:
         return ProbeResult(name, "wrong", _NO_USAGE, _ADVICE_ON_USAGE)
     if without := answers - counting:
-        missing = f"{without} of {counted(answers, 'answer')} do not report their tokens"
+        missing = f"{counted_of(without, answers, 'answer')} do not report their tokens"
         return ProbeResult(name, "wrong", missing, _ADVICE_ON_USAGE)
     return ProbeResult(name, "works", f"{counted(tokens, 'token')} for all probes")
 

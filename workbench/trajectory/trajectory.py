@@ -398,7 +398,7 @@ class Trajectory:
     @property
     def model_latency_ms(self) -> float:
         """The sum of the latencies of all model answers except replayed answers. Tool time is not included."""
-        return sum([round_.latency_ms or 0.0 for round_ in self.rounds if not round_.replayed])
+        return sum([round_.latency_ms or 0.0 for round_ in self.rounds if not round_.replayed], 0.0)
 
     @property
     def retries(self) -> int:

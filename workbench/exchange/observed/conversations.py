@@ -38,7 +38,7 @@ from workbench.exchange.importers.import_files import (
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, read_source
 from workbench.exchange.observed.wire_formats import Answer, ObservedAnswerReader, body_node, messages_in, tools_in
-from workbench.numerals import counted
+from workbench.numerals import counted, counted_of
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer, answer_of
 from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall, Usage
@@ -617,7 +617,7 @@ class ServerLogMerger:
     def lines(self) -> list[str]:
         """A line of text for each log, with the number of its calls that were found in conversations."""
         return [
-            f"{log.path}: {len(self._used.intersection(log.calls))} of {counted(len(log.calls), 'call')} matched"
+            f"{log.path}: {counted_of(len(self._used.intersection(log.calls)), len(log.calls), 'call')} matched"
             for log in self._logs
         ]
 
@@ -641,7 +641,7 @@ class ServerLogMerger:
         case = case_of(replace(conversation, messages=tuple(messages), tools=tools, notes=tuple(notes)))
         mapped = list(case.mapped)
         if calls := list(calls_in(conversation.messages)):
-            found = f"{len(answers)} of {counted(len(calls), 'call')} found in the servers' logs"
+            found = f"{counted_of(len(answers), len(calls), 'call')} found in the servers' logs"
             mapped.append(MappedPart(found, "their raw results"))
         return replace(case, runs=as_read.runs, mapped=tuple(mapped))
 

@@ -419,7 +419,7 @@ def totals_rows(
     def row(title: str, text: Callable[[ModelTotals], str]) -> TotalsRow:
         return title, list(map(text, totals))
 
-    yield row("graded cases", lambda each: f"{each.graded} of {max(cases, each.cases)}")
+    yield row("graded cases", lambda each: of_text(each.graded, max(cases, each.cases)))
     yield from _counts(totals)
     if any(each.endpoint_faults for each in totals):
         yield row("the endpoint's failures", lambda each: of_text(each.endpoint_faults, each.failed))

@@ -15,7 +15,7 @@ from textual.message import Message
 from workbench.analysis.audit.audit import Audit, audit_suite, findings_without_warning
 from workbench.analysis.audit.contradictions import AuditFinding
 from workbench.dataclasses import dataclass
-from workbench.numerals import counted
+from workbench.numerals import counted, counted_of
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, plain, title_line, wrap
 from workbench.show.views.audit import coverage_texts
@@ -211,7 +211,7 @@ class AuditScreen(SearchedScreen[Target | None]):
         found = finding_count(audited)
         right: Line = (Span(f"{counted(found, 'finding')} ", "warned" if found else "passed"),)
         if not self.is_done:
-            right = (Span(f"{len(audited)} of {len(self._files)} suites … ", "muted"), *right)
+            right = (Span(f"{counted_of(len(audited), len(self._files), 'suite')} … ", "muted"), *right)
         self.query_one("#audit-title", Bar).set_line(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 

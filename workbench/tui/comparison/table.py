@@ -15,7 +15,7 @@ from workbench.analysis.side_by_side import totals_on_same_cases
 from workbench.config.agents import AGENT
 from workbench.dataclasses import dataclass
 from workbench.grading.status import WORST_FIRST, Status, worst_of
-from workbench.numerals import counted, duration_text
+from workbench.numerals import counted_of, duration_text
 from workbench.providers.built_in import MODEL_SEPARATOR, REPLAY
 from workbench.show.glyphs import GLYPHS
 from workbench.show.rows import GAP, columns_from, filled, matrix_rooms
@@ -273,7 +273,7 @@ def _broken_off_line(cell: Cell) -> Line:
         reasons = [run.reason for run in cell.runs if run.status == status]
         if status.graded or not reasons:
             continue
-        text = f"; {len(reasons)} of {counted(len(cell.runs), 'run')} {status.counted}"
+        text = f"; {counted_of(len(reasons), len(cell.runs), 'run')} {status.counted}"
         if reasons[0] and len(set(reasons)) == 1:
             text += f": {one_line(reasons[0])}"
         line.append(Span(text, status.role))

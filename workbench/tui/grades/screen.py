@@ -12,6 +12,7 @@ from textual.message import Message
 
 from workbench.dataclasses import dataclass
 from workbench.grading.status import graders_disagree
+from workbench.numerals import counted_of
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
@@ -202,7 +203,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         after = [line for line in bad if line > self._failed_index]
         self._failed_index = after[0] if after else bad[0]
         self._detail.scroll_lines(self._failed_index - self._detail.top)
-        self.announce(f"{bad.index(self._failed_index) + 1} of {len(bad)} wrong calls")
+        self.announce(counted_of(bad.index(self._failed_index) + 1, len(bad), "wrong call"))
 
     @action("]", "Next model or repeat of the case", needs=_other_run)
     def do_next_run(self) -> None:

@@ -276,7 +276,7 @@ def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
     if cell.score is not None:
         facts.append(score_text(cell.score, ""))
     if cell.graded > 1:
-        facts.append(f"{cell.good} of {cell.graded} good")
+        facts.append(f"{of_text(cell.good, cell.graded)} good")
         if cell.spread:
             facts.append(f"spread {score_text(cell.spread, '')}")
     if cell.latency_ms is not None:

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
-from workbench.numerals import counted
+from workbench.numerals import counted, counted_of
 from workbench.show.spans import EMPTY, Line, Role, Span, title_line, wrap_line
 from workbench.show.views.run_pair import TWO_COLUMNS_CELLS
 from workbench.show.visible import one_line
@@ -254,7 +254,7 @@ class PairScreen(SearchedScreen[None]):
     def _to_difference(self, step: int) -> None:
         number = self._list.to_difference(step)
         if number is not None:
-            self.announce(f"{number + 1} of {counted(len(self.state.differences), 'difference')}")
+            self.announce(counted_of(number + 1, len(self.state.differences), "difference"))
 
     @action("enter", "Show all of it, or fold it", label="expand")
     def do_expand(self) -> None:

@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_FILTER_CHARS
+from workbench.numerals import of_text
 from workbench.show.search import NO_QUERY, fuzzy_match, marked_spans
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, hanging_paragraph, spread, wrap_line
 from workbench.show.visible import one_line
@@ -385,7 +386,7 @@ class Palette(Dialog[str]):
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
         self._list.search(event.value)
-        count = f"{len(self._list.entries)} of {self._all} " if event.value.strip() else ""
+        count = f"{of_text(len(self._list.entries), self._all)} " if event.value.strip() else ""
         head: Line = (Span(f" {self.TITLE_LINE}", "heading"),)
         self.query_one("#title", Bar).set_line(lambda width: spread(head, (Span(count, "muted"),), width))
 
