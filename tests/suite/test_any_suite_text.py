@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.example_counts import examples
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import KEYS, TEXTS, VALUES, Value, Writer, written_documents
+from workbench.suite.positions import scan, scan_headers
 from workbench.suite.problems import Place
 from workbench.suite.render import suite_text
 from workbench.suite.sections import join_sections, split_sections
@@ -65,6 +66,13 @@ def test_a_text_that_was_only_taken_apart_is_the_same_to_the_byte(text: str) -> 
     assert suite.text == text
     assert toml_equal(suite.document, said(text))
     assert suite.checked() is suite
+
+
+@MANY
+@given(written_suites() | written_documents().map(lambda written: written[1]))
+def test_headers_are_the_same_when_values_are_skipped(text: str) -> None:
+    known, found = scan(text), scan_headers(text)
+    assert (found.headers, found.head_end, found.last_line) == (known.headers, known.head_end, known.last_line)
 
 
 @MANY

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
-from workbench.suite.positions import scan
+from workbench.suite.positions import scan_headers
 from workbench.suite.problems import Place
 
 _LINE = late_pattern(r"[^\n]*\n|[^\n]+")
@@ -34,7 +34,7 @@ def split_sections(text: str) -> list[Section]:
 
     The text must be valid TOML without a byte order mark. `join_sections` restores the text. Raises ValueError if the
     lines of the text are not known."""
-    positions = scan(text)
+    positions = scan_headers(text)
     if not positions.are_known:
         raise ValueError("the lines of the text cannot be found, so only the whole text can be edited")
     lines: list[str] = _LINE.findall(text)
