@@ -55,20 +55,16 @@ class JsonWriter:
         self._is_record = is_record
         self._converting = converting
         self._called = {**_CALLED, "number": partial(_number, number)}
-        self._writers: dict[Any, Write] = {}
+        self._writers: dict[Any, _ByClass] = {}
 
     def of(self, hint: Any) -> Write:
         """Return the function that writes a record of this type."""
+        writers = self._by_class(hint)
+        return lambda source: writers[type(source)](source)
+
+    def _by_class(self, hint: Any) -> _ByClass:
         if hint not in self._writers:
-            by_class: dict[type, Write] = {}
-
-            def write(source: Any) -> str:
-                known = by_class.get(type(source))
-                if known is None:
-                    known = by_class[type(source)] = self._compiled(hint, type(source))
-                return known(source)
-
-            self._writers[hint] = write
+            self._writers[hint] = _ByClass(partial(self._compiled, hint))
         return self._writers[hint]
 
     def texts_by_key(self, hint: Any, source: object) -> dict[str, str]:
@@ -138,10 +134,22 @@ class JsonWriter:
         elif origin in (dict, Mapping) and (item := self._expression(arguments[1], "item", names)) != _ANY_ITEM:
             return f"('{{' + ','.join([text(key) + ':' + {item} for key, item in {value}.items()]) + '}}')"
         elif self._is_record(hint):
-            name = f"write_{len(names)}"
-            names[name] = self.of(hint)
-            return f"{name}({value})"
+            name = f"writers_{len(names)}"
+            names[name] = self._by_class(hint)
+            return f"{name}[type({value})]({value})"
         return f"any_json({value})"
+
+
+class _ByClass(dict[type, Write]):
+    """The functions that write records of one type, by the class of the object. Each is compiled when first used."""
+
+    def __init__(self, compiled: Callable[[type], Write]) -> None:
+        super().__init__()
+        self._compiled = compiled
+
+    def __missing__(self, kind: type) -> Write:
+        write = self[kind] = self._compiled(kind)
+        return write
 
 
 def _function(lines: Iterable[str], names: dict[str, Any]) -> Any:
