@@ -13,6 +13,7 @@ from workbench.show.json.text import text_of, texts_by_key
 from workbench.show.views.runs_report import Redactor
 
 _Item = TypeVar("_Item")
+_PORTION_CHARS = 50_000
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,29 @@ class Records(Generic[_Item]):
         """Yield the JSON of each record, without secrets."""
         write = text_of(self.shaped_as or self.model, lean=self.lean)
         shape = self.shape or _itself
+        for sources, texts in self._portions(lambda source: write(shape(source))):
+            # One search of a long text is cheaper than a search of each value, and most records hold no secret.
+            if redactor.json_may_contain("\n".join(texts)):
+                for at, source in enumerate(sources):
+                    if redactor.json_may_contain(texts[at]):
+                        texts[at] = write(shape(redactor.redacted(self.model.model_validate(source))))
+            yield from texts
+
+    def _portions(self, write: Callable[[object], str]) -> Iterator[tuple[list[object], list[str]]]:
+        """Yield the sources of records with their texts, in portions of about `_PORTION_CHARS` characters."""
+        sources: list[object] = []
+        texts: list[str] = []
+        length = 0
         for item in self.items:
             source = self.source_of(item)
-            text = write(shape(source))
-            # One search of the text is cheaper than a search of each value, and most records hold no secret.
-            if redactor.json_may_contain(text):
-                text = write(shape(redactor.redacted(self.model.model_validate(source))))
-            yield text
+            text = write(source)
+            sources.append(source)
+            texts.append(text)
+            length += len(text)
+            if length >= _PORTION_CHARS:
+                yield sources, texts
+                sources, texts, length = [], [], 0
+        yield sources, texts
 
 
 def _itself(source: object) -> object:
