@@ -22,6 +22,7 @@ from tests.strategies import is_finite, json_values
 from tests.trajectory.scripts import scripts, stamped
 from workbench.analysis.failures import failures_of
 from workbench.analysis.gates import quality_of
+from workbench.analysis.totals import totals_by_model
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import json_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, PublishedGrade, RunResult
@@ -180,7 +181,7 @@ runs_made_up = st.builds(
 def test_a_report_written_run_by_run_is_laid_out_as_the_whole(run: RunResult, number: int) -> None:
     runs, cases = [run] * number, [case_result(TWO_REPEATS)] * number
     records = report_records(runs, cases)
-    document = report_without_records([], quality_of([], {}), failures_of([]).numbers, FACTS)
+    document = report_without_records([], totals_by_model([]), quality_of([], {}), failures_of([]).numbers, FACTS)
     whole = document.model_copy(update={name: tuple(each) for name, each in records.items()})
     text = json_text(SECRETS.redacted(whole).model_dump(mode="json"), indent=2) + "\n"
     pieces = "".join(document_pieces(document, records, SECRETS))
@@ -194,7 +195,7 @@ def test_a_report_written_run_by_run_is_laid_out_as_the_whole(run: RunResult, nu
 @given(runs_made_up)
 def test_a_lean_report_says_each_argument_once_and_all_that_the_report_says(run: RunResult) -> None:
     records = report_records([run], [])
-    document = report_without_records([], quality_of([], {}), failures_of([]).numbers, FACTS)
+    document = report_without_records([], totals_by_model([]), quality_of([], {}), failures_of([]).numbers, FACTS)
     whole = json.loads("".join(document_pieces(document, records, SECRETS)))
     lean = json.loads("".join(lean_pieces(document, records, SECRETS)))
     fits(lean, "lean-report")

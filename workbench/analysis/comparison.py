@@ -15,7 +15,7 @@ from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in
 from workbench.grading.repeats import JoinedResult, graded_runs, join_runs
-from workbench.grading.run_summary import RunSummary, UserFigures, is_endpoint_fault, is_not_needed
+from workbench.grading.run_summary import RunSummary, TimedRun, UserFigures, is_endpoint_fault, is_not_needed
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, known_values, mean
 from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
 from workbench.suite.grading_model import Gate, RepeatRule
@@ -238,7 +238,7 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
     return {key: cell_of(list(of_cell.values())) for key, of_cell in runs.items()}
 
 
-def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
+def runs_of_models(figures: Iterable[RunSummary | TimedRun]) -> dict[str, Sequence[int]]:
     """Return the indices of the runs of each model, in the order of their first runs.
 
     Forks are left out. A cell has runs of only one model, so large batches can be read model by model."""
@@ -413,7 +413,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return sum(found) if found else None
 
 
-def busy_ms(runs: Iterable[RunSummary]) -> float:
+def busy_ms(runs: Iterable[RunSummary | TimedRun]) -> float:
     """Return how long at least one of the runs was in progress, in milliseconds.
 
     Pauses between batches do not count."""

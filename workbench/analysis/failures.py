@@ -76,6 +76,10 @@ class ConfusionFold:
 
 
 def _pairs(expected: Sequence[str], called_tools: Sequence[str]) -> Iterator[ToolPair]:
+    if expected == called_tools:
+        # As in most runs.
+        yield from zip(expected, called_tools, strict=True)
+        return
     open_calls = Counter(called_tools)
     left: list[str] = []
     for tool in expected:
@@ -214,8 +218,10 @@ def _meant(expected: ExpectedCall, called_tool: str | None) -> str:
     return expected.alternatives[0].tool
 
 
-def _with_wildcards_replaced(expected: Sequence[str], called_tools: Sequence[str]) -> list[str]:
+def _with_wildcards_replaced(expected: Sequence[str], called_tools: Sequence[str]) -> Sequence[str]:
     """Return the expected tools, with each `*` (any tool) replaced by a called tool that no expected call names."""
+    if ANY_TOOL not in expected:
+        return expected
     named = [tool for tool in expected if tool != ANY_TOOL]
     left = list((Counter(called_tools) - Counter(named)).elements())
     wildcards = len(expected) - len(named)

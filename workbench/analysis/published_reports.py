@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from workbench.analysis.gates import median, mode, spread
 from workbench.checks.check import Checks, describe_whole
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.repeats import join_runs, runs_by_case
@@ -263,13 +263,16 @@ def _status(run: RunResult) -> Status:
     return verdict_of(run.score, _by_own_rules(run.grading), slack=0.0)
 
 
-def _by_own_rules(grading: Grading) -> Grading:
+def _with_own_rules(grading: Grading) -> Grading:
     # In the published system, a run passes from the fail threshold on. A run can only be warned if the warn threshold
     # is below it.
     warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
     # The system has no rule `every`, which is Workbench's default. Its own default, `last`, takes this place.
     rule = "last" if grading.repeat_rule == "every" else grading.repeat_rule
     return replace(grading, repeat_rule=rule, warn_threshold=warn_threshold)
+
+
+_by_own_rules: CachedByIdentity[Grading, Grading] = CachedByIdentity(_with_own_rules)
 
 
 def pass_rate(cases: Sequence[_Case]) -> float:

@@ -419,7 +419,7 @@ class Report:
         `json_records` returns these."""
         from workbench.show.json.report import report_without_records
 
-        return report_without_records(self.results, self.quality, self.failures, self._facts)
+        return report_without_records(self.results, self._totals, self.quality, self.failures, self._facts)
 
     def json_records(self) -> dict[str, Records[Any]]:
         """Return the runs, cases and regraded recordings of the JSON report, to be written one by one."""

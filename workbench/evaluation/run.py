@@ -25,7 +25,7 @@ from workbench.evaluation.runtime import Runtime
 from workbench.grading.deferred_result import plain_result
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy_sequences import LazySequence, MappedSequence
-from workbench.grading.run_summary import RunSummary, summary_of
+from workbench.grading.run_summary import RunSummary, TimedRun, summary_of
 from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
 from workbench.show.views.timing import Timing, timing_of
 from workbench.suite.suite_file import lines_of, suites_of
@@ -181,10 +181,15 @@ class Outcome:
 
     @property
     def timing(self) -> Timing:
-        figures = self.figures
+        runs: Sequence[TimedRun] = MappedSequence(range(len(self.results)), self._timed_at)
         if self.results.are_in_memory:
-            figures = tuple(figures)  # they are read several times
-        return timing_of(self.took_s * 1000, self.start_up_s * 1000, figures)
+            runs = tuple(runs)  # they are read several times
+        return timing_of(self.took_s * 1000, self.start_up_s * 1000, runs)
+
+    def _timed_at(self, index: int) -> TimedRun:
+        run = self.results[index]
+        times_ms = (_known(column[index]) for column in self.times_ms)
+        return TimedRun(run.suite, run.case_id, run.model, run.repeat, run.status, run.is_fork, *times_ms)
 
     @property
     def figures(self) -> Sequence[RunSummary]:

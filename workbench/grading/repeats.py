@@ -7,7 +7,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Protocol, TypeVar
 
 from workbench.dataclasses import dataclass
@@ -291,8 +291,8 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
     """Combine the runs of a case with one model by the rule of the last repeat. There must be at least one run.
 
     Without a graded run, the status is the most urgent status of the runs."""
-    runs = tuple(sorted(runs, key=lambda run: run.repeat))
-    result = join_runs(runs)
+    runs = tuple(sorted(runs, key=_by_repeat))
+    result = _joined(runs)
     return CaseResult(runs, result.rule, result.status, result.score, result.deviation, result.reason)
 
 
@@ -302,13 +302,20 @@ def graded_runs(runs: Iterable[_Graded]) -> list[_Graded]:
 
 def join_runs(runs: Sequence[GradedRun]) -> JoinedResult:
     """Combine runs as `case_result` does, without keeping the runs."""
-    runs = sorted(runs, key=lambda run: run.repeat)
+    return _joined(sorted(runs, key=_by_repeat))
+
+
+_by_repeat = attrgetter("repeat")
+
+
+def _joined(runs: Sequence[GradedRun]) -> JoinedResult:
+    """Combine runs in the order of their repeats."""
     rule = runs[-1].grading.repeat_rule
     graded = graded_runs(runs)
     if not graded:
         broken = min(runs, key=lambda run: run.status.urgency)
         return JoinedResult(rule, broken.status, None, None, broken.reason)
-    scores = known_values(run.score for run in graded)
+    scores = known_values([run.score for run in graded])
     score = deviation = None
     if scores:
         score, deviation = mean(scores), _deviation(scores)
@@ -420,4 +427,4 @@ def _deviation(values: Sequence[float]) -> float:
     centre = mean(values)
     if not math.isfinite(centre):
         return math.inf
-    return math.hypot(*(value - centre for value in values)) / math.sqrt(len(values))
+    return math.hypot(*[value - centre for value in values]) / math.sqrt(len(values))

@@ -76,6 +76,19 @@ class RunSummary:
         return limited_ms(self.grading, self.latency_ms, loop_ms)
 
 
+class TimedRun(NamedTuple):
+    """A finished run, reduced to what the pace of a batch depends on. The fields mean the same as in `RunSummary`."""
+
+    suite: str
+    case_id: str
+    model: str
+    repeat: int
+    status: Status
+    is_fork: bool
+    began_ms: float | None
+    ended_ms: float | None
+
+
 def summary_of(
     result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
 ) -> RunSummary:

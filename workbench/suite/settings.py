@@ -64,7 +64,8 @@ class DimensionsOptions:
     repeated_calls: Literal["as expected", "as published"] = "as expected"
 
 
-@dataclass(frozen=True, slots=True)
+# `weakref_slot` is for `CachedByIdentity`.
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Grading:
     """Grading options with defaults filled in: the deciding grader, thresholds (0..1), and options of all graders."""
 

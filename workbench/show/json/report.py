@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from workbench.analysis.causes import ADVICE, Cause, CauseNumbers, FailureNumbers
 from workbench.analysis.gates import Quality
 from workbench.analysis.published_reports import published_reports
-from workbench.analysis.totals import counted_runs, totals_by_model
+from workbench.analysis.totals import Totals, counted_runs, totals_by_model
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import CaseResult
@@ -255,16 +255,22 @@ def report_of(
 
     `quality` and `failures` describe the runs that count."""
     records = report_records(results, quality.cases, line_of)
-    document = report_without_records(results, quality, failures, facts)
+    totals = totals_by_model(counted_runs(results))
+    document = report_without_records(results, totals, quality, failures, facts)
     return document.model_copy(update={name: tuple(each) for name, each in records.items()})
 
 
 def report_without_records(
-    results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
+    results: Sequence[RunResult],
+    totals: tuple[Totals, dict[str, Totals]],
+    quality: Quality,
+    failures: FailureNumbers,
+    facts: BatchFacts,
 ) -> ReportDocument:
-    """Return the JSON report of a batch without its runs and cases. `report_records` provides these one at a time."""
-    counted = counted_runs(results)
-    whole, of_models = totals_by_model(counted)
+    """Return the JSON report of a batch without its runs and cases. `report_records` provides these one at a time.
+
+    `totals` are those of `totals_by_model` for the runs that count."""
+    whole, of_models = totals
     per_model = {model: TotalsReport.model_validate(each) for model, each in of_models.items()}
     baseline = timing = None
     if facts.baseline is not None:
@@ -286,7 +292,7 @@ def report_without_records(
         runs=(),
         cases=(),
         failures=failures_report(failures),
-        published=published_summaries(counted, facts.cases),
+        published=published_summaries(counted_runs(results), facts.cases),
         batch=facts.batch,
         baseline=baseline,
         timing=timing,

@@ -440,6 +440,8 @@ def _round(round_: Round) -> dict[str, Any]:
 
 
 def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
+    if not round_.deviations:
+        return ()
     # A deviation has the id of a call, which is not in the report. The name of the tool replaces it.
     tools = {record.call.id: record.tool for record in round_.calls}
     found = []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.analysis.comparison import busy_ms, cells_of, runs_of_models
+from workbench.analysis.comparison import busy_ms, runs_of_models
 from workbench.dataclasses import dataclass
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, TimedRun
 from workbench.numerals import duration_text
 
 
@@ -24,14 +24,17 @@ class Timing:
     """Graded runs per minute of the same time. It exceeds the rate of cases if cases have repeats."""
 
 
-def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
+def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary | TimedRun]) -> Timing:
     """Compute the timing of a batch from its duration, the time of starts, and its runs."""
     runs_of_cases: list[int] = []
-    # Models are read in turn, so memory holds the cells of one model only.
+    # Models are read in turn, so memory holds the cases of one model only.
     for indices in runs_of_models(runs).values():
-        for cell in cells_of(runs[index] for index in indices).values():
-            if cell.status.graded:
-                runs_of_cases.append(len(cell.runs))
+        # If a resumed batch repeated a run, the later run counts.
+        are_graded: dict[tuple[str, str], dict[int, bool]] = {}
+        for index in indices:
+            run = runs[index]
+            are_graded.setdefault((run.suite, run.case_id), {})[run.repeat] = run.status.graded
+        runs_of_cases += [len(repeats) for repeats in are_graded.values() if any(repeats.values())]
     cases_a_minute = runs_a_minute = None
     minutes = busy_ms(runs) / 60_000
     if runs_of_cases and minutes:
