@@ -444,16 +444,23 @@ def _unchanged_condition(hint: Any, value: str) -> str:
 
 def _plain(value: object) -> dict[str, Any]:
     if is_dataclass(value):
+        kind: Any = type(value)
         stored = {}
-        for field in fields(value):
-            item = getattr(value, field.name)
+        for name, key, is_sparse in _stored_fields(kind):
+            item = getattr(value, name)
             # An empty object has a meaning and is written. An empty list means the same as a missing list.
-            if item or isinstance(item, Mapping) or not field.metadata.get("sparse", False):
-                stored[stored_name(field)] = item
+            if item or not is_sparse or isinstance(item, Mapping):
+                stored[key] = item
         return stored
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+@cache
+def _stored_fields(cls: Any) -> tuple[tuple[str, str, bool], ...]:
+    """Return the name of each field of a data class, its JSON key, and whether it is left out if it is empty."""
+    return tuple([(field.name, stored_name(field), field.metadata.get("sparse", False)) for field in fields(cls)])
 
 
 def _no_number(word: str) -> NoReturn:
@@ -471,7 +478,11 @@ def _refuse(value: Any) -> NoReturn:
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
-def _encoder(default: Callable[[Any], Any]) -> Callable[[Any], str]:
+def compact_encoder(default: Callable[[Any], Any]) -> Callable[[Any], str]:
+    """Return a function that writes a value as JSON on one line, without escaping lone surrogates.
+
+    `default` converts a value that is no JSON to a simpler value. The function raises TypeError, ValueError or
+    RecursionError for a value that JSON cannot express, such as NaN."""
     written_by = json.JSONEncoder(
         ensure_ascii=False, check_circular=False, separators=(",", ":"), allow_nan=False, default=default
     )
@@ -483,6 +494,6 @@ def _encoder(default: Callable[[Any], Any]) -> Callable[[Any], str]:
     return lambda value: "".join(pieces(value, 0))
 
 
-_encoded = _encoder(_plain)
-_encoded_json = _encoder(_refuse)
+_encoded = compact_encoder(_plain)
+_encoded_json = compact_encoder(_refuse)
 _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)

@@ -62,6 +62,11 @@ class JsonWriter:
         writers = self._by_class(hint)
         return lambda source: writers[type(source)](source)
 
+    def text(self, record: object) -> str:
+        """Return a record of its own class as JSON text."""
+        kind = type(record)
+        return self._by_class(kind)[kind](record)
+
     def _by_class(self, hint: Any) -> _ByClass:
         if hint not in self._writers:
             self._writers[hint] = _ByClass(partial(self._compiled, hint))

@@ -134,7 +134,8 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
         for match in re.compile(_PRIVATE_KEY).finditer(text, begin):
             yield FormPlace(match.start(), match.end(), "$PRIVATE_KEY", _ESCAPES.sub("", match[0]))
     if "@" in text and ("://" in text or ":\\" in text):
-        yield from _passwords(re.compile(_ADDRESS_FORM).finditer(text, begin))
+        # A match ends with "@". In most texts, the last "@" is near the beginning, in the name of the model.
+        yield from _passwords(re.compile(_ADDRESS_FORM).finditer(text, begin, text.rindex("@") + 1))
     if "%" in text and "%40" in text:
         yield from _passwords(re.compile(_ENCODED_ADDRESS).finditer(text, begin))
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from urllib.parse import quote, quote_plus, unquote
 
 from workbench.config.secret_forms import BEFORE_WORD, LOOK_BACK_CHARS, FormPlace, forms_in, open_form_from
+from workbench.dataclasses import compact_encoder
 from workbench.startup import late_pattern
 
 # Whether a value is secret depends on where it comes from. A value that is used as a key or a header is secret unless
@@ -690,26 +691,32 @@ def _may_hold(value: Any, finder: Finder) -> bool:
     if type(value) is str:
         return finder.may_contain(value)
     try:
-        text = _ENCODER.encode(value)
+        text = _encoded(value)
     except (TypeError, ValueError, RecursionError):
         return True
     return finder.json_may_contain(text)
 
 
 def _searched(value: Any) -> dict[str, Any]:
-    """Return the fields of a record that must be searched for secrets, by name.
+    """Return the fields of a record that must be searched for secrets, by name. Empty fields are left out.
 
     Raises TypeError for an object that is not a record."""
     kind: Any = type(value)
     names = _text_fields(kind)
     if names is not None:
-        return {name: getattr(value, name) for name in names}
+        filled = {}
+        for name in names:
+            item = getattr(value, name)
+            # Most fields of a case are empty. A float is written as at least two characters, which may be a secret.
+            if item or type(item) is float:
+                filled[name] = item
+        return filled
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_searched)
+_encoded = compact_encoder(_searched)
 
 
 def _are_same(items: Any, others: Any) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import field, replace
 from workbench.checks.check import asks_for_run
 from workbench.config.secret_forms import LOOK_BACK_CHARS
 from workbench.config.secrets import Finder, Secrets
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.encoding import toml_of
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
@@ -168,6 +168,7 @@ class SuiteParts:
         self._tools: dict[tuple[str, str, str | None], tuple[ToolDefinition, ToolDefinition]] = {}
         self._cases: dict[int, tuple[Case, Case]] = {}
         self._options: dict[Grading, Grading] = {}
+        self._are_clean = self._cleanness_of_options()
 
     def tool(self, tool: ToolDefinition) -> ToolDefinition:
         self._forget_if_more_is_secret()
@@ -187,6 +188,14 @@ class SuiteParts:
 
     def grading(self, options: Grading) -> Grading:
         self._forget_if_more_is_secret()
+        if self._are_clean(options):
+            return options
+        return self._redacted_options(options)
+
+    def _cleanness_of_options(self) -> CachedByIdentity[Grading, bool]:
+        return CachedByIdentity(lambda options: self._redacted_options(options) == options)
+
+    def _redacted_options(self, options: Grading) -> Grading:
         if options not in self._options:
             self._options[options] = self.secrets.redacted(options)
         return self._options[options]
@@ -198,6 +207,7 @@ class SuiteParts:
             self._tools.clear()
             self._cases.clear()
             self._options.clear()
+            self._are_clean = self._cleanness_of_options()
 
 
 def redacted_run(
@@ -240,7 +250,7 @@ class RunRedaction:
         shared_are_clean = (
             self._parts.case(case) is case
             and all(self._parts.tool(tool) is tool for tool in tools)
-            and self._parts.grading(run.result.grading) == run.result.grading
+            and self._parts.grading(run.result.grading) is run.result.grading
         )
         if shared_are_clean and not finder.may_contain(_texts_in_pieces(run.events)):
             return finder.json_may_contain

@@ -10,7 +10,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_type_hints
 
-from workbench.dataclasses import compact_json, dataclass, escape_lone_surrogates, reader_of
+from workbench.dataclasses import compact_json, dataclass, reader_of
 from workbench.grading.grade import (
     ArgumentVerdict,
     CallPairing,
@@ -84,6 +84,8 @@ def _written(outcome: Outcome) -> list[str]:
 def outcome_pieces(outcome: Outcome, events_size: int = 0) -> Iterator[str]:
     """Yield the JSON text of an outcome, in one piece for a short run, otherwise one grade at a time.
 
+    Lone surrogates may be unescaped.
+
     A run is short if it has few calls and its events have few characters. `events_size` is the number of these
     characters, or 0 if it is unknown.
 
@@ -111,7 +113,7 @@ def outcome_pieces(outcome: Outcome, events_size: int = 0) -> Iterator[str]:
 
 def _short_text(outcome: Outcome) -> str:
     try:
-        return escape_lone_surrogates(_writer()(outcome))
+        return _writer()(outcome)
     except (TypeError, ValueError, AttributeError):
         # A caller's own grades may have values of other types, which JSON can still express.
         return compact_json(outcome_to_json(outcome))

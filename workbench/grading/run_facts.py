@@ -86,26 +86,29 @@ def facts_text(result: RunResult) -> str:
     issues = []
     for issue in result.issues:
         issues.append({name: value for name, value in issue._asdict().items() if value is not None})
-    of_report, report = _report_facts(result), {}
-    for name, value in of_report._asdict().items():
-        if name not in ReportFacts._field_defaults or value != ReportFacts._field_defaults[name]:
+    of_report = _report_facts(result)
+    report: dict[str, object] = {"case_name": of_report.case_name}
+    for name, default in ReportFacts._field_defaults.items():
+        value = getattr(of_report, name)
+        if value != default:
             report[name] = value
     # In JSON, a named tuple would be a list.
     if of_report.metrics:
         report["metrics"] = [metric._asdict() for metric in of_report.metrics]
     if of_report.user is not None:
         report["user"] = of_report.user._asdict()
-    facts = RunFacts(
-        grader=result.grader,
-        finish=trajectory.finish_reason,
-        duration_ms=trajectory.duration_ms,
-        touched=trajectory.touched,
-        issues=(),
-        calls=(),
-        answer=trajectory.final_answer,
-    )
-    calls = [MadeCall(call.tool, call.arguments)._asdict() for call in trajectory.calls]
-    text = compact_json({**facts._asdict(), "issues": issues, "calls": calls, "report": report})
+    # The keys are the fields of `RunFacts` and `MadeCall`.
+    facts = {
+        "grader": result.grader,
+        "finish": trajectory.finish_reason,
+        "duration_ms": trajectory.duration_ms,
+        "touched": trajectory.touched,
+        "issues": issues,
+        "calls": [{"tool": call.tool, "arguments": call.arguments} for call in trajectory.calls],
+        "answer": trajectory.final_answer,
+        "report": report,
+    }
+    text = compact_json(facts)
     if len(text) > _MAX_CHARACTERS:
         return ""
     return text

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydantic_core import from_json
 
-from workbench.dataclasses import compact_json, dataclass, parsed_json, reader_of
+from workbench.dataclasses import (
+    CachedByIdentity,
+    compact_json,
+    dataclass,
+    escape_lone_surrogates,
+    parsed_json,
+    reader_of,
+)
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import LazyResult
 from workbench.grading.result_json import outcome_of, outcome_pieces
@@ -26,7 +33,7 @@ from workbench.startup import late_pattern
 from workbench.suite.excerpts import Blocks
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import Event, RunStarted, ToolDefinition
-from workbench.trajectory.recording import event_from_json, event_to_line
+from workbench.trajectory.recording import event_from_json, unescaped_line
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -57,6 +64,10 @@ class TextCompressor:
         Raises ValueError if the text exceeds MAX_STORED_TEXT_BYTES."""
         self.add_bytes(piece.encode("utf-8", "surrogatepass"))
 
+    def add_json(self, piece: str) -> None:
+        """Add a piece of JSON, with lone surrogates escaped. Raises ValueError as `add` does."""
+        self.add_bytes(_json_bytes(piece))
+
     def add_bytes(self, data: bytes) -> None:
         """Add a piece of the text as bytes.
 
@@ -69,6 +80,14 @@ class TextCompressor:
     def end(self) -> bytes:
         """Return the compressed text."""
         return bytes(self._done + self._zlib.flush())
+
+
+def _json_bytes(text: str) -> bytes:
+    """Return a JSON text as bytes, with lone surrogates escaped."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return escape_lone_surrogates(text).encode()
 
 
 def compress_text(text: str) -> bytes:
@@ -110,7 +129,7 @@ def packed_outcome(result: RunResult) -> bytes:
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     packing = TextCompressor()
     for piece in outcome_pieces(outcome_of(result)):
-        packing.add(piece)
+        packing.add_json(piece)
     return packing.end()
 
 
@@ -181,11 +200,7 @@ def unpacked_blocks(data: bytes) -> Blocks:
     return tuple(blocks)
 
 
-# The result is cached, because the runs of a batch have few different options, and comparing options takes as long as
-# writing a run's events.
-@lru_cache(maxsize=256)
-def grading_text(grading: Grading) -> str | None:
-    """Return the grading options that differ from the first version's options, as JSON; `None` if all are equal."""
+def _text_of_grading(grading: Grading) -> str | None:
     if grading == _ABSENT:
         return None
     absent, differing = asdict(_ABSENT), {}
@@ -193,6 +208,12 @@ def grading_text(grading: Grading) -> str | None:
         if value != absent[key]:
             differing[key] = value
     return compact_json(differing)
+
+
+# The result is cached, because the runs of a batch have few different options, and comparing options takes as long as
+# writing a run's events.
+grading_text: CachedByIdentity[Grading, str | None] = CachedByIdentity(lru_cache(maxsize=256)(_text_of_grading))
+"""Returns the grading options that differ from the first version's options, as JSON; `None` if all are equal."""
 
 
 # The result is cached, because the runs of a batch have few different options. Parsing them would take two thirds of
@@ -396,7 +417,7 @@ class RunPacker:
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return False
         if isinstance(run.result, LazyResult):  # its fields take several times as long to read as plain fields
-            run = replace(run, result=run.result.whole)
+            run = RunWithEvents(run.run_id, run.result.whole, run.events, run.began_ms, run.ended_ms)
         search = self._redaction.search(run)
         if search is not None:
             try:
@@ -420,27 +441,27 @@ class RunPacker:
 
     def _add(self, run: RunWithEvents, search: Search | None) -> None:
         """Put a run into a block. Raises _SecretFoundError if `search` finds something in the run's text."""
-        events, tools = self._without_tools(run.events)
+        tools = self._tools_of(run.events)
         values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))
         in_block = _RunInBlock(run.run_id, run.result.status, values, tools, facts_text(run.result))
-        chunks = _searched(_chunks(_pieces(events, run.result)), search)
+        chunks = _searched(_chunks(_pieces(run.events, run.result)), search)
         first = next(chunks)
         second = next(chunks, None)
         if second is None:
             self._open.append(in_block)
-            self._texts.append(first.encode("utf-8", "surrogatepass"))
+            self._texts.append(_json_bytes(first))
             self._size += len(self._texts[-1])
             if len(self._open) == RUNS_IN_BLOCK or self._size >= _BLOCK_BYTES:
                 self._close_block()
         else:
             self._close_block()
             packing = TextCompressor(self._sample_text)
-            packing.add(first)
-            packing.add(second)
+            packing.add_json(first)
+            packing.add_json(second)
             # Release each chunk at once. Otherwise two chunks exist at a time, and both may be large.
             del second
             for chunk in chunks:
-                packing.add(chunk)
+                packing.add_json(chunk)
                 del chunk
             self._append(packing.end(), [in_block])
         self._next_sample = self._next_sample or _beginnings(first)
@@ -465,12 +486,13 @@ class RunPacker:
             self._sample_text = self._next_sample
             self._sample = _shared(self._sample_text)
 
-    def _without_tools(self, events: tuple[Event, ...]) -> tuple[tuple[Event, ...], SharedText | None]:
+    def _tools_of(self, events: tuple[Event, ...]) -> SharedText | None:
+        """Return the tools in the first event of a run, which are stored apart; `None` if it has none."""
         if not events:
-            return events, None
+            return None
         started = events[0].payload
         if not isinstance(started, RunStarted) or not started.tools:
-            return events, None
+            return None
         # Tool definitions are not hashable, so a short key finds a candidate, which is then compared by value. Runs
         # from another process have equal tools, but not the same objects.
         key = (started.suite_hash, tuple([tool.name for tool in started.tools]))
@@ -479,14 +501,15 @@ class RunPacker:
             if len(self._tools) == _LISTS_OF_TOOLS:
                 self._tools.clear()
             known = self._tools[key] = started.tools, _shared(compact_json(started.tools).encode())
-        return (replace(events[0], payload=replace(started, tools=())), *events[1:]), known[1]
+        return known[1]
 
 
 def _pieces(events: Iterable[Event], result: RunResult) -> Iterator[str]:
+    """Yield the text of a run without its tools. Lone surrogates may be unescaped."""
     separator = ""
     size = 0
     for event in events:
-        line = f"{separator}{event_to_line(event)}"
+        line = f"{separator}{unescaped_line(event, without_tools=not separator)}"
         size += len(line)
         yield line
         separator = "\n"
@@ -506,7 +529,7 @@ def _searched(chunks: Iterable[str], search: Search | None) -> Iterator[str]:
 def _beginnings(text: str) -> bytes:
     """Return the beginnings of a run's events and of its outcome, as the zlib dictionary for later blocks."""
     events, _, outcome = text.partition(_BEFORE_OUTCOME)
-    return (events[:_BEGINNING] + outcome[:_BEGINNING]).encode("utf-8", "surrogatepass")
+    return _json_bytes(events[:_BEGINNING] + outcome[:_BEGINNING])
 
 
 def figure_values(figures: RunSummary) -> Mapping[str, object]:

@@ -118,7 +118,12 @@ def _json_fields(cls: Any, _kind: type) -> list[JsonField]:
     return stored
 
 
+def _fields_without_tools(cls: Any, kind: type) -> list[JsonField]:
+    return [field._replace(value="()") if field.key == "tools" else field for field in _json_fields(cls, kind)]
+
+
 _WRITER = JsonWriter(_json_fields, is_dataclass, compact_json)
+_WRITER_WITHOUT_TOOLS = JsonWriter(_fields_without_tools, is_dataclass, compact_json)
 
 
 class EventLineError(ValueError):
@@ -131,14 +136,24 @@ def event_to_line(event: Event) -> str:
     """Return an event as a line of compact JSON, without the line end.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
+    # A piece of an answer may hold half of a surrogate pair, which UTF-8 cannot express.
+    return escape_lone_surrogates(unescaped_line(event))
+
+
+def unescaped_line(event: Event, *, without_tools: bool = False) -> str:
+    """Return an event as `event_to_line` does, but do not escape lone surrogates.
+
+    With `without_tools`, write the event as if it offered no tools."""
     payload = event.payload
     cls = type(payload)
     # The fields that every event has, and the pieces of answers, are formatted directly. A general JSON encoder would
     # take five times as long.
-    line = f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},"ms":{event.time_ms!r}'
+    run = encode_basestring(event.run_id)
+    line = f'{{"event":"{EVENT_NAMES[cls]}","run":{run},"seq":{event.sequence},"ms":{event.time_ms!r}'
     if cls in _DELTAS:
         return f"{line},{_DELTAS[cls](payload)}}}"
-    content = escape_lone_surrogates(_WRITER.of(cls)(payload))
+    writer = _WRITER_WITHOUT_TOOLS if without_tools else _WRITER
+    content = writer.text(payload)
     if content == "{}":
         return f"{line}}}"
     return f"{line},{content[1:]}"
@@ -175,17 +190,12 @@ def event_from_json(data: object) -> Event:
         raise EventLineError(f"incomplete {name} event: {error}") from error
 
 
-def _quoted(text: str) -> str:
-    # A piece of an answer may hold half of a surrogate pair, which UTF-8 cannot express.
-    return escape_lone_surrogates(encode_basestring(text))
-
-
 def _answer_delta(payload: Any) -> str:
-    return f'"round":{payload.round},"text":{_quoted(payload.text)}'
+    return f'"round":{payload.round},"text":{encode_basestring(payload.text)}'
 
 
 def _arguments_delta(payload: Any) -> str:
-    return f'"call_id":{_quoted(payload.call_id)},"fragment":{_quoted(payload.fragment)}'
+    return f'"call_id":{encode_basestring(payload.call_id)},"fragment":{encode_basestring(payload.fragment)}'
 
 
 _DELTAS: dict[type[EventPayload], Callable[[Any], str]] = {
