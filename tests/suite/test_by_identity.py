@@ -7,7 +7,7 @@ import weakref
 from dataclasses import dataclass
 
 from tests.suite.examples import CASE, HEAD, suite_of
-from workbench.dataclasses import MAX_CACHED, CachedByIdentity
+from workbench.dataclasses import MAX_CACHED, cached_by_identity
 from workbench.grading.pairing_issues import describe_call
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import ToolCall
@@ -29,24 +29,22 @@ def test_the_same_object_is_asked_about_once_and_an_equal_one_anew() -> None:
         asked.append(counted)
         return counted.total()
 
-    known = CachedByIdentity(total)
+    known = cached_by_identity(total)
     one, equal = Counted([1, 2]), Counted([1, 2])
     assert [known(one), known(one), known(equal)] == [3, 3, 3]
     assert asked == [one, equal]
 
 
 def test_objects_that_come_and_go_never_get_the_answer_of_another() -> None:
-    known = CachedByIdentity(Counted.total)
+    known = cached_by_identity(Counted.total)
     assert [known(Counted([number])) for number in range(100)] == list(range(100))
 
 
 def test_it_remembers_no_more_than_some_answers() -> None:
-    known = CachedByIdentity(Counted.total)
+    known = cached_by_identity(Counted.total)
     all_of_them = [Counted([number]) for number in range(3 * MAX_CACHED)]
     assert [known(one) for one in all_of_them] == [known(one) for one in all_of_them]
-    assert len(known._known) <= MAX_CACHED
-    del all_of_them
-    assert not known._known
+    assert sum(map(weakref.getweakrefcount, all_of_them)) <= MAX_CACHED
 
 
 def test_nothing_is_kept_alive_because_it_was_asked_about() -> None:

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from workbench.analysis.gates import median, mode, spread
 from workbench.checks.check import Checks, describe_whole
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.repeats import join_runs, runs_by_case
@@ -272,7 +272,7 @@ def _with_own_rules(grading: Grading) -> Grading:
     return replace(grading, repeat_rule=rule, warn_threshold=warn_threshold)
 
 
-_by_own_rules: CachedByIdentity[Grading, Grading] = CachedByIdentity(_with_own_rules)
+_by_own_rules: Callable[[Grading], Grading] = cached_by_identity(_with_own_rules)
 
 
 def pass_rate(cases: Sequence[_Case]) -> float:

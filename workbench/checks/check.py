@@ -36,7 +36,7 @@ from workbench.checks.clock import NOMINAL_CLOCK, Clock
 from workbench.checks.fields import Editor, Weight, editor_among, editor_of
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
 from workbench.checks.values import cut_text, describe_value, json_equal, json_text
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
 
 
@@ -765,7 +765,7 @@ def with_because(text: str, because: str | None) -> str:
     return f"{text}; {reason}" if text else reason
 
 
-describe: CachedByIdentity[CheckBase, str] = CachedByIdentity(lambda check: cut_text(check.describe(describe_value)))
+describe: Callable[[CheckBase], str] = cached_by_identity(lambda check: cut_text(check.describe(describe_value)))
 """Describes a check in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
 
 

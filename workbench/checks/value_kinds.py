@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
@@ -44,7 +44,7 @@ from workbench.checks.fields import (
     is_percent,
 )
 from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number, without_case
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.numerals import integer_if_whole, number_text, range_text, score_text, setting_text
 from workbench.trajectory.json_schema import Schema, is_number
 
@@ -157,7 +157,7 @@ class Equals(CheckBase):
         return {"equals": start.values[0]}
 
 
-_in_lower_case: CachedByIdentity[Equals, Equals] = CachedByIdentity(
+_in_lower_case: Callable[[Equals], Equals] = cached_by_identity(
     lambda check: check.model_copy(update={"equals": without_case(check.equals), "ignore_case": False})
 )
 """Returns a check with `ignore_case` as an exact check of lower-case text."""

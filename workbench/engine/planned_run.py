@@ -16,7 +16,7 @@ from workbench.checks.check import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.clock import Clock, clock_at, fixed_clock
 from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.engine.agent_loop import RunRequest, StepNotJudgedError, record_failed_start, run_case
 from workbench.engine.checkpoint import RunControl
 from workbench.engine.conversation import ConditionEvaluator, Conversation, ConversationUser
@@ -397,7 +397,7 @@ def _audit(planned: PlannedRun, context: RunContext) -> Audit | None:
     return Audit(context.audit, Caller(_absolute_path(planned.file), planned.case.id, planned.model, planned.run_id))
 
 
-_absolute_path: CachedByIdentity[SuiteFile, str] = CachedByIdentity(lambda file: str(file.path.absolute()))
+_absolute_path: Callable[[SuiteFile], str] = cached_by_identity(lambda file: str(file.path.absolute()))
 
 
 async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | None) -> Toolbox:
@@ -555,7 +555,7 @@ def _is_quick(case: Case, trajectory: Trajectory) -> bool:
 
 # A check with unbounded cost is not quick: Python checks and patterns may take any time, and judged values are looked
 # up in a file.
-_has_quick_checks: CachedByIdentity[Case, bool] = CachedByIdentity(
+_has_quick_checks: Callable[[Case], bool] = cached_by_identity(
     lambda case: all(check.cost != "unbounded" for check in case.written_checks())
 )
 

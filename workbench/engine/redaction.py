@@ -10,13 +10,13 @@ run, and the run keeps its verdict."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from workbench.checks.check import asks_for_run
 from workbench.config.secret_forms import LOOK_BACK_CHARS
 from workbench.config.secrets import Finder, Secrets
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.encoding import toml_of
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
@@ -192,8 +192,8 @@ class SuiteParts:
             return options
         return self._redacted_options(options)
 
-    def _cleanness_of_options(self) -> CachedByIdentity[Grading, bool]:
-        return CachedByIdentity(lambda options: self._redacted_options(options) == options)
+    def _cleanness_of_options(self) -> Callable[[Grading], bool]:
+        return cached_by_identity(lambda options: self._redacted_options(options) == options)
 
     def _redacted_options(self, options: Grading) -> Grading:
         if options not in self._options:

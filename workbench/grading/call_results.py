@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from workbench.checks.check import Check, CheckContext, evaluate, verdict_text
 from workbench.checks.patterns import CheckError
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.suite.expected_calls import ExpectedCall, with_forbidden
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
@@ -49,7 +50,7 @@ def _whole_alternatives(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
     return tuple(alternatives)
 
 
-alternatives_of: CachedByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = CachedByIdentity(_whole_alternatives)
+alternatives_of: Callable[[ExpectedCall], tuple[ExpectedCall, ...]] = cached_by_identity(_whole_alternatives)
 """Returns the alternatives of an expected call, each with its expected result."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal, spelled_number
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError
 from workbench.grading.matching import (
     MAX_PAIRS,
@@ -95,7 +95,7 @@ def _schema_defaults(tool: ToolDefinition) -> dict[str, JsonValue]:
     return defaults
 
 
-_defaults_of: CachedByIdentity[ToolDefinition, dict[str, JsonValue]] = CachedByIdentity(_schema_defaults)
+_defaults_of: Callable[[ToolDefinition], dict[str, JsonValue]] = cached_by_identity(_schema_defaults)
 
 
 # A critic is the check of an argument with its weight. Without `arcade_compatible`, an expected call has a critic for
@@ -184,7 +184,7 @@ def _with_defaults(call: ExpectedCall, defaults: Mapping[str, JsonValue]) -> Cal
     return _weighted(critics)
 
 
-_as_written: CachedByIdentity[ExpectedCall, CallCritics] = CachedByIdentity(lambda call: _with_defaults(call, {}))
+_as_written: Callable[[ExpectedCall], CallCritics] = cached_by_identity(lambda call: _with_defaults(call, {}))
 
 
 def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry) -> list[tuple[Critic, ...]]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
 from workbench.checks.values import cut_text
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue, call_text
 from workbench.numerals import count_text
 from workbench.startup import late_pattern
@@ -359,7 +359,7 @@ def _parsed(text: str) -> JsonValue:
     return value
 
 
-_schema_of: CachedByIdentity[ToolDefinition, ArgumentSchema] = CachedByIdentity(
+_schema_of: Callable[[ToolDefinition], ArgumentSchema] = cached_by_identity(
     lambda tool: ArgumentSchema(tool.parameters)
 )
 
@@ -640,7 +640,7 @@ def _tool_tokens(tool: ToolDefinition) -> int:
     return characters // _CHARACTERS_PER_TOKEN + 4 + 2 * len(properties)
 
 
-_least_of_tool: CachedByIdentity[ToolDefinition, int] = CachedByIdentity(_tool_tokens)
+_least_of_tool: Callable[[ToolDefinition], int] = cached_by_identity(_tool_tokens)
 
 
 def _least_of_messages(trajectory: Trajectory) -> int:

@@ -28,9 +28,14 @@ class ExtraCallRule:
 
     def free_calls(self, calls: Sequence[CallRecord]) -> frozenset[int]:
         """Return the indices of the calls that cost nothing if they turn out to be extra calls."""
-        if self.written in (None, "forbid") and not self.corrected:
+        if self.frees_none:
             return frozenset()
         return frozenset([index for index, record in enumerate(calls) if self.is_free(index, record.tool)])
+
+    @property
+    def frees_none(self) -> bool:
+        """Whether no call can be free, whatever its tool."""
+        return self.written in (None, "forbid") and not self.corrected
 
     def is_free_tool(self, tool: str) -> bool:
         """Return whether all extra calls of a tool cost nothing because the tool is listed or read-only."""

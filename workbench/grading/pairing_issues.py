@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from workbench.checks.check import Check, describe
 from workbench.checks.values import cut_text, describe_value
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
 from workbench.grading.scoring import ROUNDING_SLACK, earned_share_text
 from workbench.numerals import counted, score_text
@@ -256,7 +256,7 @@ def _alternative_text(expected: ExpectedCall) -> str:
     return f"{expected.tool_text}({', '.join(arguments)})"
 
 
-describe_expected: CachedByIdentity[ExpectedCall, str] = CachedByIdentity(_expected_text)
+describe_expected: Callable[[ExpectedCall], str] = cached_by_identity(_expected_text)
 """Returns an expected call in one line: `set_lights(room="bedroom", brightness=5..20)`. Unchecked arguments are written
 `(…)`."""
 
@@ -265,5 +265,5 @@ def _call_text(record: CallRecord) -> str:
     return call_text(record.tool, record.arguments)
 
 
-describe_call: CachedByIdentity[CallRecord, str] = CachedByIdentity(_call_text)
+describe_call: Callable[[CallRecord], str] = cached_by_identity(_call_text)
 """Returns an actual call in one line."""

@@ -25,7 +25,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import EqualsText
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import describe_value
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.grading.critics import ToolRegistry
 from workbench.grading.endpoint_faults import endpoint_faults, intended_tool, is_offered
 from workbench.grading.extra_call_rule import ExtraCallRule
@@ -101,17 +101,17 @@ def graded_without_free_calls(
     case: Case,
     grading: Grading,
     trajectory: Trajectory,
+    rule: ExtraCallRule,
     grade: Callable[[Trajectory], Grade],
     *,
     equal: EqualsRule,
     context: CheckContext,
 ) -> Grade:
-    """Grade a run with `grade` as if its free extra calls had not been made.
+    """Grade a run with `grade` as if the extra calls that `rule` frees had not been made.
 
     Raises CheckError if a check cannot be evaluated."""
     # The whole run is graded first. If no call is free, the result is the run's grade. Otherwise, the result becomes
     # the published grade.
-    rule = extra_call_rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
     candidates = rule.free_calls(calls)
     whole = grade(trajectory)
@@ -482,7 +482,7 @@ def _has_requirements(case: Case) -> bool:
 
 
 # A case is graded once per run and grader, so the result is cached with the case.
-_makes_demands: CachedByIdentity[Case, bool] = CachedByIdentity(_has_requirements)
+_makes_demands: Callable[[Case], bool] = cached_by_identity(_has_requirements)
 """Returns whether a case has requirements that depend on the grader and are not part of the score."""
 
 

@@ -20,7 +20,7 @@ from workbench.checks.check import (
 from workbench.checks.clock import Clock, fixed_clock
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.grading.accuracy import grade_accuracy, with_answer_score
 from workbench.grading.at_most import budget_issues
 from workbench.grading.critics import equals_by_casting, grade_critics
@@ -165,7 +165,7 @@ def _reasons_of_calls(case: Case) -> tuple[str | None, ...]:
     return reasons if any(reasons) else ()
 
 
-_reasons: CachedByIdentity[Case, tuple[str | None, ...]] = CachedByIdentity(_reasons_of_calls)
+_reasons: Callable[[Case], tuple[str | None, ...]] = cached_by_identity(_reasons_of_calls)
 """Returns the suite's reasons for the expected calls of a case, or an empty tuple if the suite gives no reasons."""
 
 
@@ -185,12 +185,16 @@ def _graded_plainly(
     common_issues: Sequence[Issue] | None,
 ) -> Grade:
     grader = GRADERS_BY_NAME[name]
-    grade = graded_without_free_calls(
-        *(name, case, settings.grading, trajectory),
-        lambda run: grader.grade(case, settings, run, context),
-        equal=grader.equal,
-        context=context,
-    )
+    rule = extra_call_rule_of(case, settings.grading, trajectory)
+    if rule.frees_none:
+        grade = grader.grade(case, settings, trajectory, context)
+    else:
+        grade = graded_without_free_calls(
+            *(name, case, settings.grading, trajectory, rule),
+            lambda run: grader.grade(case, settings, run, context),
+            equal=grader.equal,
+            context=context,
+        )
     demands = requirement_issues(
         case,
         settings.limits,
@@ -201,7 +205,7 @@ def _graded_plainly(
         scored=grader.scored,
         common_issues=common_issues,
         invalid_arguments=settings.grading.invalid_arguments,
-        extra_calls=extra_call_rule_of(case, settings.grading, trajectory),
+        extra_calls=rule,
     )
     latency_ms = grader.latency(settings.grading, trajectory)
     if case.conversation is not None:
@@ -407,7 +411,7 @@ def _each_message_as_case(case: Case) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-_cases_of_messages: CachedByIdentity[Case, tuple[Case, ...]] = CachedByIdentity(_each_message_as_case)
+_cases_of_messages: Callable[[Case], tuple[Case, ...]] = cached_by_identity(_each_message_as_case)
 
 _ANSWERED = RunFinished("answered")
 _DONE = RunFinished("steps done")
@@ -451,8 +455,8 @@ def _each_as_case(case: Case) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-_chains_of_one: CachedByIdentity[Case, tuple[Case, ...]] = CachedByIdentity(_each_as_chain)
-_cases_of_steps: CachedByIdentity[Case, tuple[Case, ...]] = CachedByIdentity(_each_as_case)
+_chains_of_one: Callable[[Case], tuple[Case, ...]] = cached_by_identity(_each_as_chain)
+_cases_of_steps: Callable[[Case], tuple[Case, ...]] = cached_by_identity(_each_as_case)
 
 
 def fault_of_call(
@@ -681,14 +685,15 @@ class _Graded:
     common_issues: tuple[Issue, ...]
 
     def by(self, name: GraderName) -> tuple[Grade, tuple[StepGrade, ...]]:
+        case, settings, trajectory, context = self.case, self.settings, self.trajectory, self.context
         # The steps are graded first, so that an error in a step has a message that names the step.
-        of_run = self.case, self.settings, self.trajectory, self.context
-        steps = grade_steps(name, *of_run) if self.case.steps else ()
-        grade = grade_whole(name, *of_run, self.common_issues)
-        grade = grade._replace(issues=issues_with_remedies(grade, self.case, self.settings.grading, self.trajectory))
-        failed = tuple(_failed_steps(self.case, self.trajectory, steps)) if steps else ()
-        if self.case.expects_in_turns:
-            failed = tuple(failed_turns(name, *of_run))
+        steps = grade_steps(name, case, settings, trajectory, context) if case.steps else ()
+        grade = grade_whole(name, case, settings, trajectory, context, self.common_issues)
+        if grade.issues:
+            grade = grade._replace(issues=issues_with_remedies(grade, case, settings.grading, trajectory))
+        failed = tuple(_failed_steps(case, trajectory, steps)) if steps else ()
+        if case.expects_in_turns:
+            failed = tuple(failed_turns(name, case, settings, trajectory, context))
         if failed:
             issues = sorted((*failed, *grade.issues), key=lambda issue: issue.kind not in EXPLAINING_KINDS)
             grade = grade._replace(issues=tuple(issues), status=Status.FAILED)

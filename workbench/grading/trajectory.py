@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,7 @@ from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerd
 from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, canonical_text
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.matching import (
     MAX_PAIRS,
@@ -404,7 +404,7 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
     return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), uses_outside_service)
 
 
-_wanted: CachedByIdentity[ExpectedCall, _Wanted] = CachedByIdentity(_made_ready)
+_wanted: Callable[[ExpectedCall], _Wanted] = cached_by_identity(_made_ready)
 
 
 def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext) -> bool:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, Violation
 from workbench.checks.values import cut_text, describe_value
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.grading.grade import Issue
 from workbench.startup import late_pattern
 from workbench.suite.grading_model import InvalidArguments
@@ -120,7 +120,7 @@ def check_calls(trajectory: Trajectory) -> tuple[CheckedCall, ...]:
     return tuple(checked)
 
 
-_schema_of: CachedByIdentity[ToolDefinition, ArgumentSchema] = CachedByIdentity(
+_schema_of: Callable[[ToolDefinition], ArgumentSchema] = cached_by_identity(
     lambda tool: ArgumentSchema(tool.parameters)
 )
 

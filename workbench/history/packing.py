@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from pydantic_core import from_json
 
 from workbench.dataclasses import (
-    CachedByIdentity,
+    cached_by_identity,
     compact_json,
     dataclass,
     escape_lone_surrogates,
@@ -212,7 +212,7 @@ def _text_of_grading(grading: Grading) -> str | None:
 
 # The result is cached, because the runs of a batch have few different options, and comparing options takes as long as
 # writing a run's events.
-grading_text: CachedByIdentity[Grading, str | None] = CachedByIdentity(lru_cache(maxsize=256)(_text_of_grading))
+grading_text: Callable[[Grading], str | None] = cached_by_identity(lru_cache(maxsize=256)(_text_of_grading))
 """Returns the grading options that differ from the first version's options, as JSON; `None` if all are equal."""
 
 

@@ -6,7 +6,7 @@ a case from those of the case and its suite."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar
 
@@ -26,7 +26,7 @@ from workbench.checks.clock import fixed_clock
 from workbench.checks.fields import PythonReference
 from workbench.checks.values import keyword_text
 from workbench.config.agents import AGENT, KNOWN_AGENTS, AgentName, BuiltIn, agent_named
-from workbench.dataclasses import CachedByIdentity
+from workbench.dataclasses import cached_by_identity
 from workbench.limits import MAX_REPEATS
 from workbench.startup import late_pattern
 from workbench.suite.expected_calls import (
@@ -635,7 +635,7 @@ def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
     return tuple(calls)
 
 
-_expected_calls: CachedByIdentity[Case, tuple[ExpectedCall, ...]] = CachedByIdentity(_all_expected_calls)
+_expected_calls: Callable[[Case], tuple[ExpectedCall, ...]] = cached_by_identity(_all_expected_calls)
 
 
 def _placed_whole_calls(case: Case) -> Iterator[tuple[Place, ExpectedCall | Step]]:
@@ -653,7 +653,7 @@ def _placed_whole_calls(case: Case) -> Iterator[tuple[Place, ExpectedCall | Step
         yield from _placed(case.final.changes or (), ("final", "changes"))
 
 
-_whole_calls: CachedByIdentity[Case, tuple[tuple[Place, ExpectedCall | Step], ...]] = CachedByIdentity(
+_whole_calls: Callable[[Case], tuple[tuple[Place, ExpectedCall | Step], ...]] = cached_by_identity(
     lambda case: tuple(_placed_whole_calls(case))
 )
 """Returns every description of a call with its place, including calls with alternatives.
@@ -668,7 +668,7 @@ def _some_need_resolving(case: Case) -> bool:
     return any(call.needs_resolving for call in case.expected_calls())
 
 
-_needs_resolving: CachedByIdentity[Case, bool] = CachedByIdentity(_some_need_resolving)
+_needs_resolving: Callable[[Case], bool] = cached_by_identity(_some_need_resolving)
 
 
 class ToolChange(Frozen):

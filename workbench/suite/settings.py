@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from workbench.checks.check import with_parts
 from workbench.checks.combined_kinds import Judged
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.suite.frozen import values_of
 from workbench.suite.grading_model import ComparedBy, ExtraCalls, GraderName, InvalidArguments, RepeatRule, WholeNumbers
 from workbench.suite.model import Case, Suite
@@ -64,7 +64,7 @@ class DimensionsOptions:
     repeated_calls: Literal["as expected", "as published"] = "as expected"
 
 
-# `weakref_slot` is for `CachedByIdentity`.
+# `weakref_slot` is for `cached_by_identity`.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Grading:
     """Grading options with defaults filled in: the deciding grader, thresholds (0..1), and options of all graders."""
@@ -218,16 +218,16 @@ def _in_quarantine(suite: Suite, case: Case, grading: Grading) -> Grading:
     return replace(grading, quarantined=True)
 
 
-_limits: CachedByIdentity[Suite, Limits] = CachedByIdentity(lambda suite: _limits_of(suite.limits))
-_grading: CachedByIdentity[Suite, Grading] = CachedByIdentity(lambda suite: _grading_of(suite.grading))
+_limits: Callable[[Suite], Limits] = cached_by_identity(lambda suite: _limits_of(suite.limits))
+_grading: Callable[[Suite], Grading] = cached_by_identity(lambda suite: _grading_of(suite.grading))
 """These two functions return the limits and the grading settings of cases without their own tables. Most cases write no
 table."""
 
 
 # The cache holds suites weakly. The function in an entry must not hold the suite strongly either, or the entry would
 # stay for ever.
-_settings_under: CachedByIdentity[Suite, CachedByIdentity[Case, CaseSettings]] = CachedByIdentity(
-    lambda suite: CachedByIdentity(partial(_merged_settings, weakref.ref(suite)))
+_settings_under: Callable[[Suite], Callable[[Case], CaseSettings]] = cached_by_identity(
+    lambda suite: cached_by_identity(partial(_merged_settings, weakref.ref(suite)))
 )
 
 
@@ -300,7 +300,7 @@ USER_REVIEW: Final = Judged.model_construct(
 """The check by which a judge reviews the user of a failed conversation."""
 
 
-_judged_of: CachedByIdentity[Case, tuple[Judged, ...]] = CachedByIdentity(
+_judged_of: Callable[[Case], tuple[Judged, ...]] = cached_by_identity(
     lambda case: tuple([check for check in case.written_checks() if isinstance(check, Judged)])
 )
 """Returns the judged checks of a case. The result is cached because a plan needs it several times."""
@@ -316,7 +316,7 @@ def _in_conditions(owner: Suite | Case) -> Iterator[Judged]:
                     yield check
 
 
-_judged_in_conditions: CachedByIdentity[Suite | Case, tuple[Judged, ...]] = CachedByIdentity(
+_judged_in_conditions: Callable[[Suite | Case], tuple[Judged, ...]] = cached_by_identity(
     lambda where: tuple(_in_conditions(where))
 )
 """Returns the judged checks in the conditions of mocks and answers."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import get_close_matches
 
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, comparable_name
 from workbench.suite.grading_model import ExtraCalls
 from workbench.suite.model import Case, Mock, Suite, written_tools
@@ -148,7 +148,7 @@ def _all_written_names(suite: Suite) -> KnownNames:
     return KnownNames(names)
 
 
-_written_names: CachedByIdentity[Suite, KnownNames] = CachedByIdentity(_all_written_names)
+_written_names: Callable[[Suite], KnownNames] = cached_by_identity(_all_written_names)
 
 
 def unknown_in_suite(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
 from typing import Final, TypeVar
 
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, DisallowedCall, ExpectedCall
 from workbench.suite.grading_model import ExtraCalls, GradingTable
 from workbench.suite.model import (
@@ -131,15 +131,15 @@ def _held(variant_ref: weakref.ref[Variant]) -> Variant:
     return variant
 
 
-_suites_of: CachedByIdentity[Variant, CachedByIdentity[Suite, Suite]] = CachedByIdentity(
-    lambda variant: CachedByIdentity(partial(_varied_suite, weakref.ref(variant)))
+_suites_of: Callable[[Variant], Callable[[Suite], Suite]] = cached_by_identity(
+    lambda variant: cached_by_identity(partial(_varied_suite, weakref.ref(variant)))
 )
-_cases_of: CachedByIdentity[Variant, CachedByIdentity[Case, Case]] = CachedByIdentity(
-    lambda variant: CachedByIdentity(partial(_varied_case, weakref.ref(variant)))
+_cases_of: Callable[[Variant], Callable[[Case], Case]] = cached_by_identity(
+    lambda variant: cached_by_identity(partial(_varied_case, weakref.ref(variant)))
 )
 
 
-_plain_cases: CachedByIdentity[Case, Case] = CachedByIdentity(lambda case: case.model_copy(update={"variants": ()}))
+_plain_cases: Callable[[Case], Case] = cached_by_identity(lambda case: case.model_copy(update={"variants": ()}))
 
 
 def _varied_suite(variant_ref: weakref.ref[Variant], suite: Suite) -> Suite:

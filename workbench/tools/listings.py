@@ -14,7 +14,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.dataclasses import CachedByIdentity, dataclass, json_text
+from workbench.dataclasses import cached_by_identity, dataclass, json_text
 from workbench.suite.files import absolute, resolved
 from workbench.suite.frozen import values_of
 from workbench.suite.model import Case, ProviderTool, Suite, Tool, by_name, written_tools
@@ -190,13 +190,13 @@ def _definition(tool: Tool) -> ToolDefinition:
     return ToolDefinition(tool.name, tool.description, tool.parameters, values_of(tool.annotations))
 
 
-definition_of: CachedByIdentity[Tool, ToolDefinition] = CachedByIdentity(_definition)
+definition_of: Callable[[Tool], ToolDefinition] = cached_by_identity(_definition)
 """Returns the definition of a tool that is written in a suite.
 
 It is the same object each time, so runs need not convert it again."""
 
 
-definition_of_provider: CachedByIdentity[ProviderTool, ToolDefinition] = CachedByIdentity(
+definition_of_provider: Callable[[ProviderTool], ToolDefinition] = cached_by_identity(
     lambda tool: ToolDefinition(tool.name, provider=tool.forms)
 )
 """Returns the definition of a tool that providers run. It is the same object each time."""
@@ -213,7 +213,7 @@ def _definitions(suite: Suite, tools: Iterable[Tool]) -> list[ToolDefinition]:
     return [*map(definition_of, tools), *map(definition_of_provider, suite.provider_tools)]
 
 
-_definitions_in: CachedByIdentity[Suite, list[ToolDefinition]] = CachedByIdentity(
+_definitions_in: Callable[[Suite], list[ToolDefinition]] = cached_by_identity(
     lambda suite: _definitions(suite, by_name(suite.tools).values())
 )
 

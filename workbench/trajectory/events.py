@@ -47,7 +47,7 @@ ProviderTool = Literal["offered", "other"]
 """A tool that the model's provider runs itself: `offered` by the suite, or an `other` tool, which is only shown."""
 
 
-# `weakref_slot` is for `CachedByIdentity`, which caches the compiled schema of a tool until the definition is deleted.
+# `weakref_slot` is for `cached_by_identity`, which caches a tool's compiled schema until the definition is deleted.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
     """A tool as models see it. `parameters` is its JSON Schema.

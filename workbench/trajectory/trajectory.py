@@ -37,7 +37,7 @@ CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
 """The notice of a run with an answer cut off at the token limit."""
 
 
-# `weakref_slot` is for `CachedByIdentity`, which caches the text of a call until the record is deleted.
+# `weakref_slot` is for `cached_by_identity`, which caches the text of a call until the record is deleted.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
     """A tool call and its result. `complete` is false while the arguments are still arriving."""

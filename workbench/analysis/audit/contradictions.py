@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +17,7 @@ from workbench.checks.check import (
 from workbench.checks.patterns import CheckError, SearchError
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, plainly_accepts, validator_of
 from workbench.checks.values import cut_text, describe_value
-from workbench.dataclasses import CachedByIdentity, dataclass
+from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name
 from workbench.suite.model import Case, Mock, Step, Suite
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
@@ -77,7 +77,7 @@ class ToolTable:
         self.tools = tuple(tools)
         self.unlisted = tuple(unlisted)
         self._by_name = {comparable_name(tool.name): tool for tool in reversed(self.tools)}
-        self._schemas: CachedByIdentity[ToolDefinition, ArgumentSchema] = CachedByIdentity(
+        self._schemas: Callable[[ToolDefinition], ArgumentSchema] = cached_by_identity(
             lambda tool: ArgumentSchema(tool.parameters)
         )
         self._validators: dict[str, Draft202012Validator | None] = {}
