@@ -75,12 +75,11 @@ class StepPrinter:
 
     def __init__(self, plan: Plan, show: Show) -> None:
         self._show = show
-        several_models = len({run.model for run in plan.runs}) > 1
+        runs = plan.runs if show.steps else ()
+        several_models = len({run.model for run in runs}) > 1
         names = plan.suite_names
         # Titles are redacted before they are cut, because a cut secret would not be found.
-        self._titles = {
-            run.run_id: show.secrets.redact(_title(run, names, with_model=several_models)) for run in plan.runs
-        }
+        self._titles = {run.run_id: show.secrets.redact(_title(run, names, with_model=several_models)) for run in runs}
         widest = max((cell_len(title) for title in self._titles.values()), default=0)
         self._title_width = min(widest, MAX_TITLE_CELLS, max(show.width // 3, 8))
         self._room = max(show.width - self._title_width - 2, 20)
