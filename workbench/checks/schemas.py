@@ -227,8 +227,14 @@ def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
     """Return whether a schema has only supported keywords, is valid, and accepts a value.
 
     If this returns False, the schema may still accept the value. jsonschema must decide."""
+    plain = plain_schema(schema)
+    return plain is not None and accepts(plain, value)
+
+
+def plain_schema(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a schema for `accepts`, or `None` if only jsonschema can decide whether the schema accepts a value."""
     plain = _without_dialect(schema)
-    return is_plainly_valid(plain) and accepts(plain, value)
+    return plain if is_plainly_valid(plain) else None
 
 
 def accepts(schema: object, value: object) -> bool:

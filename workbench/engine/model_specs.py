@@ -193,11 +193,11 @@ class ModelSpecs:
         """Return the settings of the model that plays the user of a case; `None` if no model plays the user.
 
         Raises ConfigError when no model is chosen, when the model cannot play, or when its settings are missing."""
+        table = case.conversation
+        if table is None or not table.is_played or self._models.options.users is not None:
+            return None
 
         def find() -> ModelSpec | None:
-            table = case.conversation
-            if table is None or not table.is_played or self._models.options.users is not None:
-                return None
             name = table.model or self._models.options.user_model
             if name is None:
                 raise ConfigError(NO_USER_MODEL)

@@ -129,7 +129,7 @@ class RuntimeModels:
         under_way: PendingJudgements = {}
 
         def judge_of(planned: PlannedRun) -> RunJudge | None:
-            if not always and next(judged_checks(planned.suite, planned.case), None) is None:
+            if not always and not judged_checks(planned.suite, planned.case):
                 return None
 
             def open_model(spec: ModelSpec) -> Model:

@@ -91,13 +91,15 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     for number, step in enumerate(case.steps):
         if step.expected_call is not None:
             calls.append(((*place, "steps", number), step.expected_call))
-    yield from _thresholds(suite, case, place)
-    yield from _contradictions(suite, case, place, calls)
-    has_clock = settings_of(suite, case).clock is not None
+    settings = settings_of(suite, case)
+    if case.grading.model_fields_set:
+        yield from _thresholds(suite, case, place)
+    yield from _contradictions(suite, case, settings.grading, place, calls)
+    has_clock = settings.clock is not None
     yield from _conditions_advice(case.mocks, case.answers, place, has_clock=has_clock)
     yield from _blank_requests(case, place)
     yield from _blank_keywords(case, place)
-    yield from _ignored_expectations(settings_of(suite, case).grading, case, place, calls)
+    yield from _ignored_expectations(settings.grading, case, place, calls)
     if case.execute and not suite.servers:
         yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
     for at, call in case.written_calls():
@@ -190,7 +192,7 @@ def _first(*values: float | None) -> float:
 
 
 def _contradictions(
-    suite: Suite, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
+    suite: Suite, case: Case, grading: Grading, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
     if case.steps and case.limits.max_rounds is not None:
         message = "`max_rounds` does not limit a chain: each of its steps is one request"
@@ -198,7 +200,7 @@ def _contradictions(
     if case.expect_nothing_yet and not case.expects_nothing_yet:
         message = "`expect_nothing_yet` has no effect: the case expects something"
         yield warning((*place, "expect_nothing_yet"), message, "remove it")
-    yield from _extra_calls(suite, case, place)
+    yield from _extra_calls(case, grading, place)
     max_rounds = case.limits.max_rounds or suite.limits.max_rounds
     if max_rounds == 1 and not case.steps:
         for at, call in calls:
@@ -232,7 +234,7 @@ def _contradictions(
                 yield warning((*at, "forbidden_args", index), message)
 
 
-def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
+def _extra_calls(case: Case, grading: Grading, place: Place) -> Iterator[Finding]:
     own, of_table = case.extra_calls, case.grading.extra_calls
     rule, at = own, (*place, "extra_calls")
     if own is None:
@@ -244,7 +246,6 @@ def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
         yield warning(at, "`extra_calls` conflicts with expect_no_calls = true", "omit one of them")
     if of_table is not None and case.steps:
         yield warning(at, "`extra_calls` has no effect on a chain: each step is graded with its own calls", "remove it")
-    grading = settings_of(suite, case).grading
     if rule not in (None, "forbid") and grading.by == "critics" and grading.critics.arcade_compatible:
         message = "with arcade_compatible, `extra_calls` frees no call: the score is computed as published"
         yield warning(at, message, "omit one of them")

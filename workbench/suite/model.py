@@ -479,17 +479,19 @@ class Case(Frozen):
         for key, items in (("ordered", self.ordered), ("unordered", self.unordered)):
             yield from written_items(items, (key,))
 
-    def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
-        """Yield every description of a call with its place: expected and disallowed calls, steps and changes.
+    def written_calls(self) -> tuple[tuple[Place, ExpectedCall | Step], ...]:
+        """Return every description of a call with its place: expected and disallowed calls, steps and changes.
 
-        A call with alternatives yields its alternatives."""
+        The alternatives of a call replace it."""
         # `suite.trust` finds the Python functions of checks with this method, so it must include every place for checks
         # on arguments.
-        for place, call in _whole_calls(self):
-            if call.any_of:
-                yield from _placed(call.any_of, (*place, "any_of"))
-            else:
-                yield place, call
+        whole = _whole_calls(self)
+        if not any(call.any_of for _, call in whole):
+            return whole
+        found: list[tuple[Place, ExpectedCall | Step]] = []
+        for place, call in whole:
+            found += _placed(call.any_of, (*place, "any_of")) if call.any_of else [(place, call)]
+        return tuple(found)
 
     def checked_results(self) -> Iterator[tuple[Place, Check]]:
         for place, call in _whole_calls(self):
@@ -656,9 +658,7 @@ def _placed_whole_calls(case: Case) -> Iterator[tuple[Place, ExpectedCall | Step
 _whole_calls: Callable[[Case], tuple[tuple[Place, ExpectedCall | Step], ...]] = cached_by_identity(
     lambda case: tuple(_placed_whole_calls(case))
 )
-"""Returns every description of a call with its place, including calls with alternatives.
-
-The result is cached because many callers need it."""
+"""Returns every description of a call with its place, and calls with alternatives as a whole."""
 
 
 def _some_need_resolving(case: Case) -> bool:

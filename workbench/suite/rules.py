@@ -6,7 +6,7 @@ checks and of servers are in separate modules."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -436,23 +436,21 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         yield Finding((*place, "skip"), "must say why the case is skipped", "write a reason, or remove the key")
     if case.get("models") == []:
         yield Finding((*place, "models"), "must not be empty", "omit it to use the suite's models")
-    yield from _no_calls_rules(case, place)
-    yield from _offer_rules(case.get("offer"), (*place, "offer"))
-    yield from _response_rules(case, place)
-    yield from _final_rules(case, (*place, "final"))
-    yield from _image_rules(case, place)
-    yield from _message_rules(case.get("messages"), (*place, "messages"))
-    yield from tools_rules(case.get("tools"), (*place, "tools"))
-    yield from mock_rules(case.get("mocks"), (*place, "mocks"))
-    yield from reply_rules(case.get("answers"), (*place, "answers"))
-    yield from _group_rules(case, place)
+    for key, rules in _RULES_OF_KEYS.items():
+        if key in case:
+            yield from rules(case, place)
     for index, message in tables(table(case.get("user")).get("messages")):
         yield from _group_rules(message, (*place, "user", "messages", index))
         yield from _response_rules(message, (*place, "user", "messages", index))
     yield from _calls_rules(case, place)
-    yield from duplicate_findings(case.get("variants"), "name", (*place, "variants"), "variants")
-    for index, variant in tables(case.get("variants")):
-        at = (*place, "variants", index)
+    if "variants" in case:
+        yield from _rules_of_variants(case["variants"], (*place, "variants"))
+
+
+def _rules_of_variants(variants: object, place: Place) -> Iterator[Finding]:
+    yield from duplicate_findings(variants, "name", place, "variants")
+    for index, variant in tables(variants):
+        at = (*place, index)
         yield from _no_calls_rules(variant, at)
         yield from _group_rules(variant, at)
         yield from _calls_rules(variant, at)
@@ -573,8 +571,9 @@ def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
-    if not isinstance(final := case.get("final"), dict):
+    if not isinstance(final := case["final"], dict):
         return
+    place = (*place, "final")
     if not final.keys() & {"changes", "says", "state", "goal"}:
         message = "`final` needs `changes`, `says`, `state` or `goal`"
         yield Finding(place, message, "say what must be true when the run has ended")
@@ -667,3 +666,18 @@ def _answer_rules(
         yield Finding((*place, "call"), f"the call {quoted(call_id)} is answered twice")
     else:
         answered_ids.add(call_id)
+
+
+_RULES_OF_KEYS: Mapping[str, Callable[[dict[str, object], Place], Iterator[Finding]]] = {
+    "expect_no_calls": _no_calls_rules,
+    "offer": lambda case, place: _offer_rules(case["offer"], (*place, "offer")),
+    "response": _response_rules,
+    "final": _final_rules,
+    "images": _image_rules,
+    "messages": lambda case, place: _message_rules(case["messages"], (*place, "messages")),
+    "tools": lambda case, place: tools_rules(case["tools"], (*place, "tools")),
+    "mocks": lambda case, place: mock_rules(case["mocks"], (*place, "mocks")),
+    "answers": lambda case, place: reply_rules(case["answers"], (*place, "answers")),
+    "unordered": _group_rules,
+}
+"""The rules for some keys of a case. Findings are in the order of these keys."""

@@ -300,10 +300,16 @@ USER_REVIEW: Final = Judged.model_construct(
 """The check by which a judge reviews the user of a failed conversation."""
 
 
-_judged_of: Callable[[Case], tuple[Judged, ...]] = cached_by_identity(
-    lambda case: tuple([check for check in case.written_checks() if isinstance(check, Judged)])
-)
-"""Returns the judged checks of a case. The result is cached because a plan needs it several times."""
+def _written_or_review(case: Case) -> Iterator[Judged]:
+    for check in case.written_checks():
+        if isinstance(check, Judged):
+            yield check
+    if case.conversation is not None and case.conversation.review == "failed":
+        yield USER_REVIEW
+
+
+_judged_of: Callable[[Case], tuple[Judged, ...]] = cached_by_identity(lambda case: tuple(_written_or_review(case)))
+"""Returns the judged checks of a case and of its user. The result is cached because a plan needs it several times."""
 
 
 def _in_conditions(owner: Suite | Case) -> Iterator[Judged]:
@@ -322,15 +328,14 @@ _judged_in_conditions: Callable[[Suite | Case], tuple[Judged, ...]] = cached_by_
 """Returns the judged checks in the conditions of mocks and answers."""
 
 
-def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
-    """Yield the checks that a judge model may have to decide in a run of a case.
+def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> tuple[Judged, ...]:
+    """Return the checks that a judge model may have to decide in a run of a case.
 
     These are the checks of the case, the review of its user, and, unless `mocks` is false, the checks in the conditions
     of mocks and answers."""
-    yield from _judged_of(case)
-    if case.conversation is not None and case.conversation.review == "failed":
-        yield USER_REVIEW
-    if mocks:
-        if case.mocks or case.answers:
-            yield from _judged_in_conditions(case)
-        yield from _judged_in_conditions(suite)
+    found = _judged_of(case)
+    if mocks and (case.mocks or case.answers):
+        found += _judged_in_conditions(case)
+    if mocks and (suite.mocks or suite.answers):
+        found += _judged_in_conditions(suite)
+    return found

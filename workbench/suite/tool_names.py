@@ -165,10 +165,19 @@ def unknown_in_suite(
     yield from unknown_mocks(suite.mocks, known)
     yield from unknown_answers(suite.answers, known)
     yield from _unknown_free(suite.grading.extra_calls, ("grading", "extra_calls"), known)
-    for index, case in zip(case_indices, suite.cases, strict=True):
+
+    def names_for(case: Case) -> KnownNames:
         written = [tool.name for tool in written_tools(suite, case)]
         written += [tool.name for tool in suite.provider_tools]
-        for found in unknown_names(suite, case, KnownNames((*written, *known_names), tuple(prefixes))):
+        return KnownNames((*written, *known_names), tuple(prefixes))
+
+    without_own_tools: KnownNames | None = None
+    for index, case in zip(case_indices, suite.cases, strict=True):
+        if case.tools:
+            names = names_for(case)
+        else:
+            names = without_own_tools = without_own_tools or names_for(case)
+        for found in unknown_names(suite, case, names):
             yield warning(("cases", index, *found.place), found.message, found.hint)
 
 

@@ -97,13 +97,19 @@ def after_message_rules(case: dict[str, object], place: Place) -> Iterator[Findi
         yield Finding((*at, "after_message"), f"no message has the id {quoted(name)}", hint)
 
 
+_CALLS = ("ordered", "unordered", "changes", "any_order")
+_HOLDS_CALLS = frozenset((*_CALLS, "final", "user"))
+
+
 def _with_after_message(owner: dict[str, object], place: Place) -> Iterator[tuple[dict[str, object], Place]]:
-    for key in ("ordered", "unordered", "changes", "any_order"):
-        for index, call in tables(owner.get(key)):
+    for key in _CALLS:
+        for index, call in tables(owner[key]) if key in owner else ():
             at: Place = (*place, key, index)
             if "after_message" in call:
                 yield call, at
-            yield from _with_after_message(call, at)
+            # Most calls hold no other calls.
+            if not _HOLDS_CALLS.isdisjoint(call):
+                yield from _with_after_message(call, at)
     if isinstance(final := owner.get("final"), dict):
         yield from _with_after_message(final, (*place, "final"))
     for index, message in tables(table(owner.get("user")).get("messages")):

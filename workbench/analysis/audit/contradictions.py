@@ -15,7 +15,7 @@ from workbench.checks.check import (
     describe,
 )
 from workbench.checks.patterns import CheckError, SearchError
-from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, plainly_accepts, validator_of
+from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, accepts, plain_schema, validator_of
 from workbench.checks.values import cut_text, describe_value
 from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name
@@ -80,6 +80,7 @@ class ToolTable:
         self._schemas: Callable[[ToolDefinition], ArgumentSchema] = cached_by_identity(
             lambda tool: ArgumentSchema(tool.parameters)
         )
+        self._plain: dict[str, Schema | None] = {}
         self._validators: dict[str, Draft202012Validator | None] = {}
 
     @classmethod
@@ -121,7 +122,10 @@ class ToolTable:
         Returns `None` if the schema accepts the value or is broken."""
         given = {argument: value}
         # Most values need no validator. Importing and building a validator takes milliseconds.
-        if plainly_accepts({**tool.parameters, "required": []}, given):
+        if tool.name not in self._plain:
+            self._plain[tool.name] = plain_schema({**tool.parameters, "required": []})
+        plain = self._plain[tool.name]
+        if plain is not None and accepts(plain, given):
             return None
         validator = self._validator(tool)
         if validator is None:

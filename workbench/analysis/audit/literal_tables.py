@@ -77,6 +77,8 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
     If the tool's schema expects a table at the place, there is no finding. If the schema accepts no object, the finding
     is an error. Without a schema, only tables that look like a check are found, also inside values. If the schema
     accepts any object, only tables with a misspelt check name are found."""
+    if not check.parts and not isinstance(check.bare_value, dict | list):
+        return
     root: Schema = tool.parameters if tool is not None else {}
     spot = _Location(lambda text: f"{key_text(argument)} = {text}")
     yield from _literal_tables(check, spot, _property(root, argument, root), tool, place)
