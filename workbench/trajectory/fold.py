@@ -51,6 +51,10 @@ from workbench.trajectory.events import (
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, UserTurn
 
 
+_PIECES = {TextDelta, ReasoningDelta, CallStarted, CallArgumentsDelta, CallFinished}
+"""The pieces of an answer. The time before them belongs to the agent loop."""
+
+
 class TrajectoryError(ValueError):
     """Events that cannot come from one run in this order."""
 
@@ -161,6 +165,8 @@ class TrajectoryFold:
         self._run_id = ""
         self._start: RunStarted | None = None
         self._rounds: list[_OpenRound] = []
+        self._last_round: Round | None = None
+        """The latest round, if it was read and no event has changed it since."""
         self._calls: dict[str, _OpenCall] = {}
         self._finish: RunFinished | None = None
         self._next_sequence = 0
@@ -190,14 +196,14 @@ class TrajectoryFold:
             raise TrajectoryError("the first event of a run, and no other event, must be RunStarted")
         if self._next_sequence and event.run_id != self._run_id:
             raise TrajectoryError(f"an event of run {event.run_id} cannot be added to run {self._run_id}")
-        self._outside_ms += self._time_outside_loop_ms(event)
+        if type(what) not in _PIECES:
+            self._outside_ms += self._time_outside_loop_ms(event)
+        # The most frequent events come first, because each case takes time.
         match what:
-            case RunStarted():
-                self._start = what
-            case StepStarted():
-                self._step = what
-            case MessageAdded(text=text):
-                self._added += (text,)
+            case TextDelta(round=number, text=text):
+                self._round(number).text.append(text)
+            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
+                self._call(call_id).fragments.append(fragment)
             case RequestStarted(round=number):
                 # A second request in the same round is a retry.
                 if self._rounds and self._rounds[-1].number == number:
@@ -205,6 +211,24 @@ class TrajectoryFold:
                 else:
                     self._rounds.append(self._opened(number))
                     self._step, self._added, self._said = None, (), None
+            case CallStarted() as started:
+                self._begin_call(started)
+            case CallFinished(call_id=call_id):
+                self._call(call_id).finished = what
+            case ResponseFinished(round=number):
+                self._round(number).response = what
+            case ResultReceived(call_id=call_id):
+                self._call(call_id).result = what
+            case RunStarted():
+                self._start = what
+            case RunFinished():
+                self._finish = what
+            case ReasoningDelta(round=number, text=text):
+                self._round(number).reasoning.append(text)
+            case StepStarted():
+                self._step = what
+            case MessageAdded(text=text):
+                self._added += (text,)
             case Regenerated(round=number):
                 self._supersede(self._round(number))
             case RequestFailed(round=number, error=error):
@@ -217,22 +241,10 @@ class TrajectoryFold:
                 self._agent = what
             case AgentNoted(round=number):
                 self._round(number).notes.append(what)
-            case TextDelta(round=number, text=text):
-                self._round(number).text.append(text)
-            case ReasoningDelta(round=number, text=text):
-                self._round(number).reasoning.append(text)
             case TextWasReasoning(round=number):
                 answering = self._round(number)
                 answering.reasoning += answering.text
                 answering.text = []
-            case CallStarted() as started:
-                self._begin_call(started)
-            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
-                self._call(call_id).fragments.append(fragment)
-            case CallFinished(call_id=call_id):
-                self._call(call_id).finished = what
-            case ResponseFinished(round=number):
-                self._round(number).response = what
             case RetryScheduled(round=number, wait_ms=wait_ms):
                 self._round(number)
                 self._retry_wait_ms = wait_ms
@@ -243,8 +255,6 @@ class TrajectoryFold:
                 self._call(call_id)
             case CallEdited(call_id=call_id, arguments=arguments):
                 self._call(call_id).edited = arguments
-            case ResultReceived(call_id=call_id):
-                self._call(call_id).result = what
             case ResultEdited(call_id=call_id):
                 self._edit_result(self._call(call_id), what)
             case Paused():
@@ -274,8 +284,8 @@ class TrajectoryFold:
                     asking.asked += (what,)
             case OwnCallAnswered():
                 self._own_calls += (what,)
-            case RunFinished():
-                self._finish = what
+        if self._finish is None:
+            self._last_round = None
         self._run_id = event.run_id
         self._next_sequence += 1
         self._time_ms = event.time_ms
@@ -283,10 +293,13 @@ class TrajectoryFold:
     @property
     def trajectory(self) -> Trajectory:
         """The trajectory so far, as an immutable value."""
+        rounds = [round_.record() for round_ in self._rounds[:-1]]
+        if self._rounds:
+            rounds.append(self.last_round)
         return Trajectory(
             run_id=self._run_id,
             start=self._start,
-            rounds=tuple(round_.record() for round_ in self._rounds),
+            rounds=tuple(rounds),
             finish=self._finish,
             duration_ms=round(max(self._time_ms - self._held_ms, 0.0), 3),
             loop_ms=round(max(self._time_ms - self._held_ms - self._outside_ms, 0.0), 3),
@@ -302,7 +315,9 @@ class TrajectoryFold:
     @property
     def last_round(self) -> Round:
         """The latest round. The run must have begun a round."""
-        return self._rounds[-1].record()
+        if self._last_round is None:
+            self._last_round = self._rounds[-1].record()
+        return self._last_round
 
     def _time_outside_loop_ms(self, event: Event) -> float:
         """Return how much of the time since the last event was spent outside the agent loop, in milliseconds."""
@@ -315,6 +330,13 @@ class TrajectoryFold:
                 inside_ms = 0.0
             case RequestStarted():
                 inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
+            case ResponseFinished(waited_ms=waited_ms):
+                return waited_ms
+            case ResultReceived(source="provider"):
+                return 0.0  # the result is a part of the model's answer
+            case ResultReceived(latency_ms=latency_ms):
+                # Before the tool began, a judge may have decided whether a mock applies. That time is outside the loop.
+                inside_ms = latency_ms
             case StepStarted() | RunFinished(reason="step failed"):
                 # The time since the last event may have been spent by a judge that decided whether the previous step
                 # failed.
@@ -327,13 +349,6 @@ class TrajectoryFold:
             case ServerAsked() | OwnCallAnswered():
                 # Calls that the suite makes are not part of the agent loop.
                 inside_ms = 0.0
-            case ResultReceived(source="provider"):
-                return 0.0  # the result is a part of the model's answer
-            case ResultReceived(latency_ms=latency_ms):
-                # Before the tool began, a judge may have decided whether a mock applies. That time is outside the loop.
-                inside_ms = latency_ms
-            case ResponseFinished(waited_ms=waited_ms):
-                return waited_ms
             case _:
                 return 0.0
         return max(since_last_ms - inside_ms, 0.0)
