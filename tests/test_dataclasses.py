@@ -44,6 +44,19 @@ def classes_by(make: Make) -> dict[str, type]:
         a: tuple[int, ...]
         b: str | None = None
 
+    @make(frozen=True, slots=True, weakref_slot=True)
+    class Many:
+        a: int
+        b: int = 2
+        c: list[int] = field(default_factory=list)
+        d: int = field(default=4, init=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "b", self.b * 2)
+
+    class Extended(Many):
+        """A class of instances that have a `__dict__`."""
+
     @make(frozen=True, kw_only=True)
     class Keywords:
         a: int
@@ -116,6 +129,9 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Named", (1.5,), {"name": "N"}),
     ("Slotted", ((1, 2),), {}),
     ("Slotted", ((1, 2), "b"), {}),
+    ("Many", (1,), {}),
+    ("Many", (1,), {"b": 3, "c": [1]}),
+    ("Extended", (1, 2), {}),
     ("Keywords", (), {"a": 1}),
     ("Keywords", (), {"a": 1, "b": 2}),
     ("One", (math.nan,), {}),
@@ -178,6 +194,14 @@ def test_wrong_arguments_are_refused_alike(args: tuple[Any, ...], named: dict[st
     for name in OURS:
         mine, other = (outcome(made, *args, **named) for made in (OURS[name], THEIRS[name]))
         assert (mine == other) if isinstance(other, tuple) else (repr(mine) == repr(other))
+
+
+def test_slots_of_a_frozen_class_and_of_a_class_that_extends_it_cannot_be_changed() -> None:
+    for value in (OURS["Many"](1), OURS["Extended"](1)):
+        assert type(value) in OURS.values()
+        for change in (partial(setattr, value, "a", 1), partial(delattr, value, "a")):
+            with pytest.raises(FrozenInstanceError):
+                change()
 
 
 def test_they_are_frozen_replaced_copied_and_pickled() -> None:

@@ -97,10 +97,14 @@ class _Init:
 def _init_of(cls: Any) -> Any:
     """Compile the method `__init__` of a data class. Its keyword-only parameters come last."""
     names: dict[str, object] = {"__assign__": object.__setattr__, "__missing__": MISSING}
+    names |= {"__open_classes__": _OPEN_CLASSES, "__set_class__": _set_class}
     positional: list[str] = []
     named: list[str] = []
     lines: list[str] = []
     is_frozen = cls.__setattr__ is _setattr
+    is_opened = is_frozen and not cls.__dictoffset__ and len(fields(cls)) >= _MIN_OPENED
+    if is_opened:
+        lines += ["__own__ = self.__class__", "__set_class__(self, __open_classes__[__own__])"]
     for field in fields(cls):
         given = value = field.name
         default = f"__default_{field.name}"
@@ -122,13 +126,15 @@ def _init_of(cls: Any) -> Any:
             parameters.append(given)
         slot = getattr(cls, field.name, None)
         # Setting a slot by its descriptor takes half the time of setting it by name.
-        if not is_frozen:
+        if not is_frozen or is_opened:
             lines.append(f"self.{field.name} = {value}")
         elif isinstance(slot, MemberDescriptorType):
             names[f"__set_{field.name}"] = slot.__set__
             lines.append(f"__set_{field.name}(self, {value})")
         else:
             lines.append(f"__assign__(self, {field.name!r}, {value})")
+    if is_opened:
+        lines.append("self.__class__ = __own__")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     if named:
@@ -139,6 +145,24 @@ def _init_of(cls: Any) -> Any:
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     init.__annotations__ = {**{field.name: field.type for field in fields(cls)}, "return": None}
     return init
+
+
+_MIN_OPENED = 3
+"""The least number of slots for which changing the class of an instance twice is faster than setting the slots of a
+frozen class."""
+
+
+class _OpenClasses(dict[type, type]):
+    """The classes that instances of frozen classes with slots have while their fields are set, by the frozen class."""
+
+    def __missing__(self, cls: type) -> type:
+        is_open = {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
+        self[cls] = made = type(cls.__name__, (cls,), is_open)
+        return made
+
+
+_OPEN_CLASSES = _OpenClasses()
+_set_class: Any = vars(object)["__class__"].__set__
 
 
 def _values_of(names: list[str]) -> Callable[[object], object]:
