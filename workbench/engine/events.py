@@ -251,12 +251,12 @@ def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = Non
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
     def forward(event: BatchEvent) -> None:
-        if isinstance(event, RunDone) and event.began_ms is not None:
-            began.pop(event.result.run_id, None)
-        elif isinstance(event, RunEvent):
+        if isinstance(event, RunEvent):  # tested first, because most events are of this kind
             if event.event.run_id not in began:
                 clock = now_ms or steady_clock_ms()
                 began[event.event.run_id] = clock(), clock
+        elif isinstance(event, RunDone) and event.began_ms is not None:
+            began.pop(event.result.run_id, None)
         elif isinstance(event, RunDone):
             # A run without events, such as a skipped run, gets the same time as its beginning and its end.
             clock = now_ms or steady_clock_ms()

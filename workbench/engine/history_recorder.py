@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -61,7 +61,7 @@ class HistoryRecorder:
         self._writer = writer
         self._now_ms = now_ms or steady_clock_ms()
         redaction = redaction_of(runs, secrets)
-        self._events: dict[str, list[Event]] = {}
+        self._events: defaultdict[str, list[Event]] = defaultdict(list)
         self._given: deque[Future[None]] = deque()
         """A future for each run that may not be stored yet, the oldest first."""
         if resumed is None:
@@ -76,7 +76,7 @@ class HistoryRecorder:
         Events need their times, which `with_times` adds."""
         if isinstance(event, RunEvent):  # tested first, because most events are of this kind
             happened = event.event
-            self._events.setdefault(happened.run_id, []).append(happened)
+            self._events[happened.run_id].append(happened)
             return
         match event:
             case RunDone(result=result):

@@ -35,17 +35,20 @@ def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
 
     A cost that an agent reports takes precedence. Failed attempts report no tokens and are left out. Rounds that a fork
     replays cost nothing."""
-    if not trajectory.requested_rounds:
+    answers = trajectory.requested_rounds
+    if not answers:
         return 0.0
-    reported = [each.cost_usd for each in trajectory.requested_rounds if each.cost_usd is not None]
+    reported = [each.cost_usd for each in answers if each.cost_usd is not None]
     if reported:
         return sum(reported)
+    if price is None:
+        return None
     # A free model costs nothing even if its server reports no tokens, like many local servers.
-    if price is not None and not any((price.input, price.output, price.cached_input)):
+    if not any((price.input, price.output, price.cached_input)):
         return 0.0
     usage = trajectory.usage
-    uncounted = any(each.stop_reason is not None and each.usage is None for each in trajectory.requested_rounds)
-    if price is None or usage is None or uncounted:
+    uncounted = any(each.stop_reason is not None and each.usage is None for each in answers)
+    if usage is None or uncounted:
         return None
     # Cached tokens are part of the input tokens, but some endpoints report more cached tokens than input tokens.
     cached = min(usage.cached_input_tokens, usage.input_tokens)

@@ -96,6 +96,8 @@ class PlannedRun:
 
     @property
     def suite(self) -> Suite:
+        if SEPARATOR not in self.model:
+            return self.written_suite  # as in most runs
         return varied_suite(self.written_suite, self.variant)
 
     @property

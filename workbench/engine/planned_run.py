@@ -127,7 +127,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     case, settings = planned.case, planned.settings
     if case.skip is not None:
         return result_of(planned, Status.SKIPPED, Trajectory(planned.run_id), error=case.skip)
-    clock = _clock_of(planned, context)
+    clock = _clock_of(planned, settings.clock, context)
     request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
     if clock is not None:
         request = replace(request, clock=str(clock))
@@ -137,26 +137,29 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     try:
         if case.images:
             request = replace(request, images=await _images_of(planned))
-        if planned.subject is not None and planned.subject.python is not None:
-            model, request = await _python_subject(planned, planned.subject, context, request)
+        performer = planned.subject
+        if performer is None:
+            model = context.open_model(planned)
+            if planned.suite.servers:
+                # Servers and models may take seconds to start, so they start at the same time.
+                tools = await _open_tools_and_model(planned, context, model, clock)
+            else:
+                await model.start()
+                tools = await _open_tools(planned, context, clock)
+        elif performer.python is not None:
+            model, request = await _python_subject(planned, performer, context, request)
             tools = await _open_tools(planned, context, clock)
-        elif planned.subject is not None and planned.subject.is_agent:
-            model = agent = _agent(planned, planned.subject, context, request)
-            request = replace(_with_limits(request, planned, planned.subject), agent_output=agent.output)
+        elif performer.is_agent:
+            model = agent = _agent(planned, performer, context, request)
+            request = replace(_with_limits(request, planned, performer), agent_output=agent.output)
             tools = await _open_tools(planned, context, clock)
             try:
                 await agent.begin(tools)
             except BaseException:
                 tools.close()
                 raise
-        elif planned.subject is not None:
-            subject = _subject_run(planned, planned.subject, context)
-            tools = await _open_tools(planned, context, clock)
-        elif (model := context.open_model(planned)) and planned.suite.servers:
-            # Servers and models may take seconds to start, so they start at the same time.
-            tools = await _open_tools_and_model(planned, context, model, clock)
         else:
-            await model.start()
+            subject = _subject_run(planned, performer, context)
             tools = await _open_tools(planned, context, clock)
     except asyncio.CancelledError:
         return result_of(
@@ -178,14 +181,13 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             tools.close()
 
 
-def _clock_of(planned: PlannedRun, context: RunContext) -> Clock | None:
+def _clock_of(planned: PlannedRun, written: str | None, context: RunContext) -> Clock | None:
     """Return the fixed time that a run's model and tools see; `None` if the suite sets no `clock`.
 
-    A fork keeps the clock of the original run."""
+    `written` is the clock in the suite. A fork keeps the clock of the original run."""
     if planned.fork is not None and planned.fork.origin.start is not None:
         told = planned.fork.origin.start.clock
         return None if told is None else fixed_clock(told)
-    written = planned.settings.clock
     return None if written is None else clock_at(written, context.now())
 
 

@@ -190,15 +190,17 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEv
 
 def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
     """Append a piece of text to the last event if both belong to the same text, and return whether they do."""
-    match piece, joined[-1]:
-        case TextDelta(round, text), TextDelta(_, before):
-            joined[-1] = TextDelta(round, before + text)
-        case ReasoningDelta(round, text), ReasoningDelta(_, before):
-            joined[-1] = ReasoningDelta(round, before + text)
-        case CallArgumentsDelta(call_id, fragment), CallArgumentsDelta(last_id, before) if call_id == last_id:
-            joined[-1] = CallArgumentsDelta(call_id, before + fragment)
-        case _:
+    last = joined[-1]
+    if isinstance(piece, CallArgumentsDelta):
+        if not isinstance(last, CallArgumentsDelta) or last.call_id != piece.call_id:
             return False
+        joined[-1] = CallArgumentsDelta(piece.call_id, last.fragment + piece.fragment)
+    elif isinstance(piece, TextDelta) and isinstance(last, TextDelta):
+        joined[-1] = TextDelta(piece.round, last.text + piece.text)
+    elif isinstance(piece, ReasoningDelta) and isinstance(last, ReasoningDelta):
+        joined[-1] = ReasoningDelta(piece.round, last.text + piece.text)
+    else:
+        return False
     return True
 
 
