@@ -50,7 +50,6 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, UserTurn
 
-
 _PIECES = {TextDelta, ReasoningDelta, CallStarted, CallArgumentsDelta, CallFinished}
 """The pieces of an answer. The time before them belongs to the agent loop."""
 
