@@ -53,7 +53,7 @@ _OPTIONS = {"eq", "frozen", "slots", "kw_only", "weakref_slot"}
 
 def _quick(cls: type, options: dict[str, bool]) -> Any:
     # The standard library generates and compiles each method of each class. Here, all classes share most methods, and
-    # only `__init__` is compiled, when it is first used.
+    # only `__init__` is compiled, once it has been used a few times.
     own = vars(cls)
     frozen, compares = options.get("frozen", False), options.get("eq", True)
     methods = dict(_METHODS)
@@ -81,17 +81,52 @@ def _quick(cls: type, options: dict[str, bool]) -> Any:
     return made
 
 
-class _Init:
-    """A placeholder for `__init__`, which compiles the method on its first use."""
+_SLOW_CALLS = 8
+"""The number of calls of a method `__init__` before it is compiled. Compiling takes as long as about 30 of them."""
 
-    # A command imports many classes of which it creates no object, so compiling their methods would waste time.
+
+class _Init:
+    """A placeholder for `__init__`, which assigns the fields in a loop. After some calls, it compiles the method."""
+
+    # A command creates few or no objects of most classes that it imports, so compiling their methods would waste time.
 
     def __init__(self, cls: Any) -> None:
         self._cls = cls
+        self._calls = 0
 
     def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None or self._calls >= _SLOW_CALLS:
+            return self._compile().__get__(instance, owner)
+        self._calls += 1
+        return partial(self._assign, instance)
+
+    def _compile(self) -> Any:
         self._cls.__init__ = init = _init_of(self._cls)
-        return init.__get__(instance, owner)
+        return init
+
+    def _assign(self, instance: Any, /, *positional: object, **named: object) -> None:
+        every = fields(self._cls)
+        names = [field.name for field in every if field.init and not field.kw_only]
+        given = dict(zip(names, positional, strict=False)) | named
+        is_right = len(given) == len(positional) + len(named)
+        values: dict[str, object] = {}
+        for field in every:
+            if field.init and field.name in given:
+                values[field.name] = given.pop(field.name)
+            elif field.default is not MISSING:
+                values[field.name] = field.default
+            elif field.default_factory is not MISSING:
+                values[field.name] = field.default_factory()
+            elif field.init:
+                is_right = False
+        if given or not is_right:
+            # The compiled method raises the TypeError for these arguments.
+            self._compile()(instance, *positional, **named)
+        assign = object.__setattr__ if self._cls.__setattr__ is _setattr else setattr
+        for name, value in values.items():
+            assign(instance, name, value)
+        if hasattr(self._cls, "__post_init__"):
+            instance.__post_init__()
 
 
 def _init_of(cls: Any) -> Any:
