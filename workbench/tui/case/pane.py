@@ -73,7 +73,10 @@ class CasePane(Vertical):
     def compose(self) -> ComposeResult:
         yield PaneTitle("case-title")
         yield FormView("form")
-        yield TomlPane(self._change_text, "toml")
+        toml = TomlPane(self._change_text, "toml")
+        # Otherwise, the first layout would divide the pane between both, and `show` would cause a second one.
+        toml.add_class("hidden")
+        yield toml
 
     @property
     def form(self) -> FormView:

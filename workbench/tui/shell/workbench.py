@@ -122,7 +122,7 @@ class Workbench(StagedApp):
         self.palette = self.appearance.palette(self.appearance.first)
         super().__init__(driver_class=_driver_class(terminal), ansi_color=True if terminal.no_colour else None)
         self.appearance.register(self)
-        self.theme = self.appearance.first
+        self.begin_with_theme(self.appearance.first)
         # Secrets come first, because the other filters change characters, and a changed secret is no longer found.
         filters: list[LineFilter] = [SecretsFilter(program.secrets), ControlsFilter()]
         if terminal.ascii:

@@ -283,7 +283,8 @@ def _layout_contained(self: Screen[Any], size: Size | None = None, scroll: bool 
 
 
 def _draw_contained(self: Screen[Any]) -> None:
-    if self in _drawn_later:
+    # While the app holds its drawing back, Textual would compose the changes in vain, and forget them.
+    if self in _drawn_later or self.app._batch_count:
         return
     before = _drawing.set(self)
     try:

@@ -42,8 +42,10 @@ class Piece(NamedTuple):
 class Update(CompositorUpdate):
     """New content of some rows of the screen."""
 
-    def __init__(self, pieces: list[Piece]) -> None:
+    def __init__(self, pieces: list[Piece], *, is_complete: bool = False) -> None:
         self.pieces = pieces
+        self.is_complete = is_complete
+        """Whether the rows are all rows of the screen."""
 
     def render_segments(self, console: Console) -> str:
         """Return the whole update as text, for drivers without an output stage."""
@@ -109,10 +111,11 @@ def _update(
     # As in the original method, set the stack of screens that widgets read while drawing, and clear the changed
     # regions.
     visible_screen_stack.set(screen_stack or [])
-    regions = {self.size.region} if full else self._dirty_regions.copy()
+    screen = self.size.region
+    regions = {screen} if full else self._dirty_regions.copy()
     self._dirty_regions.clear()
     if regions:
-        return Update(compose(self, regions))
+        return Update(compose(self, regions), is_complete=screen in regions)
     return None
 
 

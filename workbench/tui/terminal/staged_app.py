@@ -21,6 +21,13 @@ class StagedApp(KeyQueueApp):
 
     containment: Containment | None = None
 
+    def begin_with_theme(self, name: str) -> None:
+        """Set the theme of an app that does not run yet."""
+        self.theme = name
+        # Textual would parse all styles in the colours of its own theme, and then again in those of this theme.
+        self._next_callbacks.clear()
+        self.stylesheet.set_variables(self.get_css_variables())
+
     def filter_output(self, line_filter: LineFilter) -> None:
         """Add a filter for everything that is drawn."""
         self._filters.append(line_filter)
@@ -55,7 +62,7 @@ class StagedApp(KeyQueueApp):
             return
         compositor = screen._compositor
         update: object = renderable
-        if not driver.stage.is_valid_for(*compositor.size):
+        if not renderable.is_complete and not driver.stage.is_valid_for(*compositor.size):
             update = compositor.render_update(full=True, screen_stack=self._background_screens)
         assert isinstance(update, Update)
         with driver.drawing():
@@ -87,6 +94,7 @@ class StagedApp(KeyQueueApp):
 
 
 _screen_resized = Screen._screen_resized
+_screen_resumed = Screen._on_screen_resume
 
 
 def _resized_as_app(self: Screen[Any], _: Size) -> None:
@@ -98,4 +106,12 @@ def _resized_as_app(self: Screen[Any], _: Size) -> None:
         _screen_resized(self, self.app.size)
 
 
+def _resumed_with_styles(self: Screen[Any], event: events.ScreenResume) -> None:
+    """Show a screen. Leave out the refresh of its styles when it is first shown, because its widgets just got them."""
+    if not self.stack_updates:
+        event.refresh_styles = False
+    _screen_resumed(self, event)
+
+
 Screen._screen_resized = _resized_as_app  # type: ignore[assignment, method-assign]
+Screen._on_screen_resume = _resumed_with_styles  # type: ignore[method-assign]
