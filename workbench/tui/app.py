@@ -82,11 +82,8 @@ def open_app(
         from workbench.tui.runs.runner import AppRuntime
         from workbench.tui.shell.workbench import Workbench
 
-    # The objects of imported modules live until the process ends, so the garbage collector can skip them.
-    gc.freeze()
     # Commands use so high a threshold that a collection would stop the screen for a tenth of a second.
     gc.set_threshold(min(gc.get_threshold()[0], OBJECTS_BETWEEN_COLLECTIONS))
-    gc.enable()
 
     # The offline model is slowed down to make its steps visible. A comparison shows latencies, so the model then runs
     # at full speed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -179,7 +180,10 @@ class StartUp:
         main.call_after_refresh(self._app.services.history_reader.begin)
         # An app without a terminal is driven by a script, for which preloading saves no time.
         if not self._app.is_headless:
+            # Modules, suites and widgets live until the process ends, so the garbage collector can skip them.
+            gc.freeze()
             self._app.set_timer(PRELOAD_DELAY_S, self._preload_modules)
+        gc.enable()
 
     def _preload_modules(self) -> None:
         # A thread does this, so that keys are handled between two imports.
