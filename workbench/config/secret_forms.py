@@ -180,7 +180,7 @@ def _may_hold_token(text: str) -> bool:
 def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
     patterns = []
     for form in _FORMS:
-        patterns.append((form, re.compile(f"(?:{'|'.join(form.prefixes)}){form.body}")))
+        patterns.append((form, late_pattern(f"(?:{'|'.join(form.prefixes)}){form.body}")))
     return tuple(patterns)
 
 

@@ -72,7 +72,7 @@ class PlayerCache:
             return known
         for line in lines:
             try:
-                read = _LINE(parsed_json(line.decode("utf-8")))
+                read = reader_of(_Line)(parsed_json(line.decode("utf-8")))
             except ValueError:
                 continue  # empty, or still being written by another program
             known[read.key] = read.answer
@@ -82,6 +82,3 @@ class PlayerCache:
 class _Line(NamedTuple):
     key: str
     answer: Mapping[str, str | None]
-
-
-_LINE = reader_of(_Line)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from workbench.checks.check import asks_for_run
 from workbench.config.secret_forms import LOOK_BACK_CHARS
@@ -19,8 +20,6 @@ from workbench.config.secrets import Finder, Secrets
 from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.encoding import toml_of
 from workbench.grading.grade import RedactedPlace, RunResult
-from workbench.history.packing import Search
-from workbench.history.records import RunWithEvents
 from workbench.startup import late_pattern
 from workbench.suite.expected_calls import ANY_TOOL, same_tool
 from workbench.suite.model import Case
@@ -36,6 +35,10 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+if TYPE_CHECKING:
+    from workbench.history.packing import Search
+    from workbench.history.records import RunWithEvents
 
 
 def redacted_places(

@@ -149,8 +149,5 @@ def facts_from_text(text: str) -> RunFacts | None:
     """Return the facts that `facts_text` wrote, or `None` for an empty text. Raise ValueError for any other text."""
     if not text:
         return None
-    facts: RunFacts = _READER(parsed_json(text))
+    facts: RunFacts = reader_of(RunFacts)(parsed_json(text))
     return facts
-
-
-_READER = reader_of(RunFacts)

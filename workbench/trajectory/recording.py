@@ -184,7 +184,7 @@ def event_from_json(data: object) -> Event:
         read = _READERS[name] = reader_of(_CLASSES[name])
     try:
         payload = read(data)
-        run_id, sequence, time_ms = _ENVELOPE(data)
+        run_id, sequence, time_ms = reader_of(_Envelope)(data)
         return Event(run_id, sequence, time_ms, payload)
     except ValueError as error:
         raise EventLineError(f"incomplete {name} event: {error}") from error
@@ -211,7 +211,6 @@ class _Envelope(NamedTuple):
     ms: Milliseconds
 
 
-_ENVELOPE = reader_of(_Envelope)
 _READERS: dict[str, Reader] = {}
 """The reader of each event that was read, by its name."""
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.numerals import count_text, counted, score_text
 from workbench.show.signs import FORK
-from workbench.show.text import Paint
 from workbench.show.visible import one_line
+
+if TYPE_CHECKING:
+    from workbench.show.text import Paint
 
 
 @dataclass(frozen=True, slots=True)

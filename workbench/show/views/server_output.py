@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from workbench.numerals import counted
 from workbench.show.spans import Line, Span, paragraph, wrap
-from workbench.show.text import Paint
 from workbench.show.visible import after, one_line
 from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult
+    from workbench.show.text import Paint
 
 
 def output_title(output: ServerOutput) -> str:

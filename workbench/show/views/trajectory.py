@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from workbench.numerals import count_text, counted, duration_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.text import Paint
 from workbench.show.views.agents import agent_text, note_text
 from workbench.show.views.user_turns import ended_text, last_lines, lines_before, refused_text, said_line
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
@@ -54,6 +53,7 @@ from workbench.trajectory.events import (
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult
     from workbench.grading.run_summary import RunSummary
+    from workbench.show.text import Paint
     from workbench.trajectory.trajectory import Trajectory
 
 

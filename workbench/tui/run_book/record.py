@@ -24,7 +24,6 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, sends_same_requests
 from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
 from workbench.grading.grade import RunResult
-from workbench.grading.packed import fast_pickle
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status, graders_disagree
 from workbench.show.spans import Message
@@ -55,6 +54,8 @@ class RunContent:
 
 
 def pack_content(content: RunContent) -> bytes:
+    from workbench.grading.packed import fast_pickle  # lazy import: the first screen shows no run
+
     # Records are compressed while the user scrolls through a list, so the fastest level is used.
     return zlib.compress(fast_pickle((content.events, content.result)), 1)
 

@@ -85,7 +85,7 @@ class ServerOffers:
             return []
         fresh: list[Server] = []
         for server in file.suite.servers:
-            definition = server.model_dump_json()
+            definition = repr(server)
             if definition not in seen:
                 seen.add(definition)
                 fresh.append(server)
