@@ -56,6 +56,7 @@ class JsonWriter:
         self._converting = converting
         self._called = {**_CALLED, "number": partial(_number, number)}
         self._writers: dict[Any, _ByClass] = {}
+        self._of_own_class = _ByClass(lambda kind: self._compiled(kind, kind))
 
     def of(self, hint: Any) -> Write:
         """Return the function that writes a record of this type."""
@@ -64,8 +65,7 @@ class JsonWriter:
 
     def text(self, record: object) -> str:
         """Return a record of its own class as JSON text."""
-        kind = type(record)
-        return self._by_class(kind)[kind](record)
+        return self._of_own_class[type(record)](record)
 
     def _by_class(self, hint: Any) -> _ByClass:
         if hint not in self._writers:

@@ -72,7 +72,7 @@ class ArgumentsFold:
         # If an answer exceeds a limit, its calls are not validated. They are the last items of `called`, and
         # `valid_arguments` has no items for them.
         for tool, valid in zip(run.called, run.valid_arguments, strict=False):
-            self._add(tool, int(valid is True), int(valid is not None), int(valid is None))
+            self._add(tool, valid is True, valid is not None, valid is None)
 
     def add_counts(self, counts: Iterable[ToolArguments]) -> None:
         for tool, *numbers in counts:

@@ -133,7 +133,7 @@ def grade_whole(
         resolved = resolved_case(name, case, settings.grading, trajectory, GRADERS_BY_NAME[name].equal, context)
         grade = _graded_plainly(name, resolved.case, settings, trajectory, context, common_issues)
         grade = resolved.as_written(grade, case.expected_calls())
-    if reasons := _reasons(case):
+    if grade.issues and (reasons := _reasons(case)):
         grade = grade._replace(issues=tuple(_explained(issue, reasons) for issue in grade.issues))
     return grade
 

@@ -88,8 +88,8 @@ def facts_text(result: RunResult) -> str:
         issues.append({name: value for name, value in issue._asdict().items() if value is not None})
     of_report = _report_facts(result)
     report: dict[str, object] = {"case_name": of_report.case_name}
-    for name, default in ReportFacts._field_defaults.items():
-        value = getattr(of_report, name)
+    # The name of the case is the only field without a default.
+    for (name, default), value in zip(ReportFacts._field_defaults.items(), of_report[1:], strict=True):
         if value != default:
             report[name] = value
     # In JSON, a named tuple would be a list.
