@@ -216,8 +216,9 @@ def _critics_summary(runs: Sequence[RunResult]) -> Summary:
     details = []
     scores: list[JsonValue] = []
     for case in cases:
-        details.append(f"{case.case_id}: {score_percent(case):.2f}%, {case.status}")
-        scores.append({"case": case.case_id, "status": case.status, "score": score_percent(case)})
+        score = score_percent(case)
+        details.append(f"{case.case_id}: {score:.2f}%, {case.status}")
+        scores.append({"case": case.case_id, "status": case.status, "score": score})
     numbers = {"total": len(cases), **totals, "pass_rate": rate, "cases": scores}
     return Summary(", ".join(headline), tuple(details), numbers)
 

@@ -92,6 +92,8 @@ class CaseResult:
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
         """The credit statistics of each argument. Empty if fewer than two runs were graded."""
+        if len(self.runs) < 2:
+            return ()
         # This is a property and not a field, because it unpacks the grades of every run.
         graded = [run for run in self.graded if run.grader is not None]
         if len(graded) < 2:
@@ -193,8 +195,16 @@ class LazyCaseResults(LazySequence[CaseResult]):
     @property
     def _codes(self) -> array[int]:
         if self._statuses is None:
-            self._statuses = array("b", (case.status.urgency for case in self))
+            self._statuses = array("b", map(self._urgency, range(len(self))))
         return self._statuses
+
+    def _urgency(self, index: int) -> int:
+        first = self._ends[index - 1] if index else 0
+        run = self._results[self._runs[first]]
+        # Of all rules, only `mean` may change the status of a single run.
+        if self._ends[index] - first == 1 and run.grading.repeat_rule != "mean":
+            return run.status.urgency
+        return self.at(index).status.urgency
 
 
 # A batch may have a million runs. Groups are therefore not lists of runs but three arrays of numbers. Each pair of a
