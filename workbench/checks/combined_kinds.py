@@ -1,11 +1,9 @@
 """Checks that delegate to several other checks, a judge, or a Python function."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, Strict, model_validator
 from pydantic_core import PydanticCustomError
@@ -252,7 +250,7 @@ class Judged(CheckBase):
     at_least: Number | None = None
 
     @model_validator(mode="after")
-    def _whole_scale(self) -> Judged:
+    def _whole_scale(self) -> Self:
         if (self.scale is None) != (self.at_least is None):
             raise PydanticCustomError("check", "`scale` and `at_least` need each other: write both, or neither")
         if self.scale is not None and self.at_least is not None:

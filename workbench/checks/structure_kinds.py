@@ -1,7 +1,5 @@
 """Checks of the fields of objects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,11 +1,9 @@
 """Checks of texts: similarity, times, parts of texts, patterns, types, loose equality."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import JsonValue, model_validator
 from pydantic_core import PydanticCustomError
@@ -130,7 +128,7 @@ class DateTime(_TextCheck):
     offset: Literal["any", "required"] = "any"
 
     @model_validator(mode="after")
-    def _can_be_compared(self) -> DateTime:
+    def _can_be_compared(self) -> Self:
         if self._relative is not None:
             try:
                 self._relative.moments(NOMINAL_CLOCK)

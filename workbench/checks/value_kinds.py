@@ -1,12 +1,10 @@
 """Checks of values and numbers: equality, ranges, closeness."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import JsonValue, Strict, model_validator
 from pydantic_core import PydanticCustomError
@@ -391,7 +389,7 @@ class Near(CheckBase):
     match_threshold: Unit = 0.8
 
     @model_validator(mode="after")
-    def _one_measure(self) -> Near:
+    def _one_measure(self) -> Self:
         if (self.tolerance is None) == (self.value_range is None):
             raise PydanticCustomError("check", "`near` needs exactly one of `tolerance` and `value_range`")
         if self.value_range is not None and not self.value_range[0] < self.value_range[1]:

@@ -1,7 +1,5 @@
 """Expected calls in their suite form: single calls, calls with alternatives, forbidden calls, groups in any order."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
@@ -83,7 +81,7 @@ class ExpectedCall(Frozen):
     forbidden_args: Items[str] = ()
     only_args: bool = False
     unlisted: bool = False
-    any_of: Items[ExpectedCall] = ()
+    any_of: "Items[ExpectedCall]" = ()
     optional: bool = False
     times: Times | None = None
     result: Check | None = None
@@ -92,7 +90,7 @@ class ExpectedCall(Frozen):
     after_message: NonEmpty | None = None
 
     @property
-    def alternatives(self) -> tuple[ExpectedCall, ...]:
+    def alternatives(self) -> "tuple[ExpectedCall, ...]":
         """The accepted calls: the calls in `any_of`, or the call itself."""
         return self.any_of or (self,)
 

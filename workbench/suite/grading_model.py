@@ -1,7 +1,5 @@
 """Models of the settings for grading: limits, options of graders, gates and aggregates."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Discriminator, Field, Tag

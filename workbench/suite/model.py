@@ -3,12 +3,10 @@
 The models are frozen, so an edit creates a new document. `workbench.suite.settings` computes the effective settings of
 a case from those of the case and its suite."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -46,11 +44,9 @@ from workbench.suite.grading_model import (
     SuiteLimitsTable,
     WrittenExtraCalls,
 )
+from workbench.suite.problems import Place
 from workbench.suite.server_model import Answer, Server, StateOwner
 from workbench.suite.user_model import SaidText, UserTable, WrittenSaid, WrittenUser, said_text
-
-if TYPE_CHECKING:
-    from workbench.suite.problems import Place
 
 
 def _clock(text: str) -> str:
@@ -443,7 +439,7 @@ class Case(Frozen):
             return {}
         return self.each[0]
 
-    def in_variant(self, name: str) -> Case:
+    def in_variant(self, name: str) -> Self:
         """Return the case with the expected calls of a variant, or the case itself if the variant has none."""
         for own in self.variants:
             if own.name == name:
@@ -452,7 +448,7 @@ class Case(Frozen):
         return self
 
     @property
-    def versions(self) -> tuple[Case, ...]:
+    def versions(self) -> tuple[Self, ...]:
         """The case itself, and the case as it is in each of its variants."""
         return (self, *(self.in_variant(own.name) for own in self.variants))
 

@@ -1,7 +1,5 @@
 """The models of MCP servers, and of the answers to their requests."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue

@@ -1,7 +1,5 @@
 """The user of a conversation: a script of messages, or a goal for a model that plays the user."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 

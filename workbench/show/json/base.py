@@ -1,7 +1,5 @@
 """The base class of the models of JSON reports, and the parts that reports share: counts, measurements, gates."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from typing import Annotated, Final, Literal, Self

@@ -1,7 +1,5 @@
 """Parts of the JSON reports on differences: between two models, two batches, or a batch and its baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Literal
 

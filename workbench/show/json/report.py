@@ -3,8 +3,6 @@
 The schema is committed as `docs/report.schema.json`, and a test checks that it is up to date. Within a version, keys
 may be added, and no key is changed or removed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 

@@ -1,7 +1,5 @@
 """A run in the JSON reports: the models that define its schema, and the conversion."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field, JsonValue
@@ -139,7 +137,7 @@ class RoundReport(ReportModel):
     turn: int | None = Field(None, description="the turn of the conversation to which the request belongs, from 1")
     replayed: bool = Field(description="whether the round was replayed from the run of which this one is a fork")
     added: tuple[str, ...] = Field(description="messages that a person added before the request")
-    set_aside: tuple[RoundReport, ...] = Field(description="earlier answers that a person regenerated")
+    set_aside: "tuple[RoundReport, ...]" = Field(description="earlier answers that a person regenerated")
 
 
 class RefusedReport(ReportModel):
