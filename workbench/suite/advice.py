@@ -96,9 +96,11 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
         yield from _thresholds(suite, case, place)
     yield from _contradictions(suite, case, settings.grading, place, calls)
     has_clock = settings.clock is not None
-    yield from _conditions_advice(case.mocks, case.answers, place, has_clock=has_clock)
+    if case.mocks or case.answers:
+        yield from _conditions_advice(case.mocks, case.answers, place, has_clock=has_clock)
     yield from _blank_requests(case, place)
-    yield from _blank_keywords(case, place)
+    if case.response_contains:
+        yield from _blank_keywords(case, place)
     yield from _ignored_expectations(settings.grading, case, place, calls)
     if case.execute and not suite.servers:
         yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
@@ -116,7 +118,7 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     for number, state in enumerate(case.final_states):
         if state.result is not None:
             yield from _check_advice(state.result, (*place, "final", "state", number, "result"), has_clock)
-    if _written(suite, case, "arcade_compatible"):
+    if settings.grading.critics.arcade_compatible:
         yield from _arcade_rules(calls)
         for at, call in calls:
             yield from arcade_rules(call, at)
@@ -161,13 +163,6 @@ def _ignored_expectations(
                 yield warning((*at, "args"), message, "give a weight to the arguments that matter, or leave `args` out")
 
 
-def _written(suite: Suite, case: Case, option: str) -> bool | None:
-    written: bool | None = getattr(case.grading.critics, option)
-    if written is None:
-        written = getattr(suite.grading.critics, option)
-    return written
-
-
 def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Finding]:
     own = suite.grading if case is None else case.grading
     for key in ("fail_threshold", "warn_threshold"):
@@ -200,7 +195,8 @@ def _contradictions(
     if case.expect_nothing_yet and not case.expects_nothing_yet:
         message = "`expect_nothing_yet` has no effect: the case expects something"
         yield warning((*place, "expect_nothing_yet"), message, "remove it")
-    yield from _extra_calls(case, grading, place)
+    if case.extra_calls is not None or case.grading.extra_calls is not None:
+        yield from _extra_calls(case, grading, place)
     max_rounds = case.limits.max_rounds or suite.limits.max_rounds
     if max_rounds == 1 and not case.steps:
         for at, call in calls:

@@ -211,6 +211,8 @@ def weight_rules(args: object, place: Place) -> Iterator[Finding]:
     """Check that all arguments of a call have a weight, or that no argument has a weight.
 
     `weight = 0` counts as a weight. Also finds `required = true` beside `weight = 0`."""
+    if not any(map(_has_weight, table(args).values())):
+        return
     graded = {name: value for name, value in table(args).items() if table(value).get("present") is not False}
     without = [name for name, value in graded.items() if not _has_weight(value)]
     if without and len(without) < len(graded):

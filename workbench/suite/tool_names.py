@@ -11,6 +11,7 @@ from workbench.suite.grading_model import ExtraCalls
 from workbench.suite.model import Case, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, warning
 from workbench.suite.server_model import Answer
+from workbench.suite.user_model import UserTable
 
 _MAX_LISTED = 8
 ONLY_SUBJECT = "only the subject can have"
@@ -58,7 +59,8 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
         (("extra_calls",), case.extra_calls),
         (("grading", "extra_calls"), case.grading.extra_calls),
     ):
-        yield from _unknown_free(rule, rule_place, known)
+        if rule is not None:
+            yield from _unknown_free(rule, rule_place, known)
     offered = known
     if case.offer is not None:
         offered = KnownNames(case.offer)
@@ -90,16 +92,16 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
         if not known.has(own.tool):
             message = f"calls {own.tool!r}, but there is no such tool"
             yield warning((*own_place, "tool"), message, known.hint(own.tool))
-    yield from _unknown_awaited(case, known)
-    yield from unknown_mocks(case.mocks, known)
-    yield from unknown_answers(case.answers, known)
+    if case.conversation is not None:
+        yield from _unknown_awaited(case, case.conversation, known)
+    if case.mocks or case.answers:
+        yield from unknown_mocks(case.mocks, known)
+        yield from unknown_answers(case.answers, known)
 
 
-def _unknown_awaited(case: Case, known: KnownNames) -> Iterator[Finding]:
-    if case.conversation is None:
-        return
+def _unknown_awaited(case: Case, user: UserTable, known: KnownNames) -> Iterator[Finding]:
     on_purpose = {call.tool for _, call in case.written_calls() if call.unlisted}
-    for place, condition in case.conversation.conditions():
+    for place, condition in user.conditions():
         for index, name in enumerate(condition.called):
             if name not in on_purpose and not known.has(name, loosely=True):
                 message = f"waits for a call of {name!r}, but there is no such tool"

@@ -343,7 +343,8 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
     # If invalid arguments do not fail a run, a value that the schema refuses can still meet the expectation.
     can_be_met = settings_of(suite, case).grading.invalid_arguments != "fail"
     yield from map(_as_warning, tables) if can_be_met else tables
-    yield from _of_mocks(case.mocks, (*place, "mocks"), table)
+    if case.mocks:
+        yield from _of_mocks(case.mocks, (*place, "mocks"), table)
     for found in audit_calls(case, place, table):
         is_explained = any(each.place[: len(found.place)] == found.place for each in tables)
         if found.kind in CONTRADICTION_KINDS and not is_explained:
