@@ -136,6 +136,8 @@ def score_text(score: float | None, absent: str = "n/a") -> str:
     """Return a score with two decimals, or `absent` if a grader does not apply. Only 1 is shown as `1.00`."""
     if score is None:
         return absent
+    if score == 1:  # as most scores are
+        return "1.00"
     return decimals(score)
 
 

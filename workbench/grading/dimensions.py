@@ -71,9 +71,10 @@ def grade_dimensions(
     Raises CheckError if a check cannot be evaluated."""
     calls = trajectory.calls
     expected = case.expected_calls()
-    keywords = len(case.response_contains)
-    found = keywords - len(case.missing_keywords(trajectory.final_answer))
-    content = found / keywords if keywords else 1.0
+    keywords, found, content = len(case.response_contains), 0, 1.0
+    if keywords:
+        found = keywords - len(case.missing_keywords(trajectory.final_answer))
+        content = found / keywords
     latency_ms = latency_of(options, trajectory)
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
     # The published system has two branches before its formula: all calls are forbidden, or no call is expected.

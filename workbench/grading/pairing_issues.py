@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from workbench.checks.check import Check, describe
@@ -194,7 +193,9 @@ def condition_text(prohibition: DisallowedCall) -> str:
 
 def outcomes_text(pairings: Iterable[CallPairing], as_expected: Collection[str]) -> str:
     """Return how many pairings have each outcome, wrong outcomes first: `1 × missing; 2 × exact`."""
-    counts = Counter([pairing.outcome for pairing in pairings])
+    counts: dict[str, int] = {}
+    for pairing in pairings:
+        counts[pairing.outcome] = counts.get(pairing.outcome, 0) + 1
     wrong_first = sorted(counts.items(), key=lambda found: found[0] in as_expected)
     return "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
 
