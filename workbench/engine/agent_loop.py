@@ -404,7 +404,7 @@ class AgentLoop:
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunRequest:
     """One run to make: a case with its settings and a model.
 

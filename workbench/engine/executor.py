@@ -95,7 +95,7 @@ class ExecutionRefusedError(ToolsError):
     The message names the tool and tells the user how to permit the call."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Permission:
     """Decides which tools of a run may be executed on their servers.
 
