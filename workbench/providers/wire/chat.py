@@ -93,7 +93,8 @@ class ChatReader:
         """Yield the events of a chunk.
 
         Raises ModelError for an error that the chunk reports, and for data that is not JSON."""
-        if event.data.strip() == _END:
+        _, data = event
+        if data.strip() == _END:
             self.ended = True
             return
         chunk = self._errors.document(event)

@@ -185,7 +185,8 @@ class MessagesReader:
         document = self._errors.document(event)
         if document is None:
             return
-        kind = document.get("type") or event.event
+        name, _ = event
+        kind = document.get("type") or name
         index = document.get("index")
         if not isinstance(index, int):
             index = None

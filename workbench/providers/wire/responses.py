@@ -175,7 +175,8 @@ class ResponsesReader:
         document = self._errors.document(event)
         if document is None:
             return
-        kind = str(document.get("type") or event.event)
+        name, _ = event
+        kind = str(document.get("type") or name)
         delta = document.get("delta")
         if kind == "response.output_text.delta":
             yield from self._text(self._item(document, "message"), delta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from workbench.config.clouds import Api
 from workbench.dataclasses import dataclass
@@ -12,12 +12,8 @@ from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.trajectory.events import JsonValue, Message, ModelEvent, ToolCall, Usage
 from workbench.trajectory.media import Media
 
-
-class SseEvent(NamedTuple):
-    """One server-sent event: its name, by default `message`, and its data. Lines of data are joined by `\\n`."""
-
-    event: str
-    data: str
+SseEvent: TypeAlias = tuple[str, str]
+"""One server-sent event: its name, by default `message`, and its data. Lines of data are joined by `\\n`."""
 
 
 class AnswerReader(Protocol):
