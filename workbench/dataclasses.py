@@ -53,7 +53,7 @@ _OPTIONS = {"eq", "frozen", "slots", "kw_only", "weakref_slot"}
 
 def _quick(cls: type, options: dict[str, bool]) -> Any:
     # The standard library generates and compiles each method of each class. Here, all classes share most methods, and
-    # only `__init__` is compiled, once it has been used a few times.
+    # only `__init__` is compiled, when it is first used.
     own = vars(cls)
     frozen, compares = options.get("frozen", False), options.get("eq", True)
     methods = dict(_METHODS)
@@ -81,65 +81,26 @@ def _quick(cls: type, options: dict[str, bool]) -> Any:
     return made
 
 
-_SLOW_CALLS = 8
-"""The number of calls of a method `__init__` before it is compiled. Compiling takes as long as about 30 of them."""
-
-
 class _Init:
-    """A placeholder for `__init__`, which assigns the fields in a loop. After some calls, it compiles the method."""
+    """A placeholder for `__init__`, which compiles the method on its first use."""
 
-    # A command creates few or no objects of most classes that it imports, so compiling their methods would waste time.
+    # A command imports many classes of which it creates no object, so compiling their methods would waste time.
 
     def __init__(self, cls: Any) -> None:
         self._cls = cls
-        self._calls = 0
 
     def __get__(self, instance: object, owner: type) -> Any:
-        if instance is None or self._calls >= _SLOW_CALLS:
-            return self._compile().__get__(instance, owner)
-        self._calls += 1
-        return partial(self._assign, instance)
-
-    def _compile(self) -> Any:
         self._cls.__init__ = init = _init_of(self._cls)
-        return init
-
-    def _assign(self, instance: Any, /, *positional: object, **named: object) -> None:
-        every = fields(self._cls)
-        names = [field.name for field in every if field.init and not field.kw_only]
-        given = dict(zip(names, positional, strict=False)) | named
-        is_right = len(given) == len(positional) + len(named)
-        values: dict[str, object] = {}
-        for field in every:
-            if field.init and field.name in given:
-                values[field.name] = given.pop(field.name)
-            elif field.default is not MISSING:
-                values[field.name] = field.default
-            elif field.default_factory is not MISSING:
-                values[field.name] = field.default_factory()
-            elif field.init:
-                is_right = False
-        if given or not is_right:
-            # The compiled method raises the TypeError for these arguments.
-            self._compile()(instance, *positional, **named)
-        assign = object.__setattr__ if self._cls.__setattr__ is _setattr else setattr
-        for name, value in values.items():
-            assign(instance, name, value)
-        if hasattr(self._cls, "__post_init__"):
-            instance.__post_init__()
+        return init.__get__(instance, owner)
 
 
 def _init_of(cls: Any) -> Any:
     """Compile the method `__init__` of a data class. Its keyword-only parameters come last."""
     names: dict[str, object] = {"__assign__": object.__setattr__, "__missing__": MISSING}
-    names |= {"__open_classes__": _OPEN_CLASSES, "__set_class__": _set_class}
     positional: list[str] = []
     named: list[str] = []
     lines: list[str] = []
     is_frozen = cls.__setattr__ is _setattr
-    is_opened = is_frozen and not cls.__dictoffset__ and len(fields(cls)) >= _MIN_OPENED
-    if is_opened:
-        lines += ["__own__ = self.__class__", "__set_class__(self, __open_classes__[__own__])"]
     for field in fields(cls):
         given = value = field.name
         default = f"__default_{field.name}"
@@ -161,15 +122,13 @@ def _init_of(cls: Any) -> Any:
             parameters.append(given)
         slot = getattr(cls, field.name, None)
         # Setting a slot by its descriptor takes half the time of setting it by name.
-        if not is_frozen or is_opened:
+        if not is_frozen:
             lines.append(f"self.{field.name} = {value}")
         elif isinstance(slot, MemberDescriptorType):
             names[f"__set_{field.name}"] = slot.__set__
             lines.append(f"__set_{field.name}(self, {value})")
         else:
             lines.append(f"__assign__(self, {field.name!r}, {value})")
-    if is_opened:
-        lines.append("self.__class__ = __own__")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     if named:
@@ -180,24 +139,6 @@ def _init_of(cls: Any) -> Any:
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     init.__annotations__ = {**{field.name: field.type for field in fields(cls)}, "return": None}
     return init
-
-
-_MIN_OPENED = 3
-"""The least number of slots for which changing the class of an instance twice is faster than setting the slots of a
-frozen class."""
-
-
-class _OpenClasses(dict[type, type]):
-    """The classes that instances of frozen classes with slots have while their fields are set, by the frozen class."""
-
-    def __missing__(self, cls: type) -> type:
-        is_open = {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
-        self[cls] = made = type(cls.__name__, (cls,), is_open)
-        return made
-
-
-_OPEN_CLASSES = _OpenClasses()
-_set_class: Any = vars(object)["__class__"].__set__
 
 
 def _values_of(names: list[str]) -> Callable[[object], object]:
