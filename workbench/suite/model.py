@@ -497,22 +497,11 @@ class Case(Frozen):
                 if alternative.result is not None:
                     yield (*at, "result"), alternative.result
 
-    def written_checks(self) -> Iterator[Check]:
-        """Yield every check of the case: of arguments, results, answers, the conversation and the final state.
+    def written_checks(self) -> tuple[Check, ...]:
+        """Return every check of the case: of arguments, results, answers, the conversation and the final state.
 
         Checks that are nested in these checks are included."""
-        for _, call in self.written_calls():
-            for check in (call.args or {}).values():
-                yield from with_parts(check)
-        for _, check in self.checked_results():
-            yield from with_parts(check)
-        for _, check in self.answer_checks:
-            yield from with_parts(check)
-        for _, check in self.conversation_checks():
-            yield from with_parts(check)
-        for state in self.final_states:
-            if state.result is not None:
-                yield from with_parts(state.result)
+        return _written_checks(self)
 
     def conversation_checks(self) -> Iterator[tuple[Place, Check]]:
         """Yield the checks of a conversation's answers and of the whole conversation, with their places."""
@@ -655,6 +644,20 @@ _whole_calls: Callable[[Case], tuple[tuple[Place, ExpectedCall | Step], ...]] = 
     lambda case: tuple(_placed_whole_calls(case))
 )
 """Returns every description of a call with its place, and calls with alternatives as a whole."""
+
+
+def _every_check(case: Case) -> Iterator[Check]:
+    for _, call in case.written_calls():
+        for check in (call.args or {}).values():
+            yield from with_parts(check)
+    for _, check in (*case.checked_results(), *case.answer_checks, *case.conversation_checks()):
+        yield from with_parts(check)
+    for state in case.final_states:
+        if state.result is not None:
+            yield from with_parts(state.result)
+
+
+_written_checks: Callable[[Case], tuple[Check, ...]] = cached_by_identity(lambda case: tuple(_every_check(case)))
 
 
 def _some_need_resolving(case: Case) -> bool:
