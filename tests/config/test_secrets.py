@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.tables import each_row
+from workbench.checks.value_kinds import Equals
 from workbench.config.secrets import RedactedPieces, Secrets
 
 
@@ -174,6 +175,11 @@ def test_values_are_redacted_through_and_through_and_what_holds_no_secret_stays_
     assert shown.inner[0]["clean"] is clean  # type: ignore[index]
     same = _Record("none", "key-4711", (clean, _Pair("none", ""), _Model(text="none")))
     assert secrets.redacted(same) is same
+
+
+def test_a_zero_that_is_a_secret_is_found_in_a_record() -> None:
+    shown = secrets_of(API_KEY="0.0").redacted(Equals(equals=0.0))
+    assert shown == Equals(equals="$API_KEY")
 
 
 SPELLING = st.text('ab1"\\/ü\n\x1bu0\ud800', min_size=2, max_size=14)

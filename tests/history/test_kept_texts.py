@@ -146,3 +146,9 @@ def test_equal_tools_of_two_runs_are_packed_once_and_others_by_themselves() -> N
         shared.append(packed.tools)
     assert shared[0] is shared[1]
     assert shared[0] == shared[3] != shared[2]
+
+
+def test_half_of_a_surrogate_pair_is_stored_escaped() -> None:
+    packed = RunPacker().packed(replace(done(0), events=tuple(events_of([("half: \ud83d", 0)], run_id="run-0"))))
+    assert packed is not None
+    assert r"half: \ud83d" in packed.unpacked_texts()[0]
