@@ -87,8 +87,8 @@ def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach() -> None:
 
 
 MOST_MODULES = {
-    **{f"grading.{grader}": 34 for grader in GRADERS},
-    "grading.trajectory": 36,
+    **{f"grading.{grader}": 35 for grader in GRADERS},
+    "grading.trajectory": 37,
     "show.junit": 25,
     "tui.failures.screen": 40,
     "tui.history.batches_screen": 46,
@@ -97,8 +97,8 @@ MOST_MODULES = {
 }
 """How many of our modules one of them may load, itself among them, packages aside.
 
-A grader needs the records of a run (with their media), the models of a suite (with their servers), and every check
-(with the clock); `trajectory` also the results of calls and prohibitions."""
+A grader needs the records of a run (with their media), the models of a suite (with their servers and places), and every
+check (with the clock); `trajectory` also the results of calls and prohibitions."""
 
 
 @pytest.mark.slow

@@ -362,7 +362,7 @@ class AgentLoop:
                 result = await executor.answer(
                     held.sent, step_mock, partial(checkpoint.review, answer.number, held, tool)
                 )
-                held = held.with_result(result)
+                held = replace(held, result=result)
             if after == "regenerate":
                 return False
             after, _ = await checkpoint.reach("result", answer.number, held, tool)

@@ -293,7 +293,7 @@ class Checkpoint:
         if after == "answered":
             assert isinstance(command, AnswerCall | SkipCall)
             assert point.call is not None
-            return after, point.call.with_result(self._answer(point.call.call.id, command))
+            return after, replace(point.call, result=self._answer(point.call.call.id, command))
         if after == "regenerate":
             self._recorder.emit(Regenerated(round_number))
         return after, point.call

@@ -576,18 +576,17 @@ def result_of(
     """Return the result of a planned run.
 
     `graded` has the grades of the run's steps, its metrics, and the validity of its arguments."""
-    case = planned.case
     return RunResult(
-        planned.run_id,
-        str(planned.file.path),
-        case.id,
-        case.name,
-        planned.model,
-        planned.repeat,
-        status,
-        trajectory,
-        grades,
-        error,
+        run_id=planned.run_id,
+        suite=str(planned.file.path),
+        case_id=planned.case.id,
+        case_name=planned.case.name,
+        model=planned.model,
+        repeat=planned.repeat,
+        status=status,
+        trajectory=trajectory,
+        grades=grades,
+        error=error,
         grading=planned.settings.grading,
         steps=graded.steps,
         metrics=graded.metrics,

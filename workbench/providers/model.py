@@ -129,16 +129,15 @@ class AnswerSize:
         """Count a piece of the answer.
 
         Raises AnswerTooLargeError when the answer exceeds a limit."""
-        if isinstance(event, (TextDelta, ReasoningDelta)):
-            self._characters = _counted(self._characters, len(event.text), MAX_ANSWER_CHARS)
-        elif isinstance(event, CallArgumentsDelta):
-            self._characters = _counted(self._characters, len(event.fragment), MAX_ANSWER_CHARS)
-        elif isinstance(event, CallStarted):
-            self._calls = _counted(self._calls, 1, MAX_ANSWER_CALLS)
-        elif isinstance(event, CallFinished):
-            _counted(0, len(event.arguments), MAX_CALL_ARGUMENTS)
-            values = _values_in(dict(event.arguments), MAX_ANSWER_VALUES)
-            self._values = _counted(self._values, values, MAX_ANSWER_VALUES)
+        match event:
+            case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
+                self._characters = _counted(self._characters, len(piece), MAX_ANSWER_CHARS)
+            case CallStarted():
+                self._calls = _counted(self._calls, 1, MAX_ANSWER_CALLS)
+            case CallFinished(arguments=arguments):
+                _counted(0, len(arguments), MAX_CALL_ARGUMENTS)
+                values = _values_in(dict(arguments), MAX_ANSWER_VALUES)
+                self._values = _counted(self._values, values, MAX_ANSWER_VALUES)
 
 
 def _counted(before: int, more: int, limit: Limit) -> int:

@@ -90,13 +90,6 @@ class CallRecord:
     def arguments(self) -> Mapping[str, JsonValue]:
         return self.call.arguments
 
-    def with_result(self, result: ResultReceived) -> CallRecord:
-        # `dataclasses.replace` would take several times as long.
-        return CallRecord(
-            *(self.call, self.round, self.complete, self.server, result),
-            *(self.edited, self.unedited, self.by_provider, self.asked),
-        )
-
 
 class HasTool(Protocol):
     """A call with a tool's name: a call in a run, or an expected call of a case."""

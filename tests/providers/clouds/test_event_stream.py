@@ -34,7 +34,7 @@ def test_frames_are_found_however_the_stream_is_cut(contents: list[bytes], size:
     for start in range(0, len(stream), size):
         events += parser.feed(stream[start : start + size])
     assert parser.close() == []
-    assert [data for _, data in events] == [content.decode("utf-8", "replace") for content in contents]
+    assert [event.data for event in events] == [content.decode("utf-8", "replace") for content in contents]
     # The same frames are right for AWS's own decoder.
     theirs = EventStreamBuffer()
     theirs.add_data(stream)
@@ -67,7 +67,7 @@ def test_headers_of_other_types_are_passed_over() -> None:
         b"\x01a\x00" + b"\x01b\x02\x07" + b"\x01c\x08" + bytes(8) + b"\x01d\x09" + bytes(16) + b"\x01e\x06\x00\x02hi"
     )
     (event,) = EventStreamParser().feed(frame({":message-type": "event", ":event-type": "x"}, b"{}", others=others))
-    assert event == ("x", "{}")
+    assert event == SseEvent("x", "{}")
     with pytest.raises(ModelError, match="unreadable headers"):
         EventStreamParser().feed(frame({}, b"{}", others=b"\x01a\x63"))
 

@@ -18,13 +18,13 @@ def parsed(*chunks: bytes) -> list[SseEvent]:
 
 
 def datas(*chunks: bytes) -> list[str]:
-    return [data for _, data in parsed(*chunks)]
+    return [event.data for event in parsed(*chunks)]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_lines_end_in_any_of_three_ways(end: bytes) -> None:
     stream = end.join([b"event: greeting", b"data: one", b"", b"data: two", b"", b""])
-    assert parsed(stream) == [("greeting", "one"), ("message", "two")]
+    assert parsed(stream) == [SseEvent("greeting", "one"), SseEvent("message", "two")]
 
 
 def test_a_line_end_may_be_cut_in_two() -> None:
@@ -34,8 +34,8 @@ def test_a_line_end_may_be_cut_in_two() -> None:
 def test_an_event_comes_as_soon_as_its_blank_line_does() -> None:
     parser = SseParser()
     assert parser.feed(b"data: a\n") == []
-    assert parser.feed(b"\n") == [("message", "a")]
-    assert parser.feed(b"data: b\r\n\r") == [("message", "b")]
+    assert parser.feed(b"\n") == [SseEvent("message", "a")]
+    assert parser.feed(b"data: b\r\n\r") == [SseEvent("message", "b")]
 
 
 def test_comments_and_other_fields_say_nothing() -> None:
@@ -55,7 +55,7 @@ def test_a_character_may_be_cut_and_what_is_not_utf_8_is_replaced() -> None:
 
 
 def test_an_event_without_data_is_none_and_its_name_is_forgotten() -> None:
-    assert parsed(b"event: ping\n\ndata: a\n\n") == [("message", "a")]
+    assert parsed(b"event: ping\n\ndata: a\n\n") == [SseEvent("message", "a")]
 
 
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n"])

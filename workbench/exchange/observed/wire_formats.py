@@ -218,8 +218,7 @@ class ObservedAnswerReader:
         for event in events:
             # The id is read from the first event, because the next request may already refer to it.
             if self.wire == "openai-responses" and not self._response_id:
-                _, data = event
-                self._response_id = _response_id(data)
+                self._response_id = _response_id(event.data)
             self._add_events(self._reader.feed(event))
             if self._reader.ended:
                 self._finish()

@@ -98,8 +98,8 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
     text = payload.decode("utf-8", "replace")
     if headers.get(":message-type") == "event":
         if headers.get(":event-type") == "chunk":
-            return "message", _content(text)
-        return headers.get(":event-type", "message"), text
+            return SseEvent("message", _content(text))
+        return SseEvent(headers.get(":event-type", "message"), text)
     # An exception in the middle of a stream has the same causes as an error status: throttling, or a failure of the
     # model.
     kind = headers.get(":exception-type") or headers.get(":error-code", "")
@@ -109,7 +109,7 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
         message = document.get("message") or document.get("Message") or message
     except (ValueError, RecursionError):
         message = message or text
-    return "error", json.dumps({"type": "error", "error": {"type": kind, "message": message}})
+    return SseEvent("error", json.dumps({"type": "error", "error": {"type": kind, "message": message}}))
 
 
 def _content(text: str) -> str:

@@ -66,7 +66,7 @@ class SseParser:
             is_whole = line.startswith(b"data: ") and place <= last and not lines[place]
             if is_whole and len(line) < MAX_MESSAGE_BYTES and not self._data and not self._event:
                 self._at_start = False
-                events.append(("message", line[6:].decode("utf-8", "replace")))
+                events.append(SseEvent("message", line[6:].decode("utf-8", "replace")))
                 place += 1
             else:
                 self._add_line(line, events)
@@ -92,7 +92,7 @@ class SseParser:
         if not line:
             if self._data:
                 data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-                events.append((self._event or "message", data.decode("utf-8", "replace")))
+                events.append(SseEvent(self._event or "message", data.decode("utf-8", "replace")))
                 self._data, self._data_bytes = [], 0
             self._event = ""
         elif line.startswith(b"data:"):

@@ -12,7 +12,6 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclo
 from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
-from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -265,7 +264,7 @@ def estimated_slots(samples: deque[tuple[int, float]]) -> int | None:
     # answer.
     if not samples:
         return None
-    waits_s = list(map(itemgetter(1), samples))
+    waits_s = [first_s for _, first_s in samples]
     if max(waits_s) - min(waits_s) < MIN_SLOT_DELAY_S:
         return None
     middle = median(ahead for ahead, _ in samples)

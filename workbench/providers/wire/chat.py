@@ -93,8 +93,7 @@ class ChatReader:
         """Yield the events of a chunk.
 
         Raises ModelError for an error that the chunk reports, and for data that is not JSON."""
-        _, data = event
-        if data.strip() == _END:
+        if event.data.strip() == _END:
             self.ended = True
             return
         chunk = self._errors.document(event)

@@ -180,16 +180,16 @@ class AnswerErrors:
         """Return the JSON object in an event; `None` for an event without one.
 
         Raises ModelError for data that is not JSON, and for an error that the event reports."""
-        name, data = event
+        data = event.data
         try:
             document = _parsed(data)
         except (ValueError, RecursionError):
-            if name == "error":
+            if event.event == "error":
                 raise self.reported(data) from None
             if data.strip() in ("", "[DONE]"):  # some gateways send OpenAI's end mark in every API
                 return None
             raise self.not_json(data) from None
-        if name == "error" or reports_error(document):
+        if event.event == "error" or reports_error(document):
             raise self.reported(document)
         if isinstance(document, dict):
             return document

@@ -185,8 +185,7 @@ class MessagesReader:
         document = self._errors.document(event)
         if document is None:
             return
-        name, _ = event
-        kind = document.get("type") or name
+        kind = document.get("type") or event.event
         index = document.get("index")
         if not isinstance(index, int):
             index = None

@@ -175,8 +175,7 @@ class ResponsesReader:
         document = self._errors.document(event)
         if document is None:
             return
-        name, _ = event
-        kind = str(document.get("type") or name)
+        kind = str(document.get("type") or event.event)
         delta = document.get("delta")
         if kind == "response.output_text.delta":
             yield from self._text(self._item(document, "message"), delta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 from workbench.config.clouds import Api
 from workbench.dataclasses import dataclass
@@ -12,8 +12,12 @@ from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.trajectory.events import JsonValue, Message, ModelEvent, ToolCall, Usage
 from workbench.trajectory.media import Media
 
-SseEvent: TypeAlias = tuple[str, str]
-"""One server-sent event: its name, by default `message`, and its data. Lines of data are joined by `\\n`."""
+
+class SseEvent(NamedTuple):
+    """One server-sent event: its name, by default `message`, and its data. Lines of data are joined by `\\n`."""
+
+    event: str
+    data: str
 
 
 class AnswerReader(Protocol):
