@@ -32,7 +32,7 @@ from workbench.history.edits import remove_batches
 from workbench.history.history import History
 from workbench.history.packing import PackedRun, RunPacker
 from workbench.history.records import NewBatch, NewRun
-from workbench.history.rows import begin_batch, end_batch, write_run
+from workbench.history.rows import SharedTexts, begin_batch, end_batch, write_run
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tui.comparison.sources import batch_source
 from workbench.tui.comparison.state import CompareState
@@ -120,8 +120,9 @@ def build(file: Path, cases: int, models: int, batches: int) -> None:
             runs = enumerate(endings(packed, batch, number))
             while together := list(islice(runs, TOGETHER)):
                 with transaction(connection):
+                    shared = SharedTexts(connection)
                     for place, run in together:
-                        write_run(connection, stored, place, run)
+                        write_run(connection, stored, place, run, shared)
             with transaction(connection):
                 end_batch(connection, stored, batch.started_at)
             took_s = time.perf_counter() - began

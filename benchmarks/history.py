@@ -36,7 +36,7 @@ from workbench.history.database import open_for_writing, transaction
 from workbench.history.history import History
 from workbench.history.packing import PackedRun, RunPacker
 from workbench.history.records import NewBatch, NewRun, RunWithEvents
-from workbench.history.rows import begin_batch, end_batch, write_run
+from workbench.history.rows import SharedTexts, begin_batch, end_batch, write_run
 from workbench.history.writer import BatchHandle, BeginBatch, EndBatch, HistoryWriter, OpenHistory, WriteRun
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event
@@ -111,9 +111,9 @@ def fill(file: Path, batch: NewBatch, done: list[RunWithEvents], batches: int) -
     with closing(open_for_writing(file, say)) as connection:
         for _ in range(batches):
             with transaction(connection):
-                number = begin_batch(connection, file, batch)
+                number, shared = begin_batch(connection, file, batch), SharedTexts(connection)
                 for run in packed:
-                    write_run(connection, number, places[run.run_id], run)
+                    write_run(connection, number, places[run.run_id], run, shared)
                 end_batch(connection, number, batch.started_at)
 
 

@@ -29,7 +29,7 @@ from workbench.evaluation.run import Evaluation
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.packing import RunPacker
 from workbench.history.records import NewBatch, NewRun
-from workbench.history.rows import begin_batch, write_run
+from workbench.history.rows import SharedTexts, begin_batch, write_run
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import JsonValue
 
@@ -53,9 +53,10 @@ def build(folder: Path) -> Path:
     packer = RunPacker()
     packed = [run for run in map(packer.packed, done_runs(folder, planned(folder, REAL_RUNS))) if run is not None]
     with closing(open_for_writing(history, say)) as connection, transaction(connection):
-        number = begin_batch(connection, history, batch)
+        number, shared = begin_batch(connection, history, batch), SharedTexts(connection)
         for place, run in enumerate(islice(runs, OVER)):
-            write_run(connection, number, place, replace(packed[place % len(packed)], run_id=run.run_id))
+            done = replace(packed[place % len(packed)], run_id=run.run_id)
+            write_run(connection, number, place, done, shared)
     return history
 
 

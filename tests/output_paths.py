@@ -93,7 +93,7 @@ DOORS: tuple[Door, ...] = (
         (
             *("history/rows.py:start_batch", "history/rows.py:plan_runs", "history/rows.py:write_run"),
             *("history/rows.py:insert_suite", "history/rows.py:count_user_outcome"),
-            *("history/rows.py:_shared", "history/rows.py:write_plan", "history/rows.py:count_calls"),
+            *("history/rows.py:SharedTexts._insert", "history/rows.py:write_plan", "history/rows.py:count_calls"),
             *(f"history/merge.py:_ShardMerge.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
             *("history/merge.py:_ShardMerge._gradings", "history/merge.py:_ShardMerge._end"),
             *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/edits.py:add_grading"),

@@ -23,7 +23,7 @@ from workbench.history.database import as_history_errors, open_for_reading, open
 from workbench.history.history import History
 from workbench.history.packing import RunPacker
 from workbench.history.records import DamagedError, HistoryError
-from workbench.history.rows import begin_batch, write_run
+from workbench.history.rows import SharedTexts, begin_batch, write_run
 from workbench.history.writer import HistoryWriter
 
 NOBODY = 65534
@@ -36,12 +36,13 @@ def nothing_said(said: str) -> None:
 def filled(file: Path, batches: int = 1, runs: int = 3) -> None:
     """A history of so many batches, all their runs done."""
     with closing(open_for_writing(file, nothing_said)) as connection, transaction(connection):
+        shared = SharedTexts(connection)
         for _ in range(batches):
             number = begin_batch(connection, file, batch_of(runs))
             for place in range(runs):
                 packed = RunPacker().packed(done(place))
                 assert packed is not None
-                write_run(connection, number, place, packed)
+                write_run(connection, number, place, packed, shared)
 
 
 def numbers(file: Path) -> list[int]:

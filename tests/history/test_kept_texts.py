@@ -24,7 +24,7 @@ from workbench.history.edits import add_grading, name_batch
 from workbench.history.history import History
 from workbench.history.packing import RunPacker
 from workbench.history.records import NewRun
-from workbench.history.rows import begin_batch, write_run
+from workbench.history.rows import SharedTexts, begin_batch, write_run
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import RunStarted, ToolDefinition
 from workbench.trajectory.fold import fold
@@ -99,7 +99,7 @@ def test_texts_and_numbers_come_out_as_they_went_in(
         with closing(open_for_writing(file, nothing_said)) as connection:
             connection.execute("PRAGMA synchronous = OFF")
             with transaction(connection):
-                write_run(connection, begin_batch(connection, file, batch), 0, packed)
+                write_run(connection, begin_batch(connection, file, batch), 0, packed, SharedTexts(connection))
         name_batch(file, 1, name, nothing_said)
         graded = (1, summary_of(result), result)
         add_grading(file, 1, "2030", "1", [graded], nothing_said)
@@ -129,7 +129,8 @@ def test_a_count_that_no_provider_can_mean_does_not_cost_the_run(tmp_path: Path)
     packed = RunPacker().packed(huge)
     assert packed is not None
     with closing(open_for_writing(tmp_path / "h.sqlite3", nothing_said)) as connection, transaction(connection):
-        write_run(connection, begin_batch(connection, tmp_path / "h.sqlite3", batch_of(1)), 0, packed)
+        batch = begin_batch(connection, tmp_path / "h.sqlite3", batch_of(1))
+        write_run(connection, batch, 0, packed, SharedTexts(connection))
         (found,) = connection.execute("SELECT input_tokens FROM runs").fetchone()
     assert found == (1 << 63) - 1
 

@@ -37,7 +37,7 @@ from workbench.history.records import (
     RunWithEvents,
     ShardRef,
 )
-from workbench.history.rows import begin_batch, end_batch, write_run
+from workbench.history.rows import SharedTexts, begin_batch, end_batch, write_run
 
 SAID: list[str] = []
 
@@ -81,7 +81,7 @@ def keep(
     )
     packer = RunPacker()
     with closing(open_for_writing(file, SAID.append)) as connection, transaction(connection):
-        number = begin_batch(connection, file, batch)
+        number, shared = begin_batch(connection, file, batch), SharedTexts(connection)
         for place in places if made is None else made:
             run = plan[place]
             verdict = status if status != Status.PASSED else (Status.PASSED, Status.FAILED, Status.ERROR)[place % 3]
@@ -89,7 +89,7 @@ def keep(
             done = RunWithEvents(run.run_id, replace(of_run, run_id=run.run_id), (), at_ms + place, at_ms + place + 5)
             packed = packer.packed(done)
             assert packed is not None
-            write_run(connection, number, place, packed)
+            write_run(connection, number, place, packed, shared)
         if made is None:
             end_batch(connection, number, "2030-01-01T00:00:01.000+00:00")
     return number

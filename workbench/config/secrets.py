@@ -707,7 +707,7 @@ def _searched(value: Any) -> dict[str, Any]:
         filled = {}
         for name in names:
             item = getattr(value, name)
-            # Most fields of a case are empty. A float is written as at least two characters, which may be a secret.
+            # Most fields of a case are empty. The float 0.0 is searched, because its text may be a secret.
             if item or type(item) is float:
                 filled[name] = item
         return filled

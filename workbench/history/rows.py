@@ -189,11 +189,36 @@ def end_batch(connection: sqlite3.Connection, number: int, ended_at: str) -> Non
     connection.execute("UPDATE batches SET ended_at = ? WHERE id = ?", (ended_at, number))
 
 
-def write_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
+class SharedTexts:
+    """The texts that several runs of a batch share, as one transaction reads and inserts them."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._rows: dict[tuple[int, str], int | None] = {}
+
+    def row_of(self, batch: int, text: SharedText | None) -> int | None:
+        """Return the row id of a text, after inserting a missing text; `None` without a text."""
+        if text is None:
+            return None
+        key = batch, text.hash
+        if key not in self._rows:
+            self._rows[key] = self._find(key) or self._insert(key, text.packed)
+        return self._rows[key]
+
+    def _find(self, key: tuple[int, str]) -> int | None:
+        found = self._connection.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", key).fetchone()
+        return None if found is None else int(found[0])
+
+    def _insert(self, key: tuple[int, str], packed: bytes) -> int | None:
+        insertion = "INSERT INTO shared (batch, hash, text) VALUES (?, ?, ?)"
+        return self._connection.execute(insertion, (*key, packed)).lastrowid
+
+
+def write_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun, shared: SharedTexts) -> None:
     """Write the result of a planned run.
 
-    If another program has already written a result other than `stopped`, the run keeps that result. Raises LookupError
-    if the batch no longer exists."""
+    `shared` has the shared texts of the same transaction. If another program has already written a result other than
+    `stopped`, the run keeps that result. Raises LookupError if the batch no longer exists."""
     row = connection.execute(
         "SELECT id, suite, model, status FROM runs WHERE batch = ? AND place = ?", (batch, place)
     ).fetchone()
@@ -209,7 +234,7 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
     connection.execute(
         "INSERT OR REPLACE INTO details (run, events, outcome, tools, sample, block, facts, nth)"
         " VALUES (?, x'', x'', ?, ?, ?, ?, ?)",
-        (run_row, *[_shared(connection, batch, text) for text in run.shared], run.nth),
+        (run_row, *[shared.row_of(batch, text) for text in run.shared], run.nth),
     )
     # Each result updates the status counts in `parts`, so that a list of batches need not read the runs.
     ended = run.status.column
@@ -254,20 +279,6 @@ def count_user_outcome(connection: sqlite3.Connection, part: tuple[Any, ...], ou
             connection.execute(
                 f"UPDATE parts SET {column} = {column} + 1 WHERE batch = ? AND suite = ? AND model = ?", part
             )
-
-
-def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
-    """Return the row id of a text that several runs of a batch share; `None` without a text.
-
-    Insert the text if it is new."""
-    if text is None:
-        return None
-    known = connection.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", (batch, text.hash)).fetchone()
-    if known is not None:
-        return int(known[0])
-    return connection.execute(
-        "INSERT INTO shared (batch, hash, text) VALUES (?, ?, ?)", (batch, text.hash, text.packed)
-    ).lastrowid
 
 
 def insert_suite(connection: sqlite3.Connection, folder: str, row: Sequence[Any]) -> int:

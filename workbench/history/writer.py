@@ -25,6 +25,7 @@ from workbench.history.packing import PackedRun, RunPacker, RunRedaction
 from workbench.history.records import DamagedError, HistoryError, NewBatch, ResumedBy, RunWithEvents, resumed_by
 from workbench.history.rows import (
     NewPlan,
+    SharedTexts,
     end_batch,
     is_batch,
     plan_runs,
@@ -160,8 +161,9 @@ class OpenHistory:
                     self._begin(connection, handle, batch)
                     return
             with transaction(connection):
+                shared = SharedTexts(connection)
                 for entry in entries:
-                    self._write_within(connection, entry)
+                    self._write_within(connection, entry, shared)
         for entry in entries:
             match entry:
                 case WriteRun(handle=handle, run=run):
@@ -171,13 +173,13 @@ class OpenHistory:
                     handle.release()
                     self._running.pop(handle, None)
 
-    def _write_within(self, connection: sqlite3.Connection, entry: Entry) -> None:
+    def _write_within(self, connection: sqlite3.Connection, entry: Entry, shared: SharedTexts) -> None:
         handle = entry.handle
         match entry:
             case ResumeBatch():
                 self._running[handle] = (reopen_batch(connection, _number(handle)), None)
             case WriteRun(run=run):
-                write_run(connection, _number(handle), handle.places[run.run_id], run)
+                write_run(connection, _number(handle), handle.places[run.run_id], run, shared)
             case EndBatch(ended_at=ended_at):
                 end_batch(connection, _number(handle), ended_at)
             case BeginBatch():
