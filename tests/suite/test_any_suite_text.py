@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import tomllib
+from contextlib import suppress
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import examples
@@ -73,6 +74,16 @@ def test_a_text_that_was_only_taken_apart_is_the_same_to_the_byte(text: str) -> 
 def test_headers_are_the_same_when_values_are_skipped(text: str) -> None:
     known, found = scan(text), scan_headers(text)
     assert (found.headers, found.head_end, found.last_line) == (known.headers, known.head_end, known.last_line)
+
+
+@MANY
+@given(written_suites(), st.integers(0, 2000))
+@example('name = "Weather', 15)
+@example("[[cases]]\n'user = 1", 18)
+def test_a_text_that_is_cut_off_is_taken_apart_or_refused(text: str, length: int) -> None:
+    cut_off = text.removeprefix("\ufeff")[:length]
+    with suppress(ValueError):
+        assert join_sections(split_sections(cut_off)) == cut_off
 
 
 @MANY

@@ -477,16 +477,15 @@ def models_to_approve(runs: Iterable[PlannedRun], specs: ModelSpecs) -> frozense
     """Return the models and judges that the runs would call and that the user must approve."""
     found: set[ModelNeed] = set()
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
-    of_models: dict[tuple[Path, str, bool], PlannedRun] = {}
+    asked: set[tuple[str, Path, bool]] = set()
     for run in runs:
         cases.setdefault(run.file.path, (run.file, {}))[1][run.case.id] = run.case
-        if run.own_model is None:
-            of_models[run.file.path, run.model, run.model_of_suite] = run
-    for run in of_models.values():
-        if run.subject is None:
-            spec = spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite)
-            if spec is not None and needs_approval(spec):
-                found.add(model_need(spec))
+        if run.own_model is None and run.subject is None:
+            asked.add((run.model, run.file.path, run.model_of_suite))
+    for model, path, by_suite in asked:
+        spec = spec_of(model, path, specs, by_suite=by_suite)
+        if spec is not None and needs_approval(spec):
+            found.add(model_need(spec))
     for file, by_id in cases.values():
         found |= judges_to_approve(file, by_id.values(), specs)
         found |= players_to_approve(file, by_id.values(), specs)

@@ -111,9 +111,9 @@ _STRING = (
 )
 _SCALAR = late_pattern(rf"{_STRING}|[^,\]}}#\r\n]++")
 _PAIRS = late_pattern(
-    rf"""(?:[^"'#\n]++|{_STRING}|(?:#[^\n]*+)?\n(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+[ \t\r]*+(?![\[#]|\Z))*+"""
+    rf"""(?:[^"'#\n]++|{_STRING}|(?:#[^\n]*+)?\n(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+[ \t\r]*+(?![\[#]|\Z))++"""
 )
-"""Matches all keys and values up to a line that begins with a bracket."""
+"""Matches all keys and values up to a line that begins with a bracket. An unclosed string matches nothing."""
 _CERTAIN_HEADER = late_pattern(r"\[\[?[ \t]*+(?!(?:true|false|inf|nan)\b)[A-Za-z_]")
 """Matches the beginning of a header that cannot be a line of an array."""
 
