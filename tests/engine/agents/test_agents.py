@@ -441,7 +441,7 @@ def test_a_hanging_agent_ends_with_all_its_processes_when_its_time_is_over(
     assert result.status == "error"
     assert "raise subject.timeout_s" in (result.error or "")
     pids = [int(word) for word in (tmp_path / "pids").read_text(encoding="utf-8").split()]
-    assert not [pid for pid in pids if is_running(pid)]
+    asyncio.run(becomes_true(lambda: not any(map(is_running, pids))))
     assert not [*own_temporary_folder.iterdir()]
 
 
@@ -478,7 +478,7 @@ async def test_stopping_cancels_the_prompt_and_leaves_nothing_behind(
     assert [result.status for result in report.results] == ["stopped"]
     assert (tmp_path / "told").read_text(encoding="utf-8") == "cancelled"
     pids = [int(word) for word in (tmp_path / "pids").read_text(encoding="utf-8").split()]
-    assert not [pid for pid in pids if is_running(pid)]
+    await becomes_true(lambda: not any(map(is_running, pids)))
     assert not [*own_temporary_folder.iterdir()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tests.engine.agents.test_agents import OSLO, suite_of
 from tests.engine.stepped import Person
 from tests.programs import program_of
-from tests.tools.processes import is_running
+from tests.tools.processes import becomes_true, is_running
 from workbench.engine.breakpoints import breakpoint_of
 from workbench.engine.checkpoint import (
     AGENT_NOT_REPEATABLE,
@@ -92,4 +93,4 @@ def test_a_held_agent_is_stopped_with_all_its_processes(person: Person, tmp_path
     [result] = person.finished()
     assert result.status == "stopped"
     pids = (tmp_path / "pids").read_text("utf-8").split() if place != "request 1" else []
-    assert not [pid for pid in pids if is_running(int(pid))]
+    asyncio.run(becomes_true(lambda: not any(is_running(int(pid)) for pid in pids)))
