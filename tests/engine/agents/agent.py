@@ -5,6 +5,7 @@ A prompt holds a JSON list of actions, each a list whose first word names it:
 - `["say", TEXT]`, `["think", TEXT]`, `["plan", TEXT]`: a message, a thought, a plan;
 - `["call", TOOL, ARGUMENTS]`: a call through the MCP server that has the tool, reported as agents do;
 - `["together", [[TOOL, ARGUMENTS], …]]`: calls that are sent at once, before any is answered;
+- `["describe"]`: says the names and descriptions of the tools;
 - `["result"]`: says the text of the last result;
 - `["forge", TOOL, ARGUMENTS, STATUS]`: a call that is reported and never sent;
 - `["own", TITLE, ARGUMENTS, OUTPUT]`: a call of a tool of its own; `["ask", TITLE]` asks for the permission first;
@@ -195,6 +196,9 @@ class Agent:
                 self.call(*words)
             case "together":
                 self.together(words[0])
+            case "describe":
+                tools = [tool for server in self.servers for tool in server.tools]
+                said(", ".join(": ".join(filter(None, [tool["name"], tool.get("description")])) for tool in tools))
             case "result":
                 said(self.text())
             case "forge":

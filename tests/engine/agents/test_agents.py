@@ -12,7 +12,7 @@ import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,6 +22,7 @@ import workbench
 from tests.example_counts import examples
 from tests.programs import program_of
 from tests.tools.processes import becomes_true, is_running
+from workbench.config.agents import BuiltIn
 from workbench.config.secrets import Secrets
 from workbench.engine.agents import agent_model
 from workbench.engine.agents.connection import AgentError
@@ -33,6 +34,7 @@ from workbench.evaluation.planner import plan
 from workbench.evaluation.run import Evaluation
 from workbench.grading.grade import RunResult
 from workbench.limits import Limit
+from workbench.show.views.agents import agent_lines
 from workbench.suite.model import Subject
 from workbench.suite.render import suite_text
 from workbench.trajectory.events import AgentStarted, ResultReceived
@@ -350,6 +352,7 @@ def test_unknown_updates_and_stop_reasons_and_lines_that_are_no_messages_are_kep
         "the agent wrote a line that is not an ACP message: 'Loading model…'",
         "the agent wrote a line that is not an ACP message: '[1, 2]'",
         "an unknown update: hologram",
+        "the agent stopped for the reason bored",
     ]
 
 
@@ -424,10 +427,58 @@ def test_warnings_of_codex_are_no_part_of_the_answer(tmp_path: Path) -> None:
     assert notes_of(run) == [("message", "Warning: unknown model")]
 
 
-def test_codex_is_asked_only_when_it_has_listed_the_tools(tmp_path: Path) -> None:
-    codex = {"agent": "codex", "mode": "default"}
-    run = run_of(tmp_path, OSLO, ["say", "."], options=["--late"], subject=codex)
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "qwen"])
+def test_agents_that_list_the_tools_late_are_asked_only_when_they_have_listed_them(tmp_path: Path, agent: str) -> None:
+    preset = {"agent": agent, "mode": "default"}
+    run = run_of(tmp_path, OSLO, ["say", "."], options=["--late"], subject=preset)
     assert calls_of(run) == [("get_weather", {"city": "Oslo"})]
+    assert not notes_of(run)
+
+
+def test_an_agent_that_answers_without_a_call_and_listed_the_tools_after_its_prompt_is_doubted(tmp_path: Path) -> None:
+    """It may have listed them before it asked its model, so the run is graded."""
+    [result] = report_of(tmp_path, OSLO, options=["--late"], ordered=[{"tool": "get_weather"}]).results
+    assert result.status == "failed"
+    text = "the agent listed the tools of workbench after it got its prompt, so its model may have had none of them"
+    assert notes_of(result.trajectory) == [("message", text)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "case", "is_doubted"),
+    [
+        ([["say", "Rain."]], {"ordered": [{"tool": "get_weather"}]}, True),
+        ([["say", "Rain."]], {"response_contains": ["Sun"]}, False),
+        ([OSLO, ["say", "Rain."]], {"ordered": [{"tool": "send"}]}, False),
+    ],
+)
+def test_the_report_of_an_agent_without_a_call_says_that_its_model_may_lack_the_tools(
+    tmp_path: Path, actions: Any, case: Any, is_doubted: bool
+) -> None:
+    report = report_of(tmp_path, *actions, **case)
+    assert [result.status for result in report.results] == ["failed"]
+    [line] = agent_lines(report.results)
+    doubt = "no call arrived, which also happens if an agent does not offer the tools to its model"
+    assert (doubt in line) == is_doubted
+
+
+@pytest.mark.parametrize("builtin", get_args(BuiltIn))
+def test_qwen_offers_the_tools_themselves_and_asks_no_permission_for_them(tmp_path: Path, builtin: BuiltIn) -> None:
+    """Version 0.15 offers the tools if its search tool is excluded, and asks for permissions without a tool's name."""
+    wanted = SetupRequest(Subject(agent="qwen", builtin=builtin), None, ("shop", "workbench"), tmp_path)
+    set_up(wanted, tmp_path / "home", {"OPENAI_API_KEY": "sk-1"}, (), Secrets())
+    made = json.loads((tmp_path / "home/.qwen/settings.json").read_text(encoding="utf-8"))
+    assert made["tools"]["toolSearch"] == {"enabled": False}
+    assert "tool_search" in made["tools"]["exclude"]
+    assert ("run_shell_command" in made["tools"]["exclude"]) == (builtin == "off")
+    assert made["permissions"] == {"allow": ["mcp__shop", "mcp__workbench"]}
+
+
+def test_qwen_is_given_a_description_of_every_tool(tmp_path: Path) -> None:
+    """Version 0.15 does not offer a tool without one to its model."""
+    actions = [["describe"]]
+    assert run_of(tmp_path, *actions).final_answer == "get_weather, send"
+    qwen = {"agent": "qwen", "mode": "default"}
+    assert run_of(tmp_path, *actions, subject=qwen).final_answer == "get_weather: get_weather, send: send"
 
 
 @pytest.mark.usefixtures("soon_killed")

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,11 @@ _STOP_REASONS: Mapping[str, StopReason] = {
 _NUMBERED_ANSWERS = ("codex",)
 """Agents that number their model's messages. Their own warnings arrive as messages without a number."""
 
-_LISTS_TOOLS_LATE = ("codex", "qwen")
-"""Agents that may ask their model before the servers have started. The model would then see no tools."""
+_LISTS_TOOLS_LATE = ("claude-code", "codex", "qwen")
+"""Agents that open their session before the servers have started, and may then ask their model without the tools."""
+
+_DROPS_UNDESCRIBED = ("qwen",)
+"""Agents of which some versions do not offer a tool without a description to their model."""
 
 LISTING_TIMEOUT_S = 30.0
 """The time limit, in seconds, for an agent to list the tools before its first prompt is sent."""
@@ -142,6 +146,8 @@ class AgentModel:
         self._prompts: list[Message] = []
         self._prompt: asyncio.Future[Any] | None = None
         self._prompted = 0
+        self._unlisted: tuple[str, ...] = ()
+        """The servers whose tools the agent had not listed when its last prompt was sent."""
         self._arrived: deque[ForwardedCall] = deque()
         self._waiting: dict[str, ForwardedCall] = {}
         self._forwarded: list[tuple[str, Mapping[str, Any]]] = []
@@ -201,7 +207,7 @@ class AgentModel:
         if copied is not None and not copied.is_dir():
             raise AgentError(f"the folder {subject.folder} of {self._who} does not exist in {self._folder}")
         self._folders = folders = await in_thread(lambda: create_folders(copied), name="folders of an agent")
-        self._servers = _offered_servers(tools)
+        self._servers = _offered_servers(tools, described=subject.agent in _DROPS_UNDESCRIBED)
         self._reported = ReportedCalls(self._servers)
         wanted = SetupRequest(subject, self._system, tuple(server.name for server in self._servers), self._folder)
         setup = set_up(wanted, folders.home, self._environment, self._passed, self._secrets)
@@ -349,6 +355,8 @@ class AgentModel:
                     blocks.append({"type": "image", "data": medium.data, "mimeType": medium.media_type})
             blocks.append({"type": "text", "text": message.content})
         self._prompted += 1
+        assert self._tools is not None
+        self._unlisted = self._tools.unlisted_servers
         self._prompt = self._connection.sent_request("session/prompt", {"sessionId": self._session, "prompt": blocks})
 
     async def _next(self) -> IncomingMessage | ForwardedCall | None:
@@ -476,6 +484,7 @@ class AgentModel:
             text = f"{tool} {json_text(call.arguments)} was reported as {status}, and never reached Workbench{said}"
             yield from self._note(number, "not forwarded", text)
         self._forwarded.clear()
+        yield from self._pop_notes(number)
 
     def _ended(self, prompt: asyncio.Future[Any]) -> StopReason:
         """Return why a prompt ended.
@@ -495,6 +504,13 @@ class AgentModel:
                 f"{self._who} answered without having listed the tools of {names}, so its model had none of them; "
                 "this may be a slow start, a setting of the agent, or a server that it does not start"
             )
+        if self._unlisted and not self._forwarded:
+            # Some agents list the tools before they ask their model, others at the same time. ACP does not tell which.
+            names = ", ".join(self._unlisted)
+            text = (
+                f"the agent listed the tools of {names} after it got its prompt, so its model may have had none of them"
+            )
+            self._waiting_notes.append(("message", text))
         self._usage.prompt_ended(result)
         reason = result.get("stopReason")
         if reason == "cancelled":
@@ -554,12 +570,16 @@ class AgentModel:
                 await in_thread(self._folders.remove, name="folders of an agent")
 
 
-def _offered_servers(tools: Toolbox) -> tuple[OfferedServer, ...]:
-    """Return the MCP servers that the agent sees: the suite's servers, and one more for the tools without a server."""
+def _offered_servers(tools: Toolbox, *, described: bool) -> tuple[OfferedServer, ...]:
+    """Return the MCP servers that the agent sees: the suite's servers, and one more for the tools without a server.
+
+    With `described`, the name of a tool without a description becomes its description."""
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools.definitions:
         # Agents do not receive the tools that model providers run.
         if tool.provider is None:
+            if described and not tool.description:
+                tool = replace(tool, description=tool.name)
             name = _SUITE_SERVER if tool.server is None else server_name(tool.server)
             by_server.setdefault(name, []).append(tool)
     instructions = {server_name(each.server): each.text for each in tools.instructions}

@@ -316,15 +316,17 @@ _QWEN_TOOLS = (
     *("agent", "ask_user_question", "cron_create", "cron_delete", "cron_list", "edit", "enter_plan_mode"),
     *("enter_worktree", "exit_plan_mode", "exit_worktree", "get_goal", "glob", "grep_search", "list_agents"),
     *("loop_wakeup", "monitor", "notebook_edit", "read_file", "read_mcp_resource", "record_artifact"),
-    *("report_findings", "run_shell_command", "send_message", "skill", "task_stop", "update_goal", "web_fetch"),
-    *("write_file", "zoom_image"),
+    *("report_findings", "run_shell_command", "send_message", "skill", "task_stop", "todo_write", "update_goal"),
+    *("web_fetch", "write_file", "zoom_image"),
 )
 
 
 def _set_up_qwen(request: SetupRequest, home: Path, setup: Setup) -> None:
-    tools: dict[str, Any] = {"toolSearch": {"enabled": False}}
+    # With tool search, the model would get a search tool in place of the servers' tools. Versions that do not know the
+    # setting, such as 0.15, offer the servers' tools if the search tool is excluded.
+    tools: dict[str, Any] = {"toolSearch": {"enabled": False}, "exclude": ["tool_search"]}
     if request.builtin == "off":
-        tools["exclude"] = list(_QWEN_TOOLS)
+        tools["exclude"] += _QWEN_TOOLS
     if request.system is not None:
         setup.environment["QWEN_SYSTEM_MD"] = _written(home / "system.md", request.system)
     settings = {
@@ -333,6 +335,7 @@ def _set_up_qwen(request: SetupRequest, home: Path, setup: Setup) -> None:
         "telemetry": {"enabled": False},
         "general": {"disableAutoUpdate": True},
         "tools": tools,
+        "permissions": {"allow": [f"mcp__{name}" for name in request.servers]},
         "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
         "ui": {"enableFollowupSuggestions": False},
     }

@@ -76,20 +76,29 @@ def note_text(note: AgentNoted) -> str:
 
 def agent_lines(results: Sequence[RunResult]) -> Iterator[str]:
     """Yield a line for each agent that made runs, with its version and the numbers of ungraded calls and refusals."""
-    found: dict[tuple[str, str, str], list[AgentFacts]] = {}
+    found: dict[tuple[str, str, str], list[tuple[AgentFacts, RunResult]]] = {}
     for result in results:
         if (agent := result.agent) is not None:
-            found.setdefault((result.model, agent.title, agent.builtin), []).append(agent)
+            found.setdefault((result.model, agent.title, agent.builtin), []).append((agent, result))
     for (model, title, builtin), runs in found.items():
         parts = [f"{one_line(model)} is {one_line(title)}, {tools_text(builtin)}"]
         parts.append(FORWARDED_ALONE)
-        if missing := sum(run.not_forwarded for run in runs):
+        if _lacks_calls([result for _, result in runs]):
+            parts.append("no call arrived, which also happens if an agent does not offer the tools to its model")
+        if missing := sum(agent.not_forwarded for agent, _ in runs):
             parts.append(f"{counted(missing, 'call')} not forwarded")
-        if refused := sum(run.refused for run in runs):
+        if refused := sum(agent.refused for agent, _ in runs):
             parts.append(f"{counted(refused, 'permission')} refused")
-        if own := sum(run.own_calls for run in runs):
+        if own := sum(agent.own_calls for agent, _ in runs):
             parts.append(f"{counted(own, 'call')} of its own tools")
         yield "; ".join(parts)
+
+
+def _lacks_calls(runs: Sequence[RunResult]) -> bool:
+    """Return whether no run made a call, although a call was expected."""
+    if any(run.called for run in runs):
+        return False
+    return any(issue.kind == "missing call" for run in runs for issue in run.issues)
 
 
 def tools_text(builtin: str) -> str:
