@@ -142,6 +142,21 @@ def test_a_call_of_any_tool_is_met_by_one_that_would_not_be_free() -> None:
     assert statuses(case, SEARCH, PAYMENT) == {"passed"}
 
 
+@pytest.mark.parametrize("where", ["case", "suite"])
+def test_a_surplus_call_follows_the_rule_also_if_no_optional_call_is_made(where: str) -> None:
+    def found(rule: object, *calls: CallSpec) -> set[str | None]:
+        case: dict[str, Any] = {"ordered": [{"tool": "delete", "optional": True}]}
+        if where == "suite":
+            return statuses(case, *calls, extra_calls=rule)
+        return statuses({**case, "extra_calls": rule}, *calls)
+
+    assert found("allow", PAYMENT) == {"passed"}
+    for rule in RULES:
+        assert found(rule, SEARCH) == {"passed"}, rule
+    for rule in [*RULES[1:], "forbid", []]:
+        assert found(rule, PAYMENT) == {"failed"}, rule
+
+
 def test_a_disallowed_call_is_wrong_even_where_its_tool_is_free() -> None:
     case = {**PAYS, "disallowed": [call("search")], "extra_calls": "allow"}
     assert statuses(case, SEARCH, PAYMENT) == {"failed"}

@@ -36,7 +36,7 @@ from workbench.numerals import counted
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall, comparable_name
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Case, Step
-from workbench.suite.settings import Grading
+from workbench.suite.settings import Grading, extra_calls_of
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -130,7 +130,7 @@ def resolved_case(
     calls = _Calls(grader, trajectory, equal, context)
     if case.steps:
         return _resolved_steps(case, trajectory, calls)
-    return _Resolution(case, calls).resolved(grader)
+    return _Resolution(case, calls).resolved(grader, grading)
 
 
 def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -> frozenset[int]:
@@ -350,7 +350,7 @@ class _Resolution:
         self._base = len(calls.records) + 1
         self._all_compared = True
 
-    def resolved(self, grader: GraderName) -> ResolvedCase:
+    def resolved(self, grader: GraderName, grading: Grading) -> ResolvedCase:
         taken = self._best()
         tried = self._tried(taken)
         written: list[int] = []
@@ -370,7 +370,7 @@ class _Resolution:
             lists.append(tuple(plain_items))
         update: dict[str, object] = {"ordered": lists[0], "unordered": lists[1]}
         if not written:
-            update |= _expecting_nothing(self._case, grader)
+            update |= _expecting_nothing(self._case, grader, grading)
         issues = (*self._result_issues(taken, tried), *self._too_many(taken, tried), *self._apart(taken))
         made = {index: len(calls) for index, calls in enumerate(taken)}
         return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues, made, self._all_compared)
@@ -715,11 +715,11 @@ class _Slots:
         return True
 
 
-def _expecting_nothing(case: Case, grader: GraderName) -> dict[str, object]:
+def _expecting_nothing(case: Case, grader: GraderName, grading: Grading) -> dict[str, object]:
     """Return changes to a case that make it expect no calls.
 
     The changes apply to a run that made none of the case's expected calls, which are all optional."""
     if grader == "trajectory":
         # Under `trajectory`, surplus calls cost nothing by themselves.
-        return {"extra_calls": "allow"} if case.extra_calls is None else {}
+        return {"extra_calls": "allow"} if extra_calls_of(case, grading) is None else {}
     return {"expect_no_calls": True}

@@ -27,6 +27,7 @@ from workbench.grading.critics import equals_by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
+from workbench.grading.extra_call_rule import ExtraCallRule
 from workbench.grading.final import early_call_reason, final_issues, is_early_call, transcript_of
 from workbench.grading.grade import (
     EXPLAINING_KINDS,
@@ -127,11 +128,12 @@ def grade_whole(
     errors of `grade_run`."""
     if name == "critics" and settings.grading.critics.weights:
         case = _weighted_case(case, dict(settings.grading.critics.weights))
+    rule = extra_call_rule_of(case, settings.grading, trajectory)
     if not case.needs_resolving:
-        grade = _graded_plainly(name, case, settings, trajectory, context, common_issues)
+        grade = _graded_plainly(name, case, settings, trajectory, rule, context, common_issues)
     else:
         resolved = resolved_case(name, case, settings.grading, trajectory, GRADERS_BY_NAME[name].equal, context)
-        grade = _graded_plainly(name, resolved.case, settings, trajectory, context, common_issues)
+        grade = _graded_plainly(name, resolved.case, settings, trajectory, rule, context, common_issues)
         grade = resolved.as_written(grade, case.expected_calls())
     if grade.issues and (reasons := _reasons(case)):
         grade = grade._replace(issues=tuple(_explained(issue, reasons) for issue in grade.issues))
@@ -181,11 +183,11 @@ def _graded_plainly(
     case: Case,
     settings: CaseSettings,
     trajectory: Trajectory,
+    rule: ExtraCallRule,
     context: CheckContext,
     common_issues: Sequence[Issue] | None,
 ) -> Grade:
     grader = GRADERS_BY_NAME[name]
-    rule = extra_call_rule_of(case, settings.grading, trajectory)
     if rule.frees_none:
         grade = grader.grade(case, settings, trajectory, context)
     else:
