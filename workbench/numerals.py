@@ -180,7 +180,7 @@ def _apart(value: float, threshold: float, digits: int, full: float) -> str:
     return decimals(value, digits, full=full)
 
 
-def demanded_text(threshold: float, *, is_rate: bool = False) -> str:
+def demanded_text(threshold: float, *, is_rate: bool) -> str:
     """Return a threshold with all its digits, as a score or as the percentage of a rate: `0.85`, `85%`."""
     if is_rate:
         return f"{setting_text(100 * threshold)}%"

@@ -46,7 +46,6 @@ def output(program: Program, *words: str) -> str:
 
 
 RUN = ("run", "desk.toml", "--trust", "--model", "agent", "--case", "nothing-fits")
-COMPARED = ("compare", "desk.toml", "--trust", "--model", "agent,agent", "--case", "nothing-fits")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def marked(query: str, title: str = SUITE) -> str:
     match = fuzzy_match(query, title)
     if match is None:
         return ""
-    spans = marked_spans(title, match.positions, 0, "text", "match")
+    spans = marked_spans(title, match.positions, "text", "match")
     return "".join(f"[{text}]" if role == "match" else text for text, role in spans)
 
 
@@ -51,7 +51,7 @@ def test_a_word_at_its_start_comes_before_one_inside_and_that_before_pieces() ->
 def test_whatever_is_typed_the_title_stays_what_it_is(query: str, title: str) -> None:
     match = fuzzy_match(query, title)
     if match is not None:
-        spans = marked_spans(title, match.positions, 0, "text", "match")
+        spans = marked_spans(title, match.positions, "text", "match")
         assert plain(tuple(spans)) == title
         if title.isascii():
             letters = sorted(query.lower().replace(" ", ""))

@@ -288,7 +288,6 @@ async def test_a_client_that_was_registered_by_hand_is_used_at_its_issuer_alone(
 
 
 WHERE = "{origin}/.well-known/oauth-protected-resource"
-LEADING = document({"resource": "{origin}/mcp", "authorization_servers": ["{origin}"]})
 
 
 def told(origin: str, **changes: object) -> dict[str, object]:

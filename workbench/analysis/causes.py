@@ -50,11 +50,6 @@ example, a call with broken JSON also lacks the expected arguments."""
 SECONDARY_CAUSES: frozenset[Cause] = frozenset({"over calling", "latency"})
 """The causes that never fail a run alone. They are noted for runs that fail for another cause."""
 
-TOOL_CAUSES: frozenset[Cause] = frozenset(
-    {"unknown tool", "gave up", "forbidden call", "wrong tool", "missing call", "extra call"}
-)
-"""The causes for which reports show the confusion table."""
-
 
 @dataclass(frozen=True)
 class Advice:

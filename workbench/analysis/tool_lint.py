@@ -264,7 +264,7 @@ def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFindi
 
 
 def lint_listing(
-    server: str, issues: Iterable[ListingIssue], task_tools: Iterable[str] = (), instructions: str = ""
+    server: str, issues: Iterable[ListingIssue], task_tools: Iterable[str], instructions: str
 ) -> Iterator[LintFinding]:
     """Yield the findings on a server's tool list, its instructions, and tools that only MCP tasks may call."""
     if (excess := too_long(instructions)) is not None:

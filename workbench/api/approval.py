@@ -122,7 +122,7 @@ class StandingApproval:
 
 
 def standing_approval(
-    paths: Sequence[Path], *, models: Sequence[str] = (), judge: str | None = None, trust: bool = False
+    paths: Sequence[Path], *, models: Sequence[str], judge: str | None, trust: bool
 ) -> StandingApproval:
     """Approve the suites at `paths` as they are now.
 
@@ -255,9 +255,7 @@ def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
     return False
 
 
-def approval_for(
-    needs: Needs, approve: Approve, program: Program, built_suites: Collection[SuiteFile] = ()
-) -> Approval:
+def approval_for(needs: Needs, approve: Approve, program: Program, built_suites: Collection[SuiteFile]) -> Approval:
     """Ask `approve` about each suite that needs something.
 
     `built_suites` are the suites that the caller's code built. They need no approval, because that code could itself

@@ -395,7 +395,7 @@ def outline_of(index: int, case: Case) -> CaseOutline:
     return CaseOutline(index, case.id, case.id, case.name, case.tags, case.skip, steps, case.each is not None)
 
 
-def _outline(index: int, case: Table, known: CaseOutline | None = None) -> CaseOutline:
+def _outline(index: int, case: Table, known: CaseOutline | None) -> CaseOutline:
     """Return the outline of a case's table. `known` is the outline of the same table at another index, if any."""
     name = _text(case.get("name"))
     if known is not None and name:

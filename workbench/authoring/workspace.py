@@ -84,7 +84,7 @@ class Workspace:
         return "".join(names)
 
 
-def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | None = None) -> Workspace:
+def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | None) -> Workspace:
     """Find and read suites in the given paths. Without paths, use the current folder, or else the bundled samples.
 
     A given folder without suites is opened with its recordings. `models` decides which recorded models are known. If

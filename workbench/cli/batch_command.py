@@ -149,21 +149,18 @@ def run_plan(
     trust: bool,
     record: Record | None,
     command: ResumedBy,
-    frozen: bool = False,
-    from_history: bool = False,
 ) -> BatchOutcome | int:
     """Run a plan.
 
-    If no run can begin, print the reason and return an exit code. With `frozen`, the tools of servers must equal the
-    pinned tools. `from_history` is passed to `run_live`."""
-    approval = approve_runs(plan, output, trust=trust, record=record, frozen=frozen)
+    If no run can begin, print the reason and return an exit code."""
+    approval = approve_runs(plan, output, trust=trust, record=record, frozen=False)
     if isinstance(approval, int):
         return approval
-    return run_approved(plan, approval, show, output, record, command, from_history=from_history)
+    return run_approved(plan, approval, show, output, record, command)
 
 
 def approve_runs(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
-    """Return the approval for the runs of a plan.
+    """Return the approval for the runs of a plan. With `frozen`, the tools of servers must equal the pinned tools.
 
     If the runs cannot start, print the reason and return an exit code."""
     program = plan.program

@@ -246,7 +246,7 @@ class ComparisonCommand:
         """Run the missing runs of a batch, if any, and report on the whole batch."""
         quiet, program = self._output.quiet, self._program
         try:
-            complete = complete_batch(self._options, program)
+            complete = complete_batch(self._options)
         except PlanError as error:
             show_notices(error.notices, program, quiet=quiet)
             return USAGE

@@ -342,7 +342,7 @@ _FORM = "format of the report (default: by the ending of --output, else text)"
 def add_format_option(
     parser: argparse.ArgumentParser,
     command: Command,
-    form: str = _FORM,
+    form: str,
     *,
     for_report: bool = False,
     default: str | None = None,
@@ -421,7 +421,6 @@ def add_amount_options(parser: argparse.ArgumentParser, verbose: str) -> None:
     amount.add_argument("-v", "--verbose", action="store_true", help=verbose)
 
 
-_HEADING_WIDTH = 16
 EXIT_CODES = "exit codes"
 """The last heading of `--help`, for the exit codes."""
 

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -207,15 +207,15 @@ def _arguments_fit(by_hand: ManualCall, tool: ToolDefinition, program: Program) 
     return not problems
 
 
-def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = time.monotonic) -> OnProgress:
+def _progress_printer(tool: str, program: Program) -> OnProgress:
     """Return a function that prints the progress of a call on standard error, at a limited rate."""
     printed_s = float("-inf")
 
     def print_progress(progress: float, total: float | None, message: str | None) -> None:
         nonlocal printed_s
         # A server may report progress thousands of times per second.
-        if clock() - printed_s >= PROGRESS_INTERVAL_S:
-            printed_s = clock()
+        if time.monotonic() - printed_s >= PROGRESS_INTERVAL_S:
+            printed_s = time.monotonic()
             warn(f"{tool}: {progress_text(ExecutionProgress(CALL_ID, progress, total, message))}", program.secrets)
 
     return print_progress

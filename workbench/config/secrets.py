@@ -333,7 +333,7 @@ class Finder:
                     return begin.start()
         return form
 
-    def decided_part(self, text: str, begin: int, *, is_last: bool = False) -> tuple[int, list[Place]]:
+    def decided_part(self, text: str, begin: int, *, is_last: bool) -> tuple[int, list[Place]]:
         """Return the length of the part of a text that later pieces cannot change, and the secrets in this part.
 
         Without `is_last`, more text may follow, and a secret may be incomplete at the end. The part before `begin` was
@@ -744,7 +744,7 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
     return tuple(name for name in names if not _is_our_own(hints.get(name, str), ours=name in _OWN_FIELDS))
 
 
-def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
+def _is_our_own(hint: Any, *, ours: bool) -> bool:
     """Return whether values with a type hint need no search: literals, numbers and `None`.
 
     With `ours`, strings need no search either, because only this program writes them."""

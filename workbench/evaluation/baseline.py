@@ -325,7 +325,7 @@ def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
     return worse
 
 
-def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
+def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None) -> tuple[Baseline, list[str]]:
     """Return the stored batch `which` as the baseline of a plan, with its latest grades, and notices about it.
 
     `file` is the history. Raises HistoryError if there is no such batch, or if it has no run of the planned cases."""
@@ -350,7 +350,7 @@ def baseline_of_batch(
     batch: BatchRow,
     runs: Iterable[RunRow],
     suites: Mapping[str, Suite],
-    fail_on: FailOn | None = None,
+    fail_on: FailOn | None,
 ) -> tuple[Baseline, list[str]]:
     """Return the stored batch `which` as the baseline of another stored batch, and notices about it.
 

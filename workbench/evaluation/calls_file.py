@@ -292,7 +292,7 @@ def runs_of_calls_file(
     calls: GivenCalls,
     file: SuiteFile,
     path: Path,
-    by: GraderName | None = None,
+    by: GraderName | None,
     repeat_rule: RepeatRule | None = None,
 ) -> tuple[list[GivenRun], list[str]]:
     """Return the runs in a file of calls at `path`, and messages about problems.
@@ -339,9 +339,7 @@ def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) 
     return f"{place}: {file.path} has no case {case!r}: {hint}"
 
 
-def given_run_of(
-    run: ExternalRun, file: SuiteFile, case: Case, path: Path, agent: str = AGENT, repeat: int = 0
-) -> GivenRun:
+def given_run_of(run: ExternalRun, file: SuiteFile, case: Case, path: Path, agent: str, repeat: int) -> GivenRun:
     """Convert a run that an agent made outside this program to a recording without grades."""
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []

@@ -254,7 +254,7 @@ def _written(tool: ToolDefinition) -> Table:
 
 
 def asking_suite(
-    tool_names: Sequence[str], tools: Mapping[str, ToolDefinition], path: Path, *, system: str | None = None
+    tool_names: Sequence[str], tools: Mapping[str, ToolDefinition], path: Path, *, system: str | None
 ) -> SuiteFile:
     """Return a suite whose runs ask a model for drafts, with one case for each tool in `tool_names`.
 
@@ -297,8 +297,8 @@ def drafts_in(
     results: Iterable[RunResult],
     tool_names: Sequence[str],
     tools: Mapping[str, ToolDefinition],
-    earlier_requests: Iterable[str] = (),
-    secrets: Secrets | None = None,
+    earlier_requests: Iterable[str],
+    secrets: Secrets | None,
 ) -> Drafts:
     """Return the drafts in a model's answers, which are the `results` of an asking suite.
 

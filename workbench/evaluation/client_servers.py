@@ -530,7 +530,7 @@ def _kind_of_secret(text: str) -> str:
     return "key"
 
 
-def _holds_secret(parts: Sequence[str], *, suggests_secret: bool = False) -> bool:
+def _holds_secret(parts: Sequence[str], *, suggests_secret: bool) -> bool:
     """Return whether the literal parts of a text may contain a secret.
 
     If the name of the setting `suggests_secret`, every literal part may be a secret, except the name of an

@@ -114,7 +114,7 @@ def confirmation_of(
     plan: Plan | None = None,
     *,
     batch: int | None = None,
-    interrupted: bool = False,
+    interrupted: bool,
 ) -> CaseConfirmation | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 

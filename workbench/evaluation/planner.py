@@ -184,7 +184,7 @@ def _without_player(runs: Iterable[PlannedRun], specs: ModelSpecs) -> Iterator[s
             yield run.case.name
 
 
-def cost_limit_usd_of(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:
+def cost_limit_usd_of(runs: Iterable[PlannedRun], wanted_usd: float | None) -> float | None:
     """Return the cost limit of runs in US dollars; `None` without a limit.
 
     The limit is `wanted_usd`, or else the lowest limit of the runs' suites."""

@@ -62,7 +62,7 @@ class CompleteBatch:
     notices: tuple[Notice, ...] = ()
 
 
-def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
+def plan_resumption(options: RunOptions, program: Program, search: Search | None) -> Plan:
     """Return the plan of the missing runs of the batch that `options.resume` names.
 
     The batch is claimed, so that no other program resumes it. Unless the options ask for a comparison of models, the
@@ -234,7 +234,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
     )
 
 
-def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
+def complete_batch(options: RunOptions) -> CompleteBatch | None:
     """Return the batch that `options.resume` names if no run of it is missing; otherwise `None`.
 
     Raises PlanError."""

@@ -13,7 +13,7 @@ class NoSuitesError(Exception):
     """No suite was found. The message names the places that were searched."""
 
 
-def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
+def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None) -> tuple[SuiteFile, ...]:
     """Load every suite at or below the paths. Suites that are already loaded are returned unchanged.
 
     Raises NoSuitesError if there is no suite."""

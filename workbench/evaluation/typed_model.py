@@ -39,8 +39,6 @@ from workbench.suite.files import SavingError, save, state_of
 Owner = Literal["project", "user"]
 """The owner of a `workbench.toml`: the user, or the project if the file is next to its suites."""
 
-OWNERS: tuple[Owner, ...] = get_args(Owner)
-
 CloudField = Literal["api", "resource", "api_version", "region", "project", "profile", "endpoint", "credentials"]
 CLOUD_FIELDS: tuple[CloudField, ...] = get_args(CloudField)
 """The settings of models that a cloud hosts."""

@@ -81,10 +81,10 @@ def when(time: str, role: Role = "muted") -> Value:
     return Value((Span(local_time(time), role),), time)
 
 
-def short_when(time: str, role: Role = "muted") -> Value:
+def short_when(time: str) -> Value:
     """Return an ISO 8601 time as a value whose text has local time without the year."""
     # The first five characters of a local time are the year and a hyphen.
-    return Value((Span(local_time(time)[5:], role),), time)
+    return Value((Span(local_time(time)[5:], "muted"),), time)
 
 
 def age(time: str, now: datetime, role: Role = "muted") -> Value:

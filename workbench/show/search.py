@@ -170,12 +170,12 @@ def _starts_word(text: str, at: int) -> bool:
     return at == 0 or not text[at - 1].isalnum()
 
 
-def marked_spans(text: str, positions: frozenset[int], offset: int, role: Role, marked: Role) -> list[Span]:
-    """Return the part of a title from `offset` on. Matched letters have the role `marked`."""
+def marked_spans(text: str, positions: frozenset[int], role: Role, marked: Role) -> list[Span]:
+    """Return a title as spans. Matched letters have the role `marked`."""
     if not positions:
         return [Span(text, role)] if text else []
     spans: list[Span] = []
-    for at, letter in enumerate(text, offset):
+    for at, letter in enumerate(text):
         its_role = role
         if at in positions:
             its_role = marked

@@ -196,7 +196,7 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
     return [rows[0], *((lead, *row) for row in rows[1:])]
 
 
-def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
+def row_ends(text: str, width: int, hang: int) -> list[int]:
     """Return the index at which each row of a text ends. Rows wrap as in `wrap_line` and cover the whole text."""
     ends: list[int] = []
     start = 0

@@ -165,7 +165,7 @@ class Toolbox:
             return _ready("default", self._no_such_tool(call.tool))
         return await self._planned(call, judge)
 
-    async def plan_own(self, call: ToolCall, *, judge: AskJudge | None = None) -> PlannedAnswer:
+    async def plan_own(self, call: ToolCall, *, judge: AskJudge | None) -> PlannedAnswer:
         """Choose what will answer a call that the suite itself makes, such as in `setup`. The tool need not be offered.
 
         Raises ToolsError if there is no such tool."""

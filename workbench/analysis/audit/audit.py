@@ -274,9 +274,7 @@ def _best(
     return _graded(agent, settings, agent.run(), grader)
 
 
-def _exact(
-    case: Case, settings: CaseSettings, table: ToolTable, strategy: CallStrategy = DEFAULT_STRATEGY
-) -> ExactAgent | None:
+def _exact(case: Case, settings: CaseSettings, table: ToolTable, strategy: CallStrategy) -> ExactAgent | None:
     try:
         return exact_agent(case, table, settings.limits.max_rounds, strategy)
     except NeverHoldsError:

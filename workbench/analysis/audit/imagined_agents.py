@@ -158,7 +158,7 @@ class ExactAgent:
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
-def exact_agent(case: Case, table: ToolTable, max_rounds: int, strategy: CallStrategy = DEFAULT_STRATEGY) -> ExactAgent:
+def exact_agent(case: Case, table: ToolTable, max_rounds: int, strategy: CallStrategy) -> ExactAgent:
     """Return an agent that meets the expectations of a case in one way.
 
     Raises NeverHoldsError if no value meets some check."""

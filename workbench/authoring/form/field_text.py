@@ -318,7 +318,7 @@ def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
     return _listed((value, shown_value(value, schema)) for value in values)
 
 
-def read_checks(text: str, *, may_be_empty: bool = False) -> list[object]:
+def read_checks(text: str, *, may_be_empty: bool) -> list[object]:
     """Read a list of checks, each a plain value or a table. Raises CellError."""
     found = _toml(text.strip())
     if found is None or not isinstance(found[0], list) or not (found[0] or may_be_empty):

@@ -87,7 +87,7 @@ def _tool_name(tool: ToolDefinition | str) -> str:
     return tool if isinstance(tool, str) else tool.name
 
 
-def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) -> Table:
+def new_step(tool: ToolDefinition | str | None, user: str | None) -> Table:
     """Return a step of a chain.
 
     `tool` is the tool of its expected call, and `user` is its message. Both may be `None`."""

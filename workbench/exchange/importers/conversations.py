@@ -124,10 +124,6 @@ class ImportedRun:
     """The user of a whole conversation; `None` for the answer to one request."""
 
     @property
-    def call_count(self) -> int:
-        return sum(len(each.calls) for each in self.rounds)
-
-    @property
     def is_wrong(self) -> bool:
         """Whether the program that made this run judged it wrong. A case never expects the calls of such a run."""
         return any(not score.passed for score in self.scores)
@@ -297,7 +293,7 @@ class CallRegistry:
         done = checked_call(CallFinished(call_id, read, raw, problem))
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
-    def id_of_answer(self, given_id: str, tool: str = "") -> str | None:
+    def id_of_answer(self, given_id: str, tool: str) -> str | None:
         """Return the new id of the call that a result answers; `None` if there is no such call.
 
         `given_id` is the id in the file. A result without an id answers the tool's first call that has no result

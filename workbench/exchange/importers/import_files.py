@@ -257,9 +257,7 @@ def agreement_of(imported_suite: ImportedSuite) -> tuple[Agreement, ...]:
     return agreements(results)
 
 
-def record_runs(
-    imported_suite: ImportedSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None
-) -> int:
+def record_runs(imported_suite: ImportedSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None) -> int:
     """Save a recording of each imported run in a folder, and return the number of runs.
 
     The grades of the runs are added to `agreement`. Raises RecordingError."""

@@ -232,19 +232,14 @@ def _joined_text(parts: Iterable[Node], reading: _Reading) -> str:
 
 def read_conversations(
     nodes: list[Node],
-    more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
 ) -> ImportedFile:
     """Make a case from each conversation.
 
-    `read` converts a node to a conversation. `more` returns tags for the case of a node. Raises RefusedError if there
-    is no conversation."""
+    `read` converts a node to a conversation. Raises RefusedError if there is no conversation."""
 
     def make(node: Node) -> ImportedCase:
-        conversation = read(node)
-        if more is not None:
-            conversation = replace(conversation, tags=more(node))
-        return case_of(conversation)
+        return case_of(read(node))
 
     return imported_of(nodes, make, "conversation")
 

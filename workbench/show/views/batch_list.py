@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.analysis.trends import MAX_TREND, TrendKey, good_and_graded
@@ -271,7 +270,7 @@ def times_text(batch: BatchRow) -> str:
     return text
 
 
-def settings_lines(batch: BatchRow, agents: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Iterator[str]:
+def settings_lines(batch: BatchRow, agents: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield the version and the settings of a batch, then the address and the parameters of each model.
 
     `agents` has the names and versions of agents by model. A setting of an unexpected type is omitted, because another

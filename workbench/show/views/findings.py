@@ -46,7 +46,7 @@ class StaticFinding(NamedTuple):
     subject: str
 
 
-def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> Iterator[StaticFinding]:
+def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding]) -> Iterator[StaticFinding]:
     """Yield the problems of a suite's file, and the findings of an audit."""
     path = relative_to_repository(str(file.path))
     for problem in file.problems:

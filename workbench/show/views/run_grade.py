@@ -131,7 +131,7 @@ def put_grade(
     former: RunResult | None,
     *,
     first: bool,
-    final: FinalTable | None = None,
+    final: FinalTable | None,
 ) -> None:
     """Show a grade at the items of a run. Remove the earlier grade unless this grade is the `first`.
 

@@ -312,7 +312,7 @@ class RunItems:
     def append_step(self, item: StepItem) -> None:
         self.steps.append(self.append(item))
 
-    def append_call(self, call_id: str, tool: str, by_provider: ProviderTool | None = None) -> None:
+    def append_call(self, call_id: str, tool: str, by_provider: ProviderTool | None) -> None:
         """Append a call with an empty result, unless a call with this id exists."""
         if call_id in self._calls:
             return

@@ -35,7 +35,7 @@ ENDINGS: dict[FinishReason, str] = {
 """Explanations of how a run ended, for every end but an answer."""
 
 
-def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
+def outcome_line(result: RunResult, ways_to_grades: str) -> Line:
     """Return a line about the end of a run, such as `✗ failed 0.50  critics  ≠ graders disagree`."""
     grade, status = result.grade, result.status
     if grade is None:

@@ -42,9 +42,9 @@ _BETWEEN = " · "
 _NAME_LEAST = 12
 
 
-def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
+def run_totals(totals: Totals) -> Iterator[Line]:
     """Yield the totals of runs as lines. Each line has related figures."""
-    yield _head(totals, title, counted(totals.runs, "run"))
+    yield _head(totals, "", counted(totals.runs, "run"))
     if totals.cost_limited:
         yield (Span(f"  {not_made_text(totals.cost_limited)}", "failed"),)
     yield from _faults(totals)
@@ -65,7 +65,7 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
     yield from _facts(*effort)
 
 
-def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
+def case_totals(totals: ModelTotals, part: str) -> Iterator[Line]:
     """Yield the totals of the cases of one model.
 
     `part` follows the number of cases. It says how many of the suite's cases the totals cover, and is empty if they
@@ -274,9 +274,7 @@ def valid_arguments_text(valid_arguments: ValidArguments) -> str:
     return f"{rate} of {counted(valid_arguments.checked, 'call')} ({', '.join(of_tools)})"
 
 
-def unchecked_lines(
-    results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
-) -> Iterator[str]:
+def unchecked_lines(results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult]) -> Iterator[str]:
     """Yield a line for each tool whose calls had arguments that could not be checked, with the reason.
 
     Tools that an issue already reports as unknown are omitted. `shown_as` returns a run with its secrets removed, and

@@ -28,7 +28,7 @@ class HeldNotices:
         panes: MainScreen,
         key_name: Callable[[str], str],
         *,
-        goes_to_first: bool = False,
+        goes_to_first: bool,
     ) -> None:
         self._app = app
         self._selection = selection

@@ -13,7 +13,6 @@ from textual.app import SuspendNotSupported
 
 from workbench.encoding import BYTE_ORDER_MARK
 from workbench.show.glyphs import GLYPHS
-from workbench.tui.kit.actions import NO_EDITOR
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -123,7 +122,7 @@ class ExternalEditor:
     If there is no `command`, `missing` says why. `named` is whether the user chose the editor. If not, a notice names
     the editor after its first use."""
 
-    def __init__(self, app: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
+    def __init__(self, app: Workbench, command: str | None, *, named: bool, missing: str) -> None:
         self._app = app
         self.command = command
         self._missing = missing

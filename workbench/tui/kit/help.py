@@ -161,8 +161,8 @@ def help_lines(
     situation: Situation,
     width: int,
     keymap: Keymap,
-    elsewhere: Sections = (),
-    query: str | None = None,
+    elsewhere: Sections,
+    query: str | None,
 ) -> list[Line]:
     """Return the lines of the help for `width` cells: all actions that match `query`.
 
@@ -344,7 +344,7 @@ def _section(
         of_title: Role = "text" if why is None else "muted"
         head = Span(f"   {keys}{' ' * max(key_cells - cell_len(keys), 1)}", of_key)
         room = max(column - cell_len(head.text) - 1, 10)
-        first, *others = wrap_line(tuple(marked_spans(action.title, matched, 0, of_title, "heading")), room)
+        first, *others = wrap_line(tuple(marked_spans(action.title, matched, of_title, "heading")), room)
         blank = Span(" " * cell_len(head.text))
         rows: list[Line] = [(head, *first), *((blank, *row) for row in others)]
         if why is not None:

@@ -173,7 +173,7 @@ class SearchedPane(Vertical):
         self.end_search()
 
 
-def count_line(found: tuple[int | None, int], *, blank: bool = False) -> Line:
+def count_line(found: tuple[int | None, int], *, blank: bool) -> Line:
     """Return the state of a search as text, such as `3 of 17` for the match with index 2 of 17.
 
     `blank` is whether nothing is searched yet. The text is then empty."""

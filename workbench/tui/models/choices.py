@@ -45,7 +45,7 @@ class ModelChoices:
 
 
 def model_choices(
-    program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str] = ()
+    program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str]
 ) -> ModelChoices:
     """Return the models of settings files and suites. Descriptions name the endpoint and whether the API key is set.
 

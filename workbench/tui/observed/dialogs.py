@@ -57,7 +57,7 @@ class ObserveScreen(TextPromptScreen[TypedRecording]):
 
     `problem` is why the last attempt failed, "" before any attempt."""
 
-    def __init__(self, before: TypedRecording, problem: str = "") -> None:
+    def __init__(self, before: TypedRecording, problem: str) -> None:
         super().__init__(
             "Record a program and its model",
             before.upstream,

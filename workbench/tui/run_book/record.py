@@ -630,7 +630,7 @@ class Question:
     permission: PermissionQuestion
 
 
-def waiting_message(run: RunRecord, held_runs: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
+def waiting_message(run: RunRecord, held_runs: Sequence[RunRecord], starting: Sequence[str]) -> Message:
     """Return a message that says why a run waits.
 
     `held_runs` are the held runs, `starting` the servers and models that are starting."""

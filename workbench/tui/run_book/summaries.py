@@ -272,7 +272,7 @@ def counting(runs: Mapping[RunIdentity, RunRecord]) -> list[RunRecord]:
     return [run for run in own if variant_name_of(run.model) is None] or own
 
 
-def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
+def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord]) -> CaseSummary:
     """Return the summary of a case with these runs. Active forks only add to its progress."""
     going = (*runs, *forks)
     stages: set[Stage] = set()

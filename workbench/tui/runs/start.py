@@ -72,8 +72,8 @@ class Starter:
         *,
         catch_up: Callable[[], Awaitable[object]],
         suspend_questions: Callable[[], AbstractContextManager[None]],
-        history: Path | None = None,
-        compares: bool = False,
+        history: Path | None,
+        compares: bool,
     ) -> None:
         """Create a starter.
 

@@ -198,7 +198,7 @@ def _entry_lines(entry: Entry, keys: str, max_width: int, width: int) -> list[Li
     key: Role = "accent"
     if entry.why is not None:
         plain, matched, key = "muted", "strong", "muted"
-    title = tuple(marked_spans(entry.action.title, entry.matched, 0, plain, matched))
+    title = tuple(marked_spans(entry.action.title, entry.matched, plain, matched))
     if entry.other_words:
         title += (Span(f"  {entry.other_words}", "muted"),)
     first, *others = wrap_line(title, max(max_width, 1))

@@ -73,7 +73,7 @@ class NewSuiteScreen(TextPromptScreen[NewSuite]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("up,down", "server", show=False)]
 
-    def __init__(self, explanation: str, refusal: Refusal, *, proposed: str = "") -> None:
+    def __init__(self, explanation: str, refusal: Refusal, *, proposed: str) -> None:
         keys = keys_line(("Enter", "create"), ("↓", "from a server"), ("Esc", "leave"))
         super().__init__("New suite", proposed, explanation, refusal, keys)
 

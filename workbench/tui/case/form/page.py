@@ -362,7 +362,7 @@ def form_source(
     )
 
 
-def row_source(suite: OpenSuite, outline: CaseOutline, tools: tuple[ToolDefinition, ...] = ()) -> FormSource | None:
+def row_source(suite: OpenSuite, outline: CaseOutline, tools: tuple[ToolDefinition, ...]) -> FormSource | None:
     """Return the form of a case that is a row of a table file. Column names are replaced by the row's values.
 
     Return `None` if the case has no form."""

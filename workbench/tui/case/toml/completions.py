@@ -87,7 +87,7 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
             return None
         names = [name for name in known[1].model_fields if name not in written]
         return _key_completions(start + typed.start(1), complete("word", typed[1], words=names))
-    tool = tool_named(tools, _tool_above(lines, line, before, top))
+    tool = tool_named(tools, _tool_above(lines, line, before))
     inside = path[root + 1 :]
     if path[root] in _ARGUMENTS and not inside:
         return _argument_completions(piece, start, tool, written)
@@ -198,7 +198,7 @@ def _keys_of(lines: Sequence[str], line: int) -> list[str]:
     return keys
 
 
-def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
+def _tool_above(lines: Sequence[str], line: int, before: str) -> str:
     """Return the tool of the expected call that contains a line. Return "" if the call names no tool."""
     # The tool is named before the cursor or on a line above, up to the header of the list element.
     named: list[str] = _TOOL.findall(before)
