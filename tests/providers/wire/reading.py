@@ -87,16 +87,18 @@ def read(provider: Provider, stream: str | bytes, request: ModelRequest | None =
     parser = SseParser()
     raw = stream if isinstance(stream, bytes) else stream.encode()
     reader = wire_of(a_spec(provider)).reader(request or a_request())
-    events: list[ModelEvent | AnswerFinished] = []
     for event in [*parser.feed(raw), *parser.close()]:
-        events += reader.feed(event)
-    return Answer([*events, *reader.finish()])
+        reader.feed(event)
+    reader.finish()
+    return Answer(reader.events)
 
 
 def read_whole(provider: Provider, document: Any, request: ModelRequest | None = None) -> Answer:
     """The answer in a JSON document; raises what its reader raises."""
     reader = wire_of(a_spec(provider)).reader(request or a_request())
-    return Answer([*reader.feed_document(document), *reader.finish()])
+    reader.feed_document(document)
+    reader.finish()
+    return Answer(reader.events)
 
 
 def body_of(spec: ModelSpec, request: ModelRequest) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.providers.wire.reading import CLOCK, WEATHER, a_request
 from tests.strategies import is_json, json_objects
 from tests.tables import each_row
-from workbench.providers.wire.tool_calls import CallAssembly, CallEvent, ToolNames, read_arguments
+from workbench.providers.wire.tool_calls import CallAssembly, ToolNames, read_arguments
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, Message, ToolCall
 
 
@@ -38,39 +38,45 @@ def test_ids_of_earlier_rounds_and_of_the_same_answer_are_not_used_again() -> No
 
 def test_a_call_starts_with_the_name_of_an_offered_tool() -> None:
     assembly = an_assembly()
-    assert list(assembly.name(assembly.begin("a"), "get_time")) == [CallStarted(1, "a", "get_time")]
+    assembly.name(assembly.begin("a"), "get_time")
+    assert assembly.events == [CallStarted(1, "a", "get_time")]
 
 
 def test_a_name_may_come_in_pieces_after_the_first_arguments() -> None:
     assembly = an_assembly()
     call = assembly.begin("a")
-    events = [
-        *assembly.name(call, ""),
-        *assembly.add(call, "{"),
-        *assembly.name(call, "get_"),
-        *assembly.name(call, "time"),
-    ]
-    assert events == [CallStarted(1, "a", "get_time"), CallArgumentsDelta("a", "{")]
+    assembly.name(call, "")
+    assembly.add(call, "{")
+    assembly.name(call, "get_")
+    assembly.name(call, "time")
+    assert assembly.events == [CallStarted(1, "a", "get_time"), CallArgumentsDelta("a", "{")]
 
 
 def test_an_invented_name_starts_the_call_with_its_arguments() -> None:
     assembly = an_assembly()
     call = assembly.begin("a")
-    assert list(assembly.name(call, "nonsense")) == []
-    assert next(assembly.add(call, "{}")) == CallStarted(1, "a", "nonsense")
+    assembly.name(call, "nonsense")
+    assert assembly.events == []
+    assembly.add(call, "{}")
+    assert assembly.events[0] == CallStarted(1, "a", "nonsense")
 
 
 def test_a_call_that_never_got_a_name_is_still_a_call() -> None:
     assembly = an_assembly()
     assembly.begin("a")
-    assert list(assembly.finish_all()) == [CallStarted(1, "a", ""), CallFinished("a", {})]
+    assembly.finish_all()
+    assert assembly.events == [CallStarted(1, "a", ""), CallFinished("a", {})]
 
 
 def test_a_call_is_finished_once() -> None:
     assembly = an_assembly()
     call = assembly.begin("a")
-    assert len(list(assembly.finish(call))) == 2
-    assert [*assembly.finish(call), *assembly.finish_all(), *assembly.add(call, "{}")] == []
+    assembly.finish(call)
+    assert len(assembly.events) == 2
+    assembly.finish(call)
+    assembly.finish_all()
+    assembly.add(call, "{}")
+    assert len(assembly.events) == 2
 
 
 @each_row("nothing", [None, "", "  ", "null", {}, "{}"])
@@ -82,8 +88,9 @@ def test_arguments_may_come_as_an_object() -> None:
     assembly = an_assembly()
     call = assembly.begin("a")
     call.name = "get_weather"
-    events = [*assembly.add(call, {"city": "Oslo"}), *assembly.finish(call)]
-    assert events[1:] == [CallArgumentsDelta("a", '{"city": "Oslo"}'), CallFinished("a", {"city": "Oslo"})]
+    assembly.add(call, {"city": "Oslo"})
+    assembly.finish(call)
+    assert assembly.events[1:] == [CallArgumentsDelta("a", '{"city": "Oslo"}'), CallFinished("a", {"city": "Oslo"})]
 
 
 @each_row(
@@ -106,8 +113,10 @@ def test_arguments_may_come_as_an_object() -> None:
 def test_broken_arguments_are_kept_with_what_is_wrong_with_them(text: str, problem: str) -> None:
     assembly = an_assembly()
     call = assembly.begin("a")
-    events = [*assembly.name(call, "get_weather"), *assembly.add(call, text), *assembly.finish(call)]
-    assert events[-1] == CallFinished("a", {}, text, problem)
+    assembly.name(call, "get_weather")
+    assembly.add(call, text)
+    assembly.finish(call)
+    assert assembly.events[-1] == CallFinished("a", {}, text, problem)
 
 
 def test_arguments_beyond_what_python_reads_are_broken_too() -> None:
@@ -121,17 +130,19 @@ def test_arguments_beyond_what_python_reads_are_broken_too() -> None:
 def test_whole_arguments_at_the_end_replace_the_fragments() -> None:
     assembly = an_assembly()
     call = assembly.begin("a")
-    events: list[CallEvent] = [*assembly.name(call, "get_weather"), *assembly.add(call, '{"ci')]
-    events += assembly.finish(call, '{"city": "Oslo"}')
-    assert events[-1] == CallFinished("a", {"city": "Oslo"})
+    assembly.name(call, "get_weather")
+    assembly.add(call, '{"ci')
+    assembly.finish(call, '{"city": "Oslo"}')
+    assert assembly.events[-1] == CallFinished("a", {"city": "Oslo"})
 
 
 def test_halves_of_a_character_in_different_fragments_come_together() -> None:
     assembly = an_assembly()
     call = assembly.begin("a")
-    list(assembly.add(call, '{"city": "\ud83c'))
-    list(assembly.add(call, '\udf89"}'))
-    assert list(assembly.finish(call))[-1] == CallFinished("a", {"city": "🎉"})
+    assembly.add(call, '{"city": "\ud83c')
+    assembly.add(call, '\udf89"}')
+    assembly.finish(call)
+    assert assembly.events[-1] == CallFinished("a", {"city": "🎉"})
 
 
 @given(json_objects.filter(is_json), st.lists(st.integers(0, 80), max_size=6), st.booleans())
@@ -142,10 +153,11 @@ def test_any_fragments_of_any_arguments_give_the_same_call(
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     assembly = an_assembly()
     call = assembly.begin("a")
-    events: list[CallEvent] = [*assembly.name(call, "get_weather")]
+    assembly.name(call, "get_weather")
     for start, end in itertools.pairwise(edges):
-        events += assembly.add(call, text[start:end])
-    events += assembly.finish_all()
+        assembly.add(call, text[start:end])
+    assembly.finish_all()
+    events = assembly.events
     shown = "".join(event.fragment for event in events if isinstance(event, CallArgumentsDelta))
     assert shown == text
     assert isinstance(events[-1], CallFinished)

@@ -150,7 +150,7 @@ def test_pieces_make_no_difference(drawn: st.DataObject, written: str) -> None:
 
 def test_thoughts_come_while_they_are_thought() -> None:
     text = AnswerText(1, apart=True)
-    came = [list(text.add(piece)) for piece in ("<thi", "nk>\nHm, ", "yes", " </", "think>\n", "\nNo", ".")]
+    came = [text.add(piece) for piece in ("<thi", "nk>\nHm, ", "yes", " </", "think>\n", "\nNo", ".")]
     assert came == [
         [],
         [ReasoningDelta(1, "Hm,")],
@@ -167,7 +167,9 @@ def test_thoughts_may_be_left_in_the_answer(provider: Provider) -> None:
     written = "<think>Hm</think>No."
     reader = wire_of(replace(a_spec(provider), thoughts="answer")).reader(a_request())
     parser = SseParser()
-    events = [said for event in parser.feed(STREAMS[provider](written).encode()) for said in reader.feed(event)]
-    answer = Answer([*events, *reader.finish()])
+    for event in parser.feed(STREAMS[provider](written).encode()):
+        reader.feed(event)
+    reader.finish()
+    answer = Answer(reader.events)
     assert told(answer) == ("", written)
     assert (answer.end.deviations, sent_back(provider, answer)) == ((), written)

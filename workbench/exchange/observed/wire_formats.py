@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from workbench.config.models import ModelSpec, Provider
@@ -21,13 +21,12 @@ from workbench.providers.http.answers import BodyKind, SseParser, body_kind
 from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import FIRST_TOKEN_EVENTS, AnswerFinished, ModelError, ModelRequest
 from workbench.providers.wire.errors import error_text, quoted
-from workbench.providers.wire.wire import SseEvent
+from workbench.providers.wire.wire import AnswerEvents, SseEvent
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Deviation,
     JsonValue,
-    ModelEvent,
     ReasoningDelta,
     StopReason,
     TextDelta,
@@ -148,7 +147,7 @@ class ObservedAnswerReader:
     _kind: BodyKind | None = None
     _held: bytearray = field(default_factory=bytearray)
     _bytes: int = 0
-    _events: list[ModelEvent | AnswerFinished] = field(default_factory=list)
+    _events: AnswerEvents = field(default_factory=list)
     _first_token_ms: float | None = None
     _response_id: str = ""
 
@@ -219,16 +218,21 @@ class ObservedAnswerReader:
             # The id is read from the first event, because the next request may already refer to it.
             if self.wire == "openai-responses" and not self._response_id:
                 self._response_id = _response_id(event.data)
-            self._add_events(self._reader.feed(event))
+            self._read_event(event)
             if self._reader.ended:
                 self._finish()
                 return
 
-    def _add_events(self, events: Iterable[ModelEvent | AnswerFinished]) -> None:
-        for event in events:
+    def _read_event(self, event: SseEvent) -> None:
+        self._reader.feed(event)
+        self._take_answer_events()
+
+    def _take_answer_events(self) -> None:
+        for event in self._reader.events:
             if self._first_token_ms is None and isinstance(event, FIRST_TOKEN_EVENTS):
                 self._first_token_ms = self._ms()
             self._events.append(event)
+        self._reader.events.clear()
 
     def _finish(self) -> None:
         if self._unpacked is None:
@@ -242,19 +246,21 @@ class ObservedAnswerReader:
             # The blank line after the last event may be missing.
             if not self._reader.ended:
                 for event in self._parser.close():
-                    self._add_events(self._reader.feed(event))
+                    self._read_event(event)
         elif self._kind == "document":
             document: JsonValue = json.loads(self._held)
             if isinstance(document, dict):
                 self._response_id = str(document.get("id") or "")
-            self._add_events(self._reader.feed_document(document))
+            self._reader.feed_document(document)
+            self._take_answer_events()
             # A document arrives as a whole, so there is no time to the first token.
             self._first_token_ms = None
         elif self._held.strip():
             raise ValueError("the body is neither a stream of events nor JSON")
         else:
             raise ValueError("the body is empty")
-        self._add_events(self._reader.finish())
+        self._reader.finish()
+        self._take_answer_events()
         self.answer = self._made()
 
     def _made(self) -> Answer:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic_core import from_json
@@ -17,7 +18,7 @@ from workbench.providers.http.bodies import Content, content_of
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.model import AnswerFinished, AnswerTooLargeError
 from workbench.providers.wire.errors import NotJsonError
-from workbench.providers.wire.wire import AnswerReader, SseEvent
+from workbench.providers.wire.wire import AnswerEvents, AnswerReader, SseEvent
 from workbench.trajectory.events import CallArgumentsDelta, JsonValue, ModelEvent, ReasoningDelta, TextDelta
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ BodyKind = Literal["events", "document", "page", "garbage"]
 
 async def read_answer(
     response: aiohttp.ClientResponse, reader: AnswerReader, errors: EndpointErrors
-) -> AsyncGenerator[Sequence[ModelEvent | AnswerFinished]]:
+) -> AsyncGenerator[AnswerEvents]:
     """Yield the events of an answer, up to its last event.
 
     Events that arrive together are yielded together. If the response was read to its end, its connection can be reused.
@@ -157,38 +158,56 @@ async def read_answer(
         body = await _rest(body, content, MAX_MESSAGE_BYTES)
         if len(body) > MAX_MESSAGE_BYTES:
             raise AnswerTooLargeError(oversized_answer_message(MAX_MESSAGE_BYTES))
-        for event in reader.feed_document(_document(body, errors)):
-            yield (event,)
+        for added in _added(reader, partial(reader.feed_document, _document(body, errors))):
+            yield added
     elif kind == "page":
         raise errors.of_page(await _rest(body, content, MAX_ERROR_BYTES))
     elif body.strip():
         raise errors.of_unknown_body(body)
     else:
         raise errors.of_empty_body()
-    for last in reader.finish():
-        yield (last,)
+    for added in _added(reader, reader.finish):
+        yield added
 
 
-def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEvent]]:
+def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[AnswerEvents]:
     """Convert server-sent events that arrived together to model events, and yield these as one list.
 
     If the reader raises an error, the events before the error are yielded first."""
-    # Neighbouring pieces of a text are joined to one event, because each event takes time in the listeners. These
-    # pieces are shown at the same moment anyway.
-    joined: list[ModelEvent] = []
     try:
         for event in events:
-            for piece in reader.feed(event):
-                if not (joined and _join_pieces(joined, piece)):
-                    joined.append(piece)
+            reader.feed(event)
             if reader.ended:
                 break
     finally:
-        if joined:
-            yield joined
+        if reader.events:
+            yield _joined(reader.events)
+            reader.events.clear()
 
 
-def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
+def _added(reader: AnswerReader, read: Callable[[], None]) -> Iterator[AnswerEvents]:
+    """Call `read`, and yield the events that it adds to those of the reader.
+
+    If `read` raises an error, the events before the error are yielded first."""
+    try:
+        read()
+    finally:
+        if reader.events:
+            yield reader.events.copy()
+            reader.events.clear()
+
+
+def _joined(events: AnswerEvents) -> AnswerEvents:
+    # Neighbouring pieces of a text are joined to one event, because each event takes time in the listeners. These
+    # pieces are shown at the same moment anyway.
+    joined = events[:1]
+    for event in events[1:]:
+        if not _join_pieces(joined, event):
+            joined.append(event)
+    return joined
+
+
+def _join_pieces(joined: AnswerEvents, piece: ModelEvent | AnswerFinished) -> bool:
     """Append a piece of text to the last event if both belong to the same text, and return whether they do."""
     last = joined[-1]
     if isinstance(piece, CallArgumentsDelta):

@@ -32,7 +32,6 @@ from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, data_ur
 from workbench.trajectory.events import (
     JsonValue,
     Message,
-    ModelEvent,
     PromptProgress,
     ReasoningDelta,
     StopReason,
@@ -71,6 +70,7 @@ class ChatReader:
     ) -> None:
         self._round = round_number
         self._calls = calls
+        self.events = calls.events
         self._errors = errors
         self._usage = UsageCount()
         self._pieces = TextPieces()
@@ -89,8 +89,8 @@ class ChatReader:
         self._reason: str | None = None
         self._prompt_ms: float | None = None
 
-    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """Yield the events of a chunk.
+    def feed(self, event: SseEvent) -> None:
+        """Read a chunk.
 
         Raises ModelError for an error that the chunk reports, and for data that is not JSON."""
         if event.data.strip() == _END:
@@ -98,21 +98,21 @@ class ChatReader:
             return
         chunk = self._errors.document(event)
         if chunk is not None:
-            yield from self._read(chunk)
+            self._read(chunk)
 
-    def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that arrived as one document.
+    def feed_document(self, document: JsonValue) -> None:
+        """Read an answer that arrived as one document.
 
         Raises ModelError for a document that reports an error or is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not document.get("choices"):
             raise self._errors.no_answer(document)
-        yield from self._read(document)
+        self._read(document)
         self.ended = True
 
-    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yield the events that end the answer.
+    def finish(self) -> None:
+        """Add the events that end the answer.
 
         Raises ModelError if the stream stopped before the answer was complete."""
         if not self._began:
@@ -121,35 +121,32 @@ class ChatReader:
             raise self._errors.ended_early(f"finish_reason {self._reason}")
         if self._reason is None and not self.ended:
             raise self._errors.incomplete_stream("neither finish_reason nor [DONE]")
-        yield from self._text.flush()
-        yield from self._calls.finish_all()
-        yield AnswerFinished(
-            self._stop_reason(),
-            self._usage.chat(),
-            self._errors.storable_state(self._provider_state()),
-            (*self._text.deviations, *self._calls.deviations),
-            self._prompt_ms,
-        )
+        self.events += self._text.flush()
+        self._calls.finish_all()
+        state = self._errors.storable_state(self._provider_state())
+        deviations = (*self._text.deviations, *self._calls.deviations)
+        end = AnswerFinished(self._stop_reason(), self._usage.chat(), state, deviations, self._prompt_ms)
+        self.events.append(end)
 
-    def _read(self, chunk: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _read(self, chunk: dict[str, Any]) -> None:
         if usage := chunk.get("usage"):
             self._usage.update(usage)
         if timings := chunk.get("timings"):
             self._prompt_ms = _number_in(timings, "prompt_ms")
         if progress := chunk.get("prompt_progress"):
-            yield from self._progress(progress)
+            self._progress(progress)
         for choice in dicts_in(chunk.get("choices")):
             if not choice.get("index"):
-                yield from self._choice(choice)
+                self._choice(choice)
                 return
 
-    def _progress(self, progress: object) -> Iterator[ModelEvent]:
+    def _progress(self, progress: object) -> None:
         processed, total = _number_in(progress, "processed"), _number_in(progress, "total")
         took_ms = _number_in(progress, "time_ms")
         if processed is not None and total is not None:
-            yield PromptProgress(self._round, int(processed), int(total), took_ms or 0.0)
+            self.events.append(PromptProgress(self._round, int(processed), int(total), took_ms or 0.0))
 
-    def _choice(self, choice: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _choice(self, choice: dict[str, Any]) -> None:
         self._began = True
         if choice.get("error"):
             raise self._errors.reported(choice)
@@ -159,27 +156,27 @@ class ChatReader:
         if not isinstance(delta, dict):
             return
         if not _REASONING_FIELDS.isdisjoint(delta):
-            yield from self._add_reasoning(delta)
+            self._add_reasoning(delta)
         content = delta.get("content")
         if content:
             if isinstance(content, str):
-                yield from self._add_text(content)
+                self._add_text(content)
             elif isinstance(content, list):
-                yield from self._content_parts(content)
+                self._content_parts(content)
         if (refusal := delta.get("refusal")) and isinstance(refusal, str):
             self._refused = True
-            yield from self._add_text(refusal)
+            self._add_text(refusal)
         self._before_chunk = len(self._calls.calls)
         if fragments := delta.get("tool_calls"):
             for position, entry in enumerate(dicts_in(fragments)):
-                yield from self._call_fragment(entry, position)
+                self._call_fragment(entry, position)
 
-    def _add_text(self, piece: str) -> Iterator[ModelEvent]:
+    def _add_text(self, piece: str) -> None:
         if text := self._pieces.next(piece):
             self._written.append(text)
-            yield from self._text.add(text)
+            self.events += self._text.add(text)
 
-    def _add_reasoning(self, delta: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _add_reasoning(self, delta: dict[str, Any]) -> None:
         seen: set[str] = set()
         for field in ("reasoning_content", "reasoning"):
             text = delta.get(field)
@@ -187,29 +184,29 @@ class ChatReader:
                 self._reasoning.setdefault(field, []).append(text)
                 if text and text not in seen:
                     seen.add(text)
-                    yield ReasoningDelta(self._round, text)
+                    self.events.append(ReasoningDelta(self._round, text))
         # OpenRouter sends the same reasoning twice: as plain text, and in details that must be sent back with the
         # answer.
         for detail in dicts_in(delta.get("reasoning_details")):
             text = next((detail[key] for key in _TEXTS_OF_DETAILS if isinstance(detail.get(key), str)), "")
             if text and not seen:
-                yield ReasoningDelta(self._round, text)
+                self.events.append(ReasoningDelta(self._round, text))
             self._add_detail(detail)
         for thought in dicts_in(delta.get("thinking_blocks")):
             self._add_thought(thought)
         if extra := delta.get("extra_content"):
             self._more["extra_content"] = extra
 
-    def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
+    def _content_parts(self, parts: list[Any]) -> None:
         for part in dicts_in(parts):
             if isinstance(text := part.get("text"), str) and text:
-                yield from self._add_text(text)
+                self._add_text(text)
             thoughts = list(dicts_in(part.get("thinking")))
             if thoughts:
                 self._add_part(part, thoughts)
             for thought in thoughts:
                 if isinstance(text := thought.get("text"), str) and text:
-                    yield ReasoningDelta(self._round, text)
+                    self.events.append(ReasoningDelta(self._round, text))
 
     def _add_part(self, part: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
         """Add a fragment of the content part with the model's thoughts (`thinking`).
@@ -226,7 +223,7 @@ class ChatReader:
                 self._errors.check_parts(joined)
                 joined.append(dict(thought))
 
-    def _call_fragment(self, entry: dict[str, Any], position: int) -> Iterator[ModelEvent]:
+    def _call_fragment(self, entry: dict[str, Any], position: int) -> None:
         function = as_dict(entry.get("function"))
         name, arguments = function.get("name"), function.get("arguments")
         index, given_id = entry.get("index"), entry.get("id")
@@ -240,8 +237,8 @@ class ChatReader:
         if not _SIGNING_FIELDS.isdisjoint(entry):
             self._keep_call_extras(call, entry)
         if name:
-            yield from self._calls.name(call, name)
-        yield from self._calls.add(call, arguments)
+            self._calls.name(call, name)
+        self._calls.add(call, arguments)
 
     def _begins_another(self, call: OpenCall, given_id: str | None, name: object, arguments: object) -> bool:
         may_repeat = call in self._calls.calls[: self._before_chunk]

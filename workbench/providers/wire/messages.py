@@ -53,7 +53,6 @@ from workbench.providers.wire.wire import (
 from workbench.trajectory.events import (
     JsonValue,
     Message,
-    ModelEvent,
     ReasoningDelta,
     StopReason,
     TextDelta,
@@ -165,6 +164,7 @@ class MessagesReader:
     ) -> None:
         self._round = round_number
         self._calls = calls
+        self.events = calls.events
         self._errors = errors
         self._of_provider = of_provider
         self._usage = UsageCount()
@@ -178,8 +178,8 @@ class MessagesReader:
         self._container: dict[str, Any] = {}
         self._continues = continues
 
-    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """Yield the events of a server-sent event.
+    def feed(self, event: SseEvent) -> None:
+        """Read a server-sent event.
 
         Raises ModelError for an error that the event reports, and for data that is not JSON."""
         document = self._errors.document(event)
@@ -190,11 +190,11 @@ class MessagesReader:
         if not isinstance(index, int):
             index = None
         if kind == "content_block_delta":
-            yield from self._delta(index, as_dict(document.get("delta")))
+            self._delta(index, as_dict(document.get("delta")))
         elif kind == "content_block_start":
-            yield from self._start(index, as_dict(document.get("content_block")))
+            self._start(index, as_dict(document.get("content_block")))
         elif kind == "content_block_stop":
-            yield from self._stop(index)
+            self._stop(index)
         elif kind == "message_start":
             self._began = True
             self._end(as_dict(document.get("message")))
@@ -203,8 +203,8 @@ class MessagesReader:
         elif kind == "message_stop":
             self.ended = True
 
-    def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that arrived as one document.
+    def feed_document(self, document: JsonValue) -> None:
+        """Read an answer that arrived as one document.
 
         Raises ModelError for a document that reports an error or is not an answer."""
         if reports_error(document):
@@ -212,13 +212,13 @@ class MessagesReader:
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
             raise self._errors.no_answer(document)
         for index, block in enumerate(content):
-            yield from self._start(index, as_dict(block))
-            yield from self._stop(index)
+            self._start(index, as_dict(block))
+            self._stop(index)
         self._end(document)
         self._began = self.ended = True
 
-    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yield the events that end the answer.
+    def finish(self) -> None:
+        """Add the events that end the answer.
 
         Raises ModelError if the stream stopped before the answer was complete."""
         if not self._began:
@@ -227,16 +227,17 @@ class MessagesReader:
             raise self._errors.incomplete_stream("neither stop_reason nor message_stop")
         texts = [block for block in self._blocks if block.kind == "text"]
         if texts:
-            yield from self._answers(texts[-1], self._text.flush())
-        yield from self._calls.finish_all()
+            self._answers(texts[-1], self._text.flush())
+        self._calls.finish_all()
         for block in self._blocks:
-            yield from self._end_of_provider(block)
+            self._end_of_provider(block)
         parts = [part for block in self._blocks if (part := block.part()) is not None]
         # If the answer has calls, it is not paused, because their results must be sent before the model can continue.
         paused = self._reason in _PAUSED and not self._calls.calls
         state = self._errors.storable_state(self._state(parts, is_whole=paused or self._continues))
         deviations = (*self._text.deviations, *self._calls.deviations)
-        yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations, paused=paused)
+        end = AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations, paused=paused)
+        self.events.append(end)
 
     def _state(self, parts: list[Part], *, is_whole: bool) -> JsonValue:
         """Return the data of an answer that must be sent back with it; `None` if text and calls suffice.
@@ -251,7 +252,7 @@ class MessagesReader:
             return state
         return provider_state(WIRE, parts)
 
-    def _start(self, index: int | None, given: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _start(self, index: int | None, given: dict[str, Any]) -> None:
         self._errors.check_parts(self._blocks)
         self._began = True
         kind = str(given.get("type"))
@@ -259,19 +260,18 @@ class MessagesReader:
         self._blocks.append(block)
         if kind == "tool_use":
             block.call = self._calls.begin(given.get("id"))
-            yield from self._calls.name(block.call, given.get("name"))
-            yield from self._calls.start(block.call)
+            self._calls.name(block.call, given.get("name"))
+            self._calls.start(block.call)
         elif kind in ("text", "thinking"):
-            yield from self._add_text(block, given.get(kind))
+            self._add_text(block, given.get(kind))
         elif "type" in given and kind not in _NOT_CALLS and not kind.endswith(_RESULT):
             name = given.get("name") if kind.endswith(_USE) else kind
-            block.provider_call, started = self._of_provider.begin(given.get("id"), name)
-            yield started
+            block.provider_call = self._of_provider.begin(given.get("id"), name)
 
-    def _end_of_provider(self, block: _Block) -> Iterator[ModelEvent]:
-        """Yield the last events of a call that the provider runs, or the events of the call's result.
+    def _end_of_provider(self, block: _Block) -> None:
+        """Finish a call that the provider runs, or add the call's result.
 
-        Nothing is yielded for blocks of other kinds."""
+        Blocks of other kinds are left alone."""
         if block.is_emitted or block.call is not None or block.kind in (*_NOT_CALLS, "text", "thinking"):
             return
         block.is_emitted = True
@@ -280,14 +280,14 @@ class MessagesReader:
             given = document.get("input")
             if not block.kind.endswith(_USE):
                 given = without_fields(document, "type", "id")
-            yield from self._of_provider.finish(block.provider_call, "".join(block.input) or given)
+            self._of_provider.finish(block.provider_call, "".join(block.input) or given)
         elif block.kind.endswith(_RESULT):
             content = document.get("content")
             is_error = bool(document.get("is_error")) or str(as_dict(content).get("type")).endswith("_error")
             name = block.kind.removesuffix(_RESULT)
-            yield from self._of_provider.result(document.get("tool_use_id"), content, is_error=is_error, name=name)
+            self._of_provider.result(document.get("tool_use_id"), content, is_error=is_error, name=name)
 
-    def _delta(self, index: int | None, delta: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _delta(self, index: int | None, delta: dict[str, Any]) -> None:
         block = self._by_index.get(index)
         kind = delta.get("type")
         if block is None:
@@ -299,28 +299,28 @@ class MessagesReader:
             self._blocks.append(block)
             self._began = True
         if kind == "text_delta" and block.kind == "text":
-            yield from self._add_text(block, delta.get("text"))
+            self._add_text(block, delta.get("text"))
         elif kind == "thinking_delta" and block.kind == "thinking":
-            yield from self._add_text(block, delta.get("thinking"))
+            self._add_text(block, delta.get("thinking"))
         elif kind == "input_json_delta" and block.call is not None:
-            yield from self._calls.add(block.call, delta.get("partial_json"))
+            self._calls.add(block.call, delta.get("partial_json"))
         elif kind == "signature_delta":
             # The signature is kept, because the API verifies it when the thinking is sent back.
             block.fields["signature"] = delta.get("signature")
         else:
             if kind == "input_json_delta" and block.provider_call is not None:
-                yield from self._of_provider.piece(block.provider_call, delta.get("partial_json"))
+                self._of_provider.piece(block.provider_call, delta.get("partial_json"))
             block.add(delta)
 
-    def _add_text(self, block: _Block, text: object) -> Iterator[ModelEvent]:
+    def _add_text(self, block: _Block, text: object) -> None:
         if isinstance(text, str) and text and block.kind == "thinking":
             block.pieces.append(text)
-            yield ReasoningDelta(self._round, text)
+            self.events.append(ReasoningDelta(self._round, text))
         elif isinstance(text, str) and text and (text := self._pieces.next(text)):
             block.written.append(text)
-            yield from self._answers(block, self._text.add(text))
+            self._answers(block, self._text.add(text))
 
-    def _answers(self, block: _Block, events: Iterator[TextEvent]) -> Iterator[ModelEvent]:
+    def _answers(self, block: _Block, events: list[TextEvent]) -> None:
         for event in events:
             if isinstance(event, TextDelta):
                 block.pieces.append(event.text)
@@ -329,20 +329,20 @@ class MessagesReader:
                 for each in self._blocks:
                     if each.kind == "text":
                         each.pieces.clear()
-            yield event
+            self.events.append(event)
 
-    def _stop(self, index: int | None) -> Iterator[ModelEvent]:
+    def _stop(self, index: int | None) -> None:
         block = self._by_index.get(index)
         if block is None:
             return
         if block.call is not None:
             # Some gateways send the whole input at the start of the block, and no deltas.
             if not block.call.pieces and block.fields.get("input"):
-                yield from self._calls.add(block.call, block.fields["input"])
-            yield from self._calls.finish(block.call)
+                self._calls.add(block.call, block.fields["input"])
+            self._calls.finish(block.call)
         elif block.kind == "text":
-            yield from self._answers(block, self._text.flush())
-        yield from self._end_of_provider(block)
+            self._answers(block, self._text.flush())
+        self._end_of_provider(block)
 
     def _end(self, document: dict[str, Any]) -> None:
         self._usage.update(document.get("usage"))

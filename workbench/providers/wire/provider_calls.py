@@ -16,7 +16,6 @@ from workbench.trajectory.events import (
     CallStarted,
     JsonValue,
     Message,
-    ModelEvent,
     ProviderTool,
     ResultReceived,
 )
@@ -50,26 +49,27 @@ class ProviderCalls:
     def __init__(self, round_number: int, calls: CallAssembly, offer: ToolOffer, known: Iterable[str] = ()) -> None:
         self._round = round_number
         self._calls = calls
+        self._events = calls.events
         self._offer = offer
         # Maps the ids that the API gives to the ids in the run's events.
         self._ids = {given: given for given in known}
         calls.reserve_ids(self._ids)
 
-    def begin(self, given_id: object, name: object) -> tuple[ProviderCall, CallStarted]:
-        """Begin a call. Returns the call and its first event."""
+    def begin(self, given_id: object, name: object) -> ProviderCall:
         call = ProviderCall(self._calls.free_id(given_id))
         if isinstance(given_id, str):
             self._ids[given_id] = call.id
         tool, is_offered = self._offer.of_provider(str(name or "unnamed"))
         by: ProviderTool = "offered" if is_offered else "other"
-        return call, CallStarted(self._round, call.id, tool, by)
+        self._events.append(CallStarted(self._round, call.id, tool, by))
+        return call
 
-    def piece(self, call: ProviderCall, fragment: object) -> Iterator[ModelEvent]:
+    def piece(self, call: ProviderCall, fragment: object) -> None:
         if isinstance(fragment, str) and fragment and not call.is_finished:
-            yield CallArgumentsDelta(call.id, fragment)
+            self._events.append(CallArgumentsDelta(call.id, fragment))
 
-    def finish(self, call: ProviderCall, call_input: object) -> Iterator[ModelEvent]:
-        """Finish a call and yield its last events. `call_input` is its input, as an object or as JSON text."""
+    def finish(self, call: ProviderCall, call_input: object) -> None:
+        """Finish a call. `call_input` is its input, as an object or as JSON text."""
         if call.is_finished:
             return
         call.is_finished = True
@@ -79,19 +79,18 @@ class ProviderCalls:
         raw: str | None = None
         if problem is not None:
             raw = call_input if isinstance(call_input, str) else json.dumps(call_input, ensure_ascii=False)
-        yield CallFinished(call.id, arguments, raw, problem)
+        self._events.append(CallFinished(call.id, arguments, raw, problem))
 
-    def result(self, given_id: object, content: JsonValue, *, is_error: bool, name: str) -> Iterator[ModelEvent]:
-        """Yield the events of a call's result.
+    def result(self, given_id: object, content: JsonValue, *, is_error: bool, name: str) -> None:
+        """Add the result of a call.
 
         If the call itself never arrived, a new call named `name` gets the result."""
         call_id = self._ids.get(given_id) if isinstance(given_id, str) else None
         if call_id is None:
-            call, started = self.begin(given_id, name)
-            yield started
-            yield from self.finish(call, None)
+            call = self.begin(given_id, name)
+            self.finish(call, None)
             call_id = call.id
-        yield ResultReceived(call_id, result_text(content), is_error, "provider", 0.0)
+        self._events.append(ResultReceived(call_id, result_text(content), is_error, "provider", 0.0))
 
 
 _ENCRYPTED_PREFIX = "encrypted_"

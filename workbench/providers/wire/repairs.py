@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
@@ -156,6 +156,8 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
 """The marks at the beginning of a model's thoughts, each with its end marks."""
 
 _ALL_ENDS = tuple(dict.fromkeys(chain.from_iterable(_ENDS.values())))
+_MAX_BEGINNING = max(map(len, _ALL_ENDS)) - 1
+"""The length of the longest text that is not yet a mark, but may become one."""
 _FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
 _QUOTES = "`'\"“”‘’«»"
 
@@ -186,26 +188,28 @@ class AnswerText:
             return ()
         return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
 
-    def add(self, piece: str) -> Iterator[TextEvent]:
-        """Add a piece of the text, and yield events for the text that is certainly answer or reasoning."""
+    def add(self, piece: str) -> list[TextEvent]:
+        """Add a piece of the text, and return events for the text that is certainly answer or reasoning."""
         self._held += piece
-        yield from self._steps(is_complete=False)
+        return self._steps(is_complete=False)
 
-    def flush(self) -> Iterator[TextEvent]:
-        """End the text, or a block of the text, and yield the events for the rest that was held back."""
-        yield from self._steps(is_complete=True)
+    def flush(self) -> list[TextEvent]:
+        """End the text, or a block of the text, and return the events for the rest that was held back."""
+        return self._steps(is_complete=True)
 
-    def _steps(self, *, is_complete: bool) -> Iterator[TextEvent]:
+    def _steps(self, *, is_complete: bool) -> list[TextEvent]:
+        events: list[TextEvent] = []
         read = None
         while self._held and read != self._read:
             read = self._read
-            yield from read(is_complete)
+            events += read(is_complete)
+        return events
 
-    def _as_it_is(self, is_complete: bool) -> Iterator[TextEvent]:
+    def _as_it_is(self, is_complete: bool) -> list[TextEvent]:
         text, self._held = self._held, ""
-        yield TextDelta(self._round, text)
+        return [TextDelta(self._round, text)]
 
-    def _at_beginning(self, is_complete: bool) -> Iterator[TextEvent]:
+    def _at_beginning(self, is_complete: bool) -> list[TextEvent]:
         text = self._held.lstrip()
         begin = next((mark for mark in _ENDS if text.startswith(mark)), None)
         if begin is not None:
@@ -218,9 +222,10 @@ class AnswerText:
             else:
                 self._read = self._unmarked
         elif is_complete and not self._found:
-            yield from self._as_it_is(is_complete)
+            return self._as_it_is(is_complete)
+        return []
 
-    def _within_thoughts(self, is_complete: bool) -> Iterator[TextEvent]:
+    def _within_thoughts(self, is_complete: bool) -> list[TextEvent]:
         at, end = _first_of(self._ends, self._held)
         if end:
             thoughts, self._held = self._held[:at].rstrip(), self._held[at + len(end) :]
@@ -233,11 +238,12 @@ class AnswerText:
             self._held = self._held[len(thoughts) :]
         if not self._thought:
             thoughts = thoughts.lstrip()
-        if thoughts:
-            self._thought = True
-            yield ReasoningDelta(self._round, thoughts)
+        if not thoughts:
+            return []
+        self._thought = True
+        return [ReasoningDelta(self._round, thoughts)]
 
-    def _unmarked(self, is_complete: bool) -> Iterator[TextEvent]:
+    def _unmarked(self, is_complete: bool) -> list[TextEvent]:
         """Read a text that does not begin with an opening mark of thoughts.
 
         If a closing mark arrives, the text before it was thoughts. `is_complete` means that no more text follows."""
@@ -249,17 +255,18 @@ class AnswerText:
         text, rest = self._held[:at], self._held[at:]
         self._said.append(text)
         self._held = rest
+        events: list[TextEvent] = []
         if text:
-            yield TextDelta(self._round, text)
+            events.append(TextDelta(self._round, text))
         if not end:
-            return
+            return events
         before, after = "".join(self._said), rest.removeprefix(end)
         if not _ends_thoughts(before, end, after):
             self._read = self._as_it_is
-            return
+            return events
         self._held, self._found = after, True
         self._read = self._at_beginning
-        yield TextWasReasoning(self._round)
+        return [*events, TextWasReasoning(self._round)]
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
@@ -287,8 +294,7 @@ def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
 
 def _certain(text: str, marks: tuple[str, ...]) -> int:
     """Return how many characters of a text precede an ending that may be the beginning of a mark."""
-    longest = max(map(len, marks)) - 1
-    for at in range(max(len(text) - longest, 0), len(text)):
+    for at in range(max(len(text) - _MAX_BEGINNING, 0), len(text)):
         if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
             return at
     return len(text)

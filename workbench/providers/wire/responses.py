@@ -57,7 +57,6 @@ from workbench.providers.wire.wire import (
 from workbench.trajectory.events import (
     JsonValue,
     Message,
-    ModelEvent,
     ReasoningDelta,
     StopReason,
     TextDelta,
@@ -151,6 +150,7 @@ class ResponsesReader:
     ) -> None:
         self._round = round_number
         self._calls = calls
+        self.events = calls.events
         self._errors = errors
         self._of_provider = of_provider
         self._stored = stored
@@ -168,8 +168,8 @@ class ResponsesReader:
         """Whether the final response has arrived."""
         return self._status is not None
 
-    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """Yield the events of a server-sent event.
+    def feed(self, event: SseEvent) -> None:
+        """Read a server-sent event.
 
         Raises ModelError for an error that the event reports, and for data that is not JSON."""
         document = self._errors.document(event)
@@ -178,31 +178,31 @@ class ResponsesReader:
         kind = str(document.get("type") or event.event)
         delta = document.get("delta")
         if kind == "response.output_text.delta":
-            yield from self._text(self._item(document, "message"), delta)
+            self._text(self._item(document, "message"), delta)
         elif kind == "response.refusal.delta":
             self._refused = True
-            yield from self._text(self._item(document, "message"), delta)
+            self._text(self._item(document, "message"), delta)
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
-            yield from self._reasoning(self._item(document, "reasoning"), delta)
+            self._reasoning(self._item(document, "reasoning"), delta)
         elif kind == "response.reasoning_summary_part.added" and document.get("summary_index"):
-            yield ReasoningDelta(self._round, "\n\n")
+            self.events.append(ReasoningDelta(self._round, "\n\n"))
         elif kind == "response.function_call_arguments.delta":
-            yield from self._calls.add(self._call(self._item(document, _CALL)), delta)
+            self._calls.add(self._call(self._item(document, _CALL)), delta)
         # Some servers send the arguments of a call only when the call is complete.
         elif kind == "response.function_call_arguments.done":
             call = self._call(self._item(document, _CALL))
             if not call.pieces:
-                yield from self._calls.add(call, document.get("arguments"))
+                self._calls.add(call, document.get("arguments"))
         elif kind == "response.output_item.added" and isinstance(item := document.get("item"), dict):
-            yield from self._add(self._item({**item, **document}, item.get("type"), new=True), item)
+            self._add(self._item({**item, **document}, item.get("type"), new=True), item)
         elif kind == "response.output_item.done" and isinstance(item := document.get("item"), dict):
-            yield from self._complete(self._item({**item, **document}, item.get("type")), item)
+            self._complete(self._item({**item, **document}, item.get("type")), item)
         elif kind in _TERMINAL:
-            yield from self._end(document.get("response"), kind.removeprefix("response."))
+            self._end(document.get("response"), kind.removeprefix("response."))
         self._began = self._began or kind.startswith("response.")
 
-    def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that arrived as one document.
+    def feed_document(self, document: JsonValue) -> None:
+        """Read an answer that arrived as one document.
 
         Raises ModelError for a document that reports an error or is not an answer."""
         if reports_error(document):
@@ -210,10 +210,10 @@ class ResponsesReader:
         if not isinstance(document, dict) or not isinstance(document.get("output"), list):
             raise self._errors.no_answer(document)
         self._began = True
-        yield from self._end(document, "completed")
+        self._end(document, "completed")
 
-    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yield the events that end the answer.
+    def finish(self) -> None:
+        """Add the events that end the answer.
 
         Raises ModelError if the stream stopped before the answer was complete."""
         if not self._began:
@@ -222,13 +222,13 @@ class ResponsesReader:
             raise self._errors.incomplete_stream("neither response.completed nor response.incomplete")
         messages = [item for item in self._items if item.kind == "message"]
         if messages:
-            yield from self._answers(messages[-1], self._answer.flush())
-        yield from self._calls.finish_all()
+            self._answers(messages[-1], self._answer.flush())
+        self._calls.finish_all()
         for item in self._items:
-            yield from self._end_of_provider(item)
+            self._end_of_provider(item)
         state = self._errors.storable_state(provider_state(WIRE, list(self._parts())))
         deviations = (*self._answer.deviations, *self._calls.deviations)
-        yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
+        self.events.append(AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations))
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
         """Return the item that an event is about, and create the item if it is unknown.
@@ -251,22 +251,22 @@ class ResponsesReader:
             item.call = self._calls.begin(given_id)
         return item.call
 
-    def _add(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _add(self, item: _Item, document: dict[str, Any]) -> None:
         if item.kind == _CALL:
             call = self._call(item, document.get("call_id"))
-            yield from self._calls.name(call, document.get("name"))
+            self._calls.name(call, document.get("name"))
         elif item.kind not in _OWN and not item.done:
             # Keep the document now, because some servers never send the last event of an item of their own tools.
             item.document = _returned(document)
-            yield from self._begin_of_provider(item)
+            self._begin_of_provider(item)
 
-    def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _complete(self, item: _Item, document: dict[str, Any]) -> None:
         if item.done:
             return
         item.done = True
         if item.kind == _CALL:
-            yield from self._add(item, document)
-            yield from self._calls.finish(self._call(item), document.get("arguments"))
+            self._add(item, document)
+            self._calls.finish(self._call(item), document.get("arguments"))
             item.document = without_fields(_returned(document), "type", "call_id", "name", "arguments")
         elif item.kind == "message":
             if isinstance(phase := document.get("phase"), str):
@@ -274,8 +274,8 @@ class ResponsesReader:
             if not item.written:
                 for part in dicts_in(document.get("content")):
                     self._refused = self._refused or bool(part.get("refusal"))
-                    yield from self._text(item, part.get("text") or part.get("refusal"))
-            yield from self._answers(item, self._answer.flush())
+                    self._text(item, part.get("text") or part.get("refusal"))
+            self._answers(item, self._answer.flush())
             item.document = {"role": "assistant", **_returned(document)}
         elif item.kind == "reasoning":
             # A reasoning item without content can be sent back only if the API has stored the original.
@@ -283,28 +283,27 @@ class ResponsesReader:
                 item.document = _returned(document)
             if not item.has_streamed_reasoning:
                 for part in (*dicts_in(document.get("summary")), *dicts_in(document.get("content"))):
-                    yield from self._reasoning(item, part.get("text"))
+                    self._reasoning(item, part.get("text"))
         else:
             item.document = _returned(document)
-            yield from self._begin_of_provider(item)
-            yield from self._end_of_provider(item)
+            self._begin_of_provider(item)
+            self._end_of_provider(item)
 
-    def _begin_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
+    def _begin_of_provider(self, item: _Item) -> None:
         if item.provider_call is None and item.kind not in _NOT_CALLS:
             name, _ = item_call(item.document)
-            item.provider_call, started = self._of_provider.begin(item.document.get("id"), name)
-            yield started
+            item.provider_call = self._of_provider.begin(item.document.get("id"), name)
 
-    def _end_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
+    def _end_of_provider(self, item: _Item) -> None:
         if item.provider_call is None or item.provider_call.is_finished:
             return
         name, given = item_call(item.document)
-        yield from self._of_provider.finish(item.provider_call, given)
+        self._of_provider.finish(item.provider_call, given)
         if (found := item_result(item.document)) is not None:
             content, is_error = found
-            yield from self._of_provider.result(item.document.get("id"), content, is_error=is_error, name=name)
+            self._of_provider.result(item.document.get("id"), content, is_error=is_error, name=name)
 
-    def _end(self, response: object, status: str) -> Iterator[ModelEvent]:
+    def _end(self, response: object, status: str) -> None:
         response = as_dict(response)
         self._status = str(response.get("status") or status)
         if "failed" in (status, self._status):
@@ -319,7 +318,7 @@ class ResponsesReader:
             # Texts and calls are appended, so that they keep the order in which they were emitted.
             at = place if item.kind not in (_CALL, "message") else len(self._items)
             self._items.insert(at, item)
-            yield from self._complete(item, document)
+            self._complete(item, document)
 
     def _unstreamed_items(self, output: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
         """Return the items of the final response that were not streamed, each with its index in the response.
@@ -341,24 +340,24 @@ class ResponsesReader:
                 missed.append((place, document))
         return missed
 
-    def _text(self, item: _Item, text: object) -> Iterator[ModelEvent]:
+    def _text(self, item: _Item, text: object) -> None:
         if isinstance(text, str) and text and (text := self._pieces.next(text)):
             item.written.append(text)
-            yield from self._answers(item, self._answer.add(text))
+            self._answers(item, self._answer.add(text))
 
-    def _answers(self, item: _Item, events: Iterator[TextEvent]) -> Iterator[ModelEvent]:
+    def _answers(self, item: _Item, events: list[TextEvent]) -> None:
         for event in events:
             if isinstance(event, TextDelta):
                 item.pieces.append(event.text)
             elif isinstance(event, TextWasReasoning):
                 for each in self._items:
                     each.pieces.clear()
-            yield event
+            self.events.append(event)
 
-    def _reasoning(self, item: _Item, text: object) -> Iterator[ModelEvent]:
+    def _reasoning(self, item: _Item, text: object) -> None:
         if isinstance(text, str) and text:
             item.has_streamed_reasoning = True
-            yield ReasoningDelta(self._round, text)
+            self.events.append(ReasoningDelta(self._round, text))
 
     def _parts(self) -> Iterator[Part]:
         # If a reasoning item cannot be sent back, the ids are left out. Otherwise the API would refuse the items that

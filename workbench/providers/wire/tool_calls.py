@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -14,7 +14,7 @@ from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_TOOL_NAME_CHARS
 from workbench.providers.model import AnswerTooLargeError, ModelError, ModelRequest
 from workbench.providers.wire.repairs import DETAILS, RepairedArguments, json_object, repair, same_json, unwrap
-from workbench.providers.wire.wire import as_dict
+from workbench.providers.wire.wire import AnswerEvents, as_dict
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -306,8 +306,6 @@ class TextPieces:
         return joined_surrogates(piece.removesuffix(self._pending))
 
 
-CallEvent = CallStarted | CallArgumentsDelta | CallFinished
-
 _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
 
 
@@ -378,13 +376,14 @@ class OpenCall:
 
 
 class CallAssembly:
-    """The calls of one answer, assembled from their fragments.
+    """The calls of one answer, assembled from their fragments. The events of the calls are added to `events`.
 
     Ids are unique within the run. A call keeps the API's id, but gets a new id if the API gives no id or an id that is
     already taken."""
 
     def __init__(self, request: ModelRequest, names: ToolNames) -> None:
         self.calls: list[OpenCall] = []
+        self.events: AnswerEvents = []
         self._round = request.round
         self._names = names
         self._taken: set[str] = set()
@@ -423,8 +422,8 @@ class CallAssembly:
         self._taken.add(call_id)
         return call_id
 
-    def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
-        """Add a piece of the tool's name, and yield the call's first event when the name is complete.
+    def name(self, call: OpenCall, piece: object) -> None:
+        """Add a piece of the tool's name, and start the call when the name is complete.
 
         The name is complete when a tool of this name is offered. For any other name, the call starts with its first
         arguments."""
@@ -432,24 +431,24 @@ class CallAssembly:
         if isinstance(piece, str) and piece and not call.started and piece != call.name:
             call.name += piece
             if self._names.offers(call.name):
-                yield from self.start(call)
+                self.start(call)
 
-    def start(self, call: OpenCall) -> Iterator[CallEvent]:
-        """Yield the first events of a call whose name is complete, unless the call has started."""
+    def start(self, call: OpenCall) -> None:
+        """Add the first events of a call whose name is complete, unless the call has started."""
         if not call.started:
             call.started = True
-            yield CallStarted(self._round, call.id, self._names.suite_name(call.name))
+            self.events.append(CallStarted(self._round, call.id, self._names.suite_name(call.name)))
             if call.pieces:
-                yield CallArgumentsDelta(call.id, call.text_without_repeats)
+                self.events.append(CallArgumentsDelta(call.id, call.text_without_repeats))
 
-    def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
-        """Add a fragment of the arguments' text, or all arguments as an object, and yield the call's new events.
+    def add(self, call: OpenCall, arguments: object) -> None:
+        """Add a fragment of the arguments' text, or all arguments as an object.
 
         Raises AnswerTooLargeError."""
         if arguments is None or arguments == "" or call.finished:
             return
         if call.name and not call.started:
-            yield from self.start(call)
+            self.start(call)
         if not isinstance(arguments, str):
             call.complete_arguments = arguments  # type: ignore[assignment]
             arguments = json.dumps(arguments, ensure_ascii=False)
@@ -459,18 +458,18 @@ class CallAssembly:
         if self._characters > MAX_ANSWER_CHARS:
             raise AnswerTooLargeError(MAX_ANSWER_CHARS.reached())
         if call.started and arguments:
-            yield CallArgumentsDelta(call.id, arguments)
+            self.events.append(CallArgumentsDelta(call.id, arguments))
 
-    def finish(self, call: OpenCall, arguments: object = None) -> Iterator[CallEvent]:
-        """Finish a call, and yield its last events.
+    def finish(self, call: OpenCall, arguments: object = None) -> None:
+        """Finish a call, and add its last events.
 
         `arguments` are the whole arguments, which some APIs send again at the end. They take precedence over the
         fragments."""
         if call.finished:
             return
-        yield from self.start(call)
+        self.start(call)
         if not call.pieces and call.complete_arguments is None:
-            yield from self.add(call, arguments)
+            self.add(call, arguments)
         given = arguments or (call.text if call.complete_arguments is None else call.complete_arguments)
         call.finished = True
         read, problem = read_arguments(given)
@@ -487,12 +486,12 @@ class CallAssembly:
             if raw is not None and len(raw) > MAX_ANSWER_CHARS:
                 raw = call.text_without_repeats
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
-        yield CallFinished(call.id, read, raw, problem)
+        self.events.append(CallFinished(call.id, read, raw, problem))
 
-    def finish_all(self) -> Iterator[CallEvent]:
+    def finish_all(self) -> None:
         """Finish all open calls in order, at the end of the answer."""
         for call in self.calls:
-            yield from self.finish(call)
+            self.finish(call)
 
 
 def _repair(call: OpenCall, value: object) -> RepairedArguments | None:

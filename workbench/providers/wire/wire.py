@@ -20,28 +20,34 @@ class SseEvent(NamedTuple):
     data: str
 
 
+AnswerEvents = list[ModelEvent | AnswerFinished]
+
+
 class AnswerReader(Protocol):
     """A reader of one answer, event by event."""
+
+    events: AnswerEvents
+    """The events of the answer that were read and not yet taken. After an error, these are the events before it."""
 
     @property
     def ended(self) -> bool:
         """Whether the last event of the answer has arrived. The reader then needs no further events."""
         ...
 
-    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
-        """Yield the events of one server-sent event.
+    def feed(self, event: SseEvent) -> None:
+        """Read one server-sent event.
 
         Raises ModelError for an error that the event reports, and for data that is not JSON."""
         ...
 
-    def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that arrived as one JSON document instead of a stream.
+    def feed_document(self, document: JsonValue) -> None:
+        """Read an answer that arrived as one JSON document instead of a stream.
 
         Raises ModelError for a document that reports an error or is not an answer."""
         ...
 
-    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yield the remaining events at the end of the stream, ending with `AnswerFinished`.
+    def finish(self) -> None:
+        """Add the remaining events at the end of the stream, ending with `AnswerFinished`.
 
         Raises ModelError for an empty stream, and for an answer that is not marked as complete."""
         ...
