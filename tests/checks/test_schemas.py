@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
 
 from tests.tables import each_row
 from workbench.checks.patterns import SearchError
@@ -34,6 +35,47 @@ def test_what_is_refused_is_what_jsonschema_refuses(schema: dict[str, Any]) -> N
             for validator in (validator_of(schema), Draft202012Validator(schema))
         )
         assert ours == theirs
+
+
+@each_row(
+    ("number", "step", "fits"),
+    [
+        (19.99, 0.01, True),
+        (0.3, 0.1, True),
+        (19.995, 0.01, False),
+        (1e300, 0.01, True),
+        (10**400, 0.5, True),
+        (5e-324, 0.1, False),
+        (7, 3.5, True),
+        (7.0, 2, False),
+        (True, 2, True),
+        ("0.015", 0.01, True),
+    ],
+)
+def test_a_multiple_is_computed_in_decimal_digits(number: object, step: float, fits: bool) -> None:
+    assert validator_of({"multipleOf": step}).is_valid(number) == fits
+
+
+@each_row(
+    ("pattern", "fits", "refused"),
+    [
+        (r"^\p{L}+$", "Zoë", "Zoë1"),
+        (r"^[\p{L}\p{N}_]{2}$", "é1", "é-"),
+        (r"^\P{Lu}$", "a", "A"),
+        (r"^(?<year>[0-9]{4})$", "2026", "26"),
+        (r"^\\p{2}$", r"\pp", "é"),
+    ],
+)
+def test_patterns_of_schemas_may_be_in_the_syntax_of_javascript(pattern: str, fits: str, refused: str) -> None:
+    validator = validator_of({"pattern": pattern})
+    assert validator.is_valid(fits)
+    assert not validator.is_valid(refused)
+
+
+@pytest.mark.parametrize("pattern", ["[", "(", r"\p{Nothing}", "a{2}{3}{4}("])
+def test_a_pattern_that_is_none_breaks_its_schema(pattern: str) -> None:
+    with pytest.raises(SchemaError):
+        validator_of({"pattern": pattern})
 
 
 @pytest.mark.parametrize(

@@ -314,7 +314,7 @@ _KEPT_PATTERNS = 512
 """The most compiled patterns in the cache."""
 
 _TOKEN = r"""
-      \\N\{[^}]*\} | \\.                            # an escape
+      \\[NpP]\{[^}]*\} | \\.                        # an escape
     | \(\?\#[^)]*\)                                 # a comment
     | \[ \^? \]? (?: \\. | [^\]\\] )* \]            # a set
     | \{ (?: \d+ (?: , \d* )? | , \d* ) \}          # a repetition
@@ -323,6 +323,7 @@ _TOKEN = r"""
 _TOKENS = late_pattern(_TOKEN, re.VERBOSE | re.DOTALL)
 _TOKENS_OF_VERBOSE = late_pattern(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
 _VERBOSE = late_pattern(r"\(\?[a-z]*x")
+_UNKNOWN_TO_RE = late_pattern(r"\\[pP]\{[^}]*\} | \(\?<(?![=!])\w+> | \\.", re.VERBOSE | re.DOTALL)
 
 SpentTime = dict[str, float]
 """The processor time of the searches for each pattern, in seconds."""
@@ -380,11 +381,36 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            if expanded_size(pattern) > MAX_PATTERN_ITEMS:
+            if expanded_size(_in_syntax_of_re(pattern)) > MAX_PATTERN_ITEMS:
                 raise SearchError(MAX_PATTERN_ITEMS.reached(pattern=_shown(pattern)))
             return regex.compile(regex_syntax(pattern), flags=regex.VERSION0, cache_pattern=False)
     except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise SearchError(f"the pattern {_shown(pattern)} cannot be used: {error}") from None
+
+
+def is_usable_pattern(pattern: str) -> bool:
+    """Return whether `search_pattern` can use a pattern, unless it is too large."""
+    import regex
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            _parse(_in_syntax_of_re(pattern))
+            regex.compile(regex_syntax(pattern), flags=regex.VERSION0)
+    except (re.error, regex.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _in_syntax_of_re(pattern: str) -> str:
+    r"""Replace what JavaScript and `regex` know, but not `re`, by parts of the same size: `\p{L}`, `(?<name>…)`."""
+    return _UNKNOWN_TO_RE.sub(lambda part: _known_to_re(part[0]), pattern)
+
+
+def _known_to_re(part: str) -> str:
+    if part.startswith("("):
+        return "(?:"
+    return r"\w" if len(part) > 2 else part
 
 
 def regex_syntax(pattern: str) -> str:

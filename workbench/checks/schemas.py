@@ -10,15 +10,16 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from workbench.checks.patterns import SearchError, search_pattern
+from workbench.checks.patterns import SearchError, is_usable_pattern, search_pattern
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import ValidationError
 
 
@@ -56,9 +57,26 @@ def validator_of(schema: Mapping[str, Any]) -> Draft202012Validator:
     with warnings.catch_warnings():
         # Python warns about patterns whose meaning may change.
         warnings.simplefilter("ignore", FutureWarning)
-        cls.check_schema(schema)
+        cls.check_schema(schema, format_checker=formats_of_schemas(dialect))
     # With an empty registry, no reference is fetched from the network.
     return cls(schema, registry=Registry())
+
+
+@cache
+def formats_of_schemas(dialect: type[Draft202012Validator]) -> FormatChecker:
+    """Return the checker of formats within schemas of a dialect.
+
+    A schema's patterns are JavaScript's, so Python's `re` refuses some of them. They are valid if `search_pattern` can
+    use them."""
+    from jsonschema import FormatChecker
+
+    checker = FormatChecker(())
+    checker.checkers = {**dialect.FORMAT_CHECKER.checkers, "regex": (_is_pattern, ())}  # type: ignore[misc]
+    return checker
+
+
+def _is_pattern(value: object) -> bool:
+    return not isinstance(value, str) or is_usable_pattern(value)
 
 
 @cache
@@ -69,6 +87,7 @@ def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> 
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
+        "multipleOf": _multiple_of,
     }
     if without_unevaluated:
         keywords["unevaluatedProperties"] = _nothing
@@ -119,6 +138,19 @@ def _additional_properties(
     # jsonschema's own keyword would search again, so it receives a schema without the patterns.
     known = {"properties": schema.get("properties", {})}
     yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, allowed, instance, known)
+
+
+def _multiple_of(validator: Any, step: float, instance: object, schema: object) -> Iterator[ValidationError]:
+    from jsonschema.exceptions import ValidationError
+
+    # jsonschema divides floats, for which 19.99 is no multiple of 0.01.
+    if _is_number(instance) and (_exact(instance) / _exact(step)).denominator != 1:
+        yield ValidationError(f"{instance!r} is not a multiple of {step!r}")
+
+
+def _exact(number: Any) -> Fraction:
+    """Return a number as it is written in decimal digits."""
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
 def _nothing(validator: Any, value: object, instance: object, schema: object) -> Iterator[ValidationError]:

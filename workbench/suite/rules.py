@@ -20,7 +20,13 @@ from workbench.checks.check import (
     RESERVED_NAMES,
     check_names_in,
 )
-from workbench.checks.schemas import BrokenSchemaError, dangling_references, dialect_of, is_plainly_valid
+from workbench.checks.schemas import (
+    BrokenSchemaError,
+    dangling_references,
+    dialect_of,
+    formats_of_schemas,
+    is_plainly_valid,
+)
 from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault
 from workbench.suite.call_rules import ARGUMENT_KEYS, call_rules, nothing_scored
@@ -286,7 +292,7 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
     if is_plainly_valid(schema):
         return
     dialect: Any = dialect_of(schema)
-    checking = dialect(dialect.META_SCHEMA, format_checker=dialect.FORMAT_CHECKER)
+    checking = dialect(dialect.META_SCHEMA, format_checker=formats_of_schemas(dialect))
     seen: set[Place] = set()
     try:
         for error in checking.iter_errors(schema):
