@@ -12,7 +12,13 @@ from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.analysis.failures import failures_of
 from workbench.analysis.totals import totals_of
-from workbench.grading.endpoint_faults import CALL_AS_TEXT, NAME_RESIDUE, SENT_SEVERAL_TIMES, TOOLS_NEVER_ARRIVED
+from workbench.grading.endpoint_faults import (
+    CALL_AS_TEXT,
+    CALLS_NEVER_ARRIVED,
+    NAME_RESIDUE,
+    SENT_SEVERAL_TIMES,
+    TOOLS_NEVER_ARRIVED,
+)
 from workbench.grading.grade import GradingError, RunResult
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import is_endpoint_fault, summary_of
@@ -108,6 +114,9 @@ FAULTS = {
     "small prompt": (prompt_of(20), TOOLS_NEVER_ARRIVED),
     "residue": (trajectory_of(("get_weather<|channel|>commentary", {"city": "Oslo"}), tools=TOOLS), NAME_RESIDUE),
     "two objects": (broken('{"city": "Oslo"}{"city": "Rome"}'), SENT_SEVERAL_TIMES),
+    "announced calls without any": (answered("", "tool calls"), CALLS_NEVER_ARRIVED),
+    "announced calls after words": (answered("Let me look.", "tool calls"), CALLS_NEVER_ARRIVED),
+    "announced calls in the text": (answered(TEXT_CALL, "tool calls"), CALL_AS_TEXT),
     "an object after its beginnings": (broken('{"city{"city": "Os{"city": "Oslo"}'), SENT_SEVERAL_TIMES),
 }
 
@@ -141,6 +150,7 @@ def test_a_fault_fails_the_run_and_is_its_only_cause(
         answered("It is sunny."),
         replace(answered(TEXT_CALL), start=trajectory_of().start),
         trajectory_of(("list", {}), tools=TOOLS),
+        replace(answered(""), rounds=(Round(1, stop_reason="tool calls", not_offered=trajectory_of(GOOD).calls),)),
         broken('{"city": "Os'),
         broken('["Oslo"]'),
         broken('{"city": "Oslo"}{"city": "R', "truncated"),

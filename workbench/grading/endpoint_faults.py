@@ -516,7 +516,8 @@ CALL_AS_TEXT = "the endpoint returned the call as text: its tool parser is off o
 TOOLS_NEVER_ARRIVED = "the prompt is smaller than the tools that were sent"
 NAME_RESIDUE = "unknown tool: name with the template's residue"
 SENT_SEVERAL_TIMES = "the endpoint sent several objects as the arguments of one call"
-"""The four kinds of faults, each as the beginning of its reason."""
+CALLS_NEVER_ARRIVED = "the endpoint announced calls, but sent none"
+"""The five kinds of faults, each as the beginning of its reason."""
 
 _ADVICE: Mapping[str, str] = {
     CALL_AS_TEXT: "turn on the tool parser of the model's format: vLLM `--enable-auto-tool-choice --tool-call-parser"
@@ -526,6 +527,8 @@ _ADVICE: Mapping[str, str] = {
     " `TEMPLATE` with .Tools",
     NAME_RESIDUE: "update the server, or choose the tool parser of the model's format: it leaves the template's marks"
     " in names",
+    CALLS_NEVER_ARRIVED: "update the server, or choose the tool parser of the model's format: it drops calls that it"
+    " cannot read",
     SENT_SEVERAL_TIMES: "update the server or its gateway: each piece of the arguments must be sent once",
 }
 """The advice on each fault, by the beginning of its reason."""
@@ -569,9 +572,11 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
     # A call in the text shows that the model has seen the tools, whatever the token count suggests.
     as_text = False
     for round_ in trajectory.rounds:
-        for issue in _calls_as_text(round_, tools):
-            as_text = True
-            yield issue
+        in_text = list(_calls_as_text(round_, tools))
+        as_text = as_text or bool(in_text)
+        yield from in_text
+        if not in_text and round_.stop_reason == "tool calls" and not (round_.calls or round_.not_offered):
+            yield Issue("endpoint fault", CALLS_NEVER_ARRIVED, decides=True)
     if not as_text and (lost := _lost_tools(trajectory, tools)) is not None:
         yield lost
     # A call that the token limit cut off also has incomplete arguments. It is reported elsewhere.

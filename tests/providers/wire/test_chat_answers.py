@@ -196,7 +196,17 @@ def test_names_are_mapped_back() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "stop"),
-    [("stop", "answered"), ("length", "truncated"), ("content_filter", "refused"), ("something new", "answered")],
+    [
+        ("stop", "answered"),
+        ("length", "truncated"),
+        ("MAX_TOKENS", "truncated"),
+        ("model_context_window_exceeded", "truncated"),
+        ("content_filter", "refused"),
+        ("sensitive", "refused"),
+        ("content_filter: PROHIBITED_CONTENT", "refused"),
+        ("tool_calls", "tool calls"),
+        ("something new", "answered"),
+    ],
 )
 def test_finish_reasons(reason: str, stop: str) -> None:
     assert read("openai", data(chunk(content="a"), chunk(reason))).end.stop_reason == stop
@@ -290,6 +300,8 @@ def test_only_the_first_choice_of_a_chunk_counts() -> None:
         (data(chunk(content="a"), "{oops"), "contains something that is not JSON: '{oops'", False),
         (data("<html>\x1b[31m" + "x" * 200), "not JSON: '<html> [31m" + "x" * 68 + "…'", False),
         (data(chunk("error")), "ended its answer early: finish_reason error", True),
+        (data(chunk("abort")), "ended its answer early: finish_reason abort", True),
+        (data(chunk("function_call_filter: MALFORMED_FUNCTION_CALL")), "finish_reason function_call_filter", True),
         (data({"error": {"message": "out of memory"}}), "mine reports: out of memory", False),
         (data({"error": "out of memory"}), "mine reports: out of memory", False),
         (data({"error": {"message": "slow down", "code": 429}}), "slow down", True),

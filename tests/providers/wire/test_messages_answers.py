@@ -108,6 +108,7 @@ def test_arguments_that_break_off_stay_visible() -> None:
         ("pause_turn", "answered"),
         ("compaction", "answered"),
         ("refusal", "refused"),
+        ("tool_use", "tool calls"),
     ],
 )
 def test_stop_reasons(reason: str, expected: str) -> None:

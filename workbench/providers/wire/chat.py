@@ -5,7 +5,7 @@ https://platform.openai.com/docs/api-reference/chat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 from workbench.config.clouds import Api
@@ -45,9 +45,18 @@ _MAX_NUMBER = 1e12
 """The largest number of tokens or milliseconds that is plausible; larger numbers are ignored."""
 
 _END = "[DONE]"
-_TRUNCATED = {"length", "max_tokens", "model_length"}
-_REFUSED = {"content_filter", "refusal"}
-_FAILED = {"error", "insufficient_system_resource"}
+# Finish reasons, also of servers and gateways that pass on the words of other APIs, such as
+# `function_call_filter: MALFORMED_FUNCTION_CALL`.
+_TRUNCATED = {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+_REFUSED = {
+    *("content_filter", "content_filtered", "refusal", "guardrail_intervened"),
+    *("blocklist", "prohibited_content", "recitation", "safety", "sensitive", "spii"),
+}
+_FAILED = {
+    *("abort", "error", "insufficient_system_resource", "network_error"),
+    *("malformed_function_call", "unexpected_tool_call"),
+}
+_ANNOUNCING_CALLS = {"function_call", "tool_calls", "tool_use"}
 _TEXTS_OF_DETAILS = ("text", "summary")
 _CALL_EXTRAS = ("extra_content", "provider_specific_fields")
 """Fields of a call that must be sent back with it, such as Gemini's signatures, direct or through LiteLLM."""
@@ -117,7 +126,7 @@ class ChatReader:
         Raises ModelError if the stream stopped before the answer was complete."""
         if not self._began:
             raise self._errors.empty_stream()
-        if self._reason in _FAILED:
+        if self._ended_by(_FAILED):
             raise self._errors.ended_early(f"finish_reason {self._reason}")
         if self._reason is None and not self.ended:
             raise self._errors.incomplete_stream("neither finish_reason nor [DONE]")
@@ -317,12 +326,16 @@ class ChatReader:
         return state
 
     def _stop_reason(self) -> StopReason:
-        if self._refused or self._reason in _REFUSED:
+        if self._refused or self._ended_by(_REFUSED):
             return "refused"
-        if self._reason in _TRUNCATED:
+        if self._ended_by(_TRUNCATED):
             return "truncated"
-        # The calls decide, not the finish reason, because some servers send the reason "stop" for an answer with calls.
-        return "tool calls" if self._calls.calls else "answered"
+        # Some servers send the reason "stop" for an answer with calls. An answer without its announced calls is graded
+        # as a fault of the endpoint.
+        return "tool calls" if self._calls.calls or self._ended_by(_ANNOUNCING_CALLS) else "answered"
+
+    def _ended_by(self, reasons: Set[str]) -> bool:
+        return self._reason is not None and not reasons.isdisjoint(self._reason.lower().replace(":", " ").split())
 
 
 def _number_in(statistics: object, name: str) -> float | None:

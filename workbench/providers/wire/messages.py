@@ -356,7 +356,8 @@ class MessagesReader:
             return "refused"
         if self._reason in _TRUNCATED:
             return "truncated"
-        return "tool calls" if self._calls.calls else "answered"
+        # An answer without its announced calls is graded as a fault of the endpoint.
+        return "tool calls" if self._calls.calls or self._reason == "tool_use" else "answered"
 
 
 DEFAULT_MAX_TOKENS = 8192
