@@ -142,20 +142,29 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+_END_OF_ANALYSIS = ("<|end|><|start|>assistant", "<|start|>assistant", "")
+_FINAL = tuple([f"{end}<|channel|>final<|message|>" for end in _END_OF_ANALYSIS])
+_COMMENTARY = tuple([f"{end}<|channel|>commentary" for end in _END_OF_ANALYSIS])
+"""The marks between the channels of gpt-oss: after its thoughts, it answers or calls a tool."""
+
 _ENDS: Mapping[str, tuple[str, ...]] = {
     "<think>": ("</think>",),
     "<thinking>": ("</thinking>",),
     "<thought>": ("</thought>",),
+    "<reasoning>": ("</reasoning>",),
+    "<longcat_think>": ("</longcat_think>",),
     "<seed:think>": ("</seed:think>",),
     "<|think|>": ("<|/think|>", "</|think|>", "</think>"),
     "<|begin_of_thought|>": ("<|end_of_thought|>",),
     "<|START_THINKING|>": ("<|END_THINKING|>",),
     "[THINK]": ("[/THINK]",),
     "◁think▷": ("◁/think▷",),
+    "<|channel>thought": ("<channel|>",),
+    "<|channel|>analysis<|message|>": (*_FINAL, *_COMMENTARY),
 }
 """The marks at the beginning of a model's thoughts, each with its end marks."""
 
-_ALL_ENDS = tuple(dict.fromkeys(chain.from_iterable(_ENDS.values())))
+_ALL_ENDS = tuple(dict.fromkeys(end for end in chain.from_iterable(_ENDS.values()) if end not in _COMMENTARY))
 _MAX_BEGINNING = max(map(len, _ALL_ENDS)) - 1
 """The length of the longest text that is not yet a mark, but may become one."""
 _FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
