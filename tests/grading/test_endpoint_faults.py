@@ -13,6 +13,7 @@ from tests.trajectories import trajectory_of
 from workbench.analysis.failures import failures_of
 from workbench.analysis.totals import totals_of
 from workbench.grading.endpoint_faults import (
+    BROKEN_CALL_AS_TEXT,
     CALL_AS_TEXT,
     CALLS_NEVER_ARRIVED,
     NAME_RESIDUE,
@@ -114,6 +115,8 @@ FAULTS = {
     "small prompt": (prompt_of(20), TOOLS_NEVER_ARRIVED),
     "residue": (trajectory_of(("get_weather<|channel|>commentary", {"city": "Oslo"}), tools=TOOLS), NAME_RESIDUE),
     "two objects": (broken('{"city": "Oslo"}{"city": "Rome"}'), SENT_SEVERAL_TIMES),
+    "a call in the answer that is not JSON": (answered(TEXT_CALL.replace('"}}', "}}")), BROKEN_CALL_AS_TEXT),
+    "an unfinished call in the answer": (answered(f"Let me look.\n{TEXT_CALL[:-20]}"), BROKEN_CALL_AS_TEXT),
     "announced calls without any": (answered("", "tool calls"), CALLS_NEVER_ARRIVED),
     "announced calls after words": (answered("Let me look.", "tool calls"), CALLS_NEVER_ARRIVED),
     "announced calls in the text": (answered(TEXT_CALL, "tool calls"), CALL_AS_TEXT),
@@ -148,6 +151,9 @@ def test_a_fault_fails_the_run_and_is_its_only_cause(
         answered(f"<think>{TEXT_CALL}</think>It is sunny."),
         answered(f"Hermes writes this:\n```xml\n{TEXT_CALL}\n```\nOthers differ."),
         answered("It is sunny."),
+        answered('Write <tool_call>{"name": "get_weather", "arguments": …}</tool_call> to call it.'),
+        answered(TEXT_CALL[:-20], "truncated"),
+        answered(TEXT_CALL.replace("get_weather", "get_rain").replace('"}}', "}}")),
         replace(answered(TEXT_CALL), start=trajectory_of().start),
         trajectory_of(("list", {}), tools=TOOLS),
         replace(answered(""), rounds=(Round(1, stop_reason="tool calls", not_offered=trajectory_of(GOOD).calls),)),

@@ -41,6 +41,8 @@ FORMS = {
     "Python by place": 'get_weather("Oslo")',
     "fenced Python": "```python\nget_weather(city='Oslo')\n```",
     "Gemma": '```tool_code\nprint(get_weather(city="Oslo"))\n```',
+    "FunctionGemma": "<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>",
+    "Gemma 4": '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}<tool_call|>',
     "Llama 3": f"<function=get_weather>{ARGS}</function>",
     "Llama 3.1": f"<|python_tag|>{LLAMA}<|eom_id|>",
     "Llama 3.1 built in": '<|python_tag|>get_weather.call(city="Oslo")',
@@ -90,12 +92,26 @@ def test_a_call_has_typed_arguments_and_several_calls_are_found() -> None:
         TextCall("get_weather", {"city": "Oslo", "days": 3}),
         TextCall("list_all", {}),
     )
+    assert calls_in_text('<|tool_call>call:get_weather{days:3,city:<|"|>Os, lo<|"|>}', TOOLS) == (
+        TextCall("get_weather", {"days": 3, "city": "Os, lo"}),
+    )
 
 
 def test_after_a_mark_a_call_without_arguments_needs_none_written() -> None:
     assert calls_in_text('<tool_call>{"name": "list_all"}</tool_call>', TOOLS) == (TextCall("list_all", {}),)
     assert calls_in_text('[TOOL_CALLS][{"name": "list_all"}]', TOOLS) == (TextCall("list_all", {}),)
     assert calls_in_text('<tool_call>{"name": "get_weather"}</tool_call>', TOOLS) == ()
+
+
+def test_after_a_mark_arguments_need_not_be_valid() -> None:
+    for text in (
+        '<tool_call>{"name": "get_weather", "arguments": {"town": "Oslo"}}</tool_call>',
+        "<tool_call>{'name': 'get_weather', 'arguments': {'town': 'Oslo'}}</tool_call>",
+        '[TOOL_CALLS]get_weather[ARGS]{"town": "Oslo"}',
+        '<|python_tag|>get_weather(town="Oslo")',
+        "<function=get_weather><parameter=town>Oslo</parameter></function>",
+    ):
+        assert calls_in_text(text, TOOLS) == (TextCall("get_weather", {"town": "Oslo"}),)
 
 
 def test_only_a_marked_call_that_ends_the_thoughts_is_one() -> None:

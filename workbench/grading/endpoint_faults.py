@@ -6,8 +6,8 @@ call. The notations below are those of the templates and parsers of vLLM, SGLang
 
 A call with a template's mark (`<tool_call>`, `[TOOL_CALLS]`) is found anywhere outside Markdown's code. JSON, Python
 and ReAct also occur in explanations, so they are calls only if the answer consists of nothing else. A call counts only
-if its tool was offered and its arguments are valid by the tool's schema. A false alarm would blame the endpoint for a
-wrong answer of the model."""
+if its tool was offered and, without a mark, only if its arguments are valid by the tool's schema. A false alarm would
+blame the endpoint for a wrong answer of the model."""
 
 from __future__ import annotations
 
@@ -88,11 +88,12 @@ _CODE = late_pattern(
 )
 _FENCE = late_pattern(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
 
-# The marks before a call: Hermes and Qwen, DeepSeek (with `｜` and `▁`), Llama and InternLM, Mistral, the XML-like
-# `<function=…>` and `<invoke name=…>`, Functionary, and gpt-oss (`to=functions.…`).
+# The marks before a call: Hermes and Qwen, Gemma, DeepSeek (with `｜` and `▁`), Llama and InternLM, Mistral, the
+# XML-like `<function=…>` and `<invoke name=…>`, Functionary, and gpt-oss (`to=functions.…`).
 _MARK = late_pattern(
     r"""
       <(?:[\w-]+:|｜\w+｜)?(?: tool_?calls? | function_?calls? )>
+    | <start_function_call>(?=call:) | <\|tool_call>(?=call:)
     | <[|｜] (?: tool[_▁]calls? (?:[_▁]\w+)* | python_tag | START_ACTION | action_start | plugin ) [|｜]>
     | \[TOOL_CALLS\]
     | <function= | <(?:\w+:|｜\w+｜)?(?: invoke | function )\ name=
@@ -113,6 +114,11 @@ _PAIR = late_pattern(
     r"|<arg_key>(?P<key>[^<]+)</arg_key>\s*<arg_value>(?P<written>.*?)</arg_value>",
     re.DOTALL,
 )
+# Gemma's calls: `call:get_weather{city:<escape>Oslo<escape>,days:3}`, or `<|"|>` in place of `<escape>`.
+_GEMMA = late_pattern(
+    r"call:(?P<name>[\w.-]+)\{(?P<arguments>.*?)\}(?:<tool_call\|>|<end_function_call>|\Z)", re.DOTALL
+)
+_PAIR_OF_GEMMA = late_pattern(r'(\w+):(?:(<escape>|<\|"\|>)(.*?)\2|([^,]*))', re.DOTALL)
 _CLOSING = late_pattern(r"</(?!(?:\w+:|｜\w+｜)?param|arg_)|<[|｜](?!\w+｜param)|\[/?TOOL|<tool_?call", re.IGNORECASE)
 
 _REACT = late_pattern(
@@ -173,6 +179,24 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
     return tuple(found)
 
 
+_BROKEN_CALL = late_pattern(
+    r"<tool_?call>\s*(\{\s*[\"']name[\"']\s*:\s*[\"']([\w.:-]+)[\"']\s*,\s*[\"'](?:arguments|parameters)[\"']\s*:"
+    r"(?:(?!</tool).)*)"
+    r"\s*(?:</tool_?call>)?\s*\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def broken_call_in_text(text: str, tools: Sequence[ToolDefinition]) -> str | None:
+    """Return the call of an offered tool that ends an answer in the notation `<tool_call>`, but is no JSON."""
+    if len(text) > MAX_TEXT_CHARS or (found := _BROKEN_CALL.search(_without_thoughts(text))) is None:
+        return None
+    values, _ = _json_values(found[1], 0)
+    if values or _literal(found[1]) or not is_offered(found[2], tools):
+        return None
+    return found[1]
+
+
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
     """Return the last call in a model's thoughts, if the thoughts end with a call in a chat template's notation."""
     # Earlier calls in the thoughts may be abandoned plans.
@@ -204,7 +228,10 @@ def _names_a_tool(text: str, tools: Iterable[ToolDefinition]) -> bool:
 
 
 class _Reader:
-    """A reader of calls in text. It accepts only calls of offered tools with valid arguments."""
+    """A reader of calls in text. It accepts only calls of offered tools.
+
+    Arguments must be valid. After a mark, arguments that the tool's schema refuses are accepted too, if there are
+    any."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = tools_by_name(tools)
@@ -231,6 +258,9 @@ class _Reader:
         return found
 
     def _after_mark(self, text: str, position: int) -> list[TextCall]:
+        if (gemma := _GEMMA.match(text, position)) is not None:
+            pairs = [(name, quoted or bare) for name, _, quoted, bare in _PAIR_OF_GEMMA.findall(gemma["arguments"])]
+            return self._calls([(gemma["name"], pairs)], is_marked=True)
         position = _filled(text, position)
         rest = text[position : _end_of_call(text, position)].strip().strip("`").strip()
         if text[position : position + 1] in ("{", "["):
@@ -239,17 +269,18 @@ class _Reader:
                 # A list cut off at the token limit still has complete calls at its beginning.
                 values, _ = _json_values(text, _filled(text, position + 1))
             return (
-                self._valid(_named_in(map(_with_arguments, values)))
-                or self._valid(_named_in(_literal(rest)))
-                or self._python(rest)
+                self._calls(_named_in(map(_with_arguments, values)), is_marked=True)
+                or self._calls(_named_in(_literal(rest)), is_marked=True)
+                or self._python(rest, is_marked=True)
             )
         name = _NAME.match(text, position)
         if name is None:
             return []
         # Some templates write `name.call(…)`: the dot and `call` are not part of the name.
         if text[name.end() : name.end() + 1] == "(":
-            return self._python(rest)
-        return self._valid([(name.group().removesuffix(".call"), self._arguments(text, name.end(), rest))])
+            return self._python(rest, is_marked=True)
+        arguments = self._arguments(text, name.end(), rest)
+        return self._calls([(name.group().removesuffix(".call"), arguments)], is_marked=True)
 
     def _arguments(self, text: str, position: int, rest: str) -> JsonValue | list[tuple[str, str]]:
         # Kimi writes the number of the call after the name: `functions.get_weather:0`.
@@ -281,26 +312,26 @@ class _Reader:
         if rest and not _OBSERVED.match(rest):
             return []
         if name is None:
-            return self._valid(_named_in(values))
-        return self._valid([(name, values[0])])
+            return self._calls(_named_in(values))
+        return self._calls([(name, values[0])])
 
     def _body(self, text: str, *, is_printed: bool) -> list[TextCall]:
         values, end = _json_values(text, 0)
         if values and end == len(text):
             # If one value is not a call, the answer does not consist of calls.
             named = _named_in(values)
-            calls = self._valid(named)
+            calls = self._calls(named)
             if len(calls) == len(named):
                 return calls
             return []
-        if text.startswith(("{", "[")) and (calls := self._valid(_named_in(_literal(text)))):
+        if text.startswith(("{", "[")) and (calls := self._calls(_named_in(_literal(text)))):
             return calls
         return self._python(text, is_printed=is_printed)
 
-    def _python(self, text: str, *, is_printed: bool = False) -> list[TextCall]:
+    def _python(self, text: str, *, is_printed: bool = False, is_marked: bool = False) -> list[TextCall]:
         calls = []
         for written in _python_calls(text, is_printed=is_printed):
-            call = self._call(written.name, self._by_name(written))
+            call = self._call(written.name, self._by_name(written), is_marked=is_marked)
             if call is None:
                 return []
             calls.append(call)
@@ -315,23 +346,26 @@ class _Reader:
             return None
         return {**dict(zip(names, call.positional, strict=False)), **call.named}
 
-    def _valid(self, named: Iterable[tuple[object, object]]) -> list[TextCall]:
+    def _calls(self, named: Iterable[tuple[object, object]], *, is_marked: bool = False) -> list[TextCall]:
         calls = []
         for name, arguments in named:
-            call = self._call(name, arguments)
+            call = self._call(name, arguments, is_marked=is_marked)
             if call is not None:
                 calls.append(call)
         return calls
 
-    def _call(self, name: object, arguments: object) -> TextCall | None:
+    def _call(self, name: object, arguments: object, *, is_marked: bool = False) -> TextCall | None:
         if not isinstance(name, str):
             return None
         tool = self._tools.get(name) or self._tools.get(intended_tool(name, self._tools) or "")
         if tool is None:
             return None
-        for candidate in _objects(arguments):
+        readings = list(_objects(arguments))
+        for candidate in readings:
             if _accepts(tool, candidate):
                 return TextCall(tool.name, candidate)
+        if is_marked and readings and readings[0]:
+            return TextCall(tool.name, readings[0])
         return None
 
 
@@ -516,8 +550,9 @@ CALL_AS_TEXT = "the endpoint returned the call as text: its tool parser is off o
 TOOLS_NEVER_ARRIVED = "the prompt is smaller than the tools that were sent"
 NAME_RESIDUE = "unknown tool: name with the template's residue"
 SENT_SEVERAL_TIMES = "the endpoint sent several objects as the arguments of one call"
+BROKEN_CALL_AS_TEXT = "the answer has a call as text that is not JSON"
 CALLS_NEVER_ARRIVED = "the endpoint announced calls, but sent none"
-"""The five kinds of faults, each as the beginning of its reason."""
+"""The six kinds of faults, each as the beginning of its reason."""
 
 _ADVICE: Mapping[str, str] = {
     CALL_AS_TEXT: "turn on the tool parser of the model's format: vLLM `--enable-auto-tool-choice --tool-call-parser"
@@ -527,6 +562,8 @@ _ADVICE: Mapping[str, str] = {
     " `TEMPLATE` with .Tools",
     NAME_RESIDUE: "update the server, or choose the tool parser of the model's format: it leaves the template's marks"
     " in names",
+    BROKEN_CALL_AS_TEXT: "check that the server's tool parser is on; if it is, choose a model that writes valid JSON,"
+    " because no parser can read this call",
     CALLS_NEVER_ARRIVED: "update the server, or choose the tool parser of the model's format: it drops calls that it"
     " cannot read",
     SENT_SEVERAL_TIMES: "update the server or its gateway: each piece of the arguments must be sent once",
@@ -602,7 +639,11 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
         return
     # Some endpoints repeat structured calls in the text. Such a repetition is no fault.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
-    for call in search(text, tools):
+    found = search(text, tools)
+    # A call that the token limit cut off is reported elsewhere.
+    if not found and round_.stop_reason != "truncated" and (broken := broken_call_in_text(text, tools)) is not None:
+        yield Issue("endpoint fault", BROKEN_CALL_AS_TEXT, got=cut_text(broken), decides=True)
+    for call in found:
         if (call.tool, dict(call.arguments)) not in made:
             got = call_text(call.tool, call.arguments)
             yield Issue("endpoint fault", CALL_AS_TEXT, got=got, decides=True)
