@@ -119,6 +119,45 @@ def test_assertions_about_one_tool_are_one_expectation() -> None:
     assert len(suite.cases[0].expected_calls()) == 1
 
 
+def matching(args: dict[str, Any], mode: str = "partial") -> dict[str, Any]:
+    return {"type": "trajectory:tool-args-match", "value": {"name": "a", "args": args, "mode": mode}}
+
+
+@each_row(
+    ("asserts", "expected", "noted"),
+    [
+        ([matching({"b": 1}), matching({"b": 1})], [{"b"}], False),
+        ([matching({"b": 1}), matching({"b": 1, "c": 2})], [{"b", "c"}], False),
+        ([matching({"b": 1, "c": 2}, "exact"), matching({"c": 2})], [{"b", "c"}], False),
+        ([matching({"b": 1}), matching({"c": 2})], [{"b", "c"}], True),
+        ([matching({"b": 1}), matching({"b": 2})], [{"b"}, {"b"}], False),
+        ([matching({"b": 1}, "exact"), matching({"c": 2})], [{"b"}, {"c"}], False),
+        (
+            [
+                {"type": "javascript", "value": "output[0].function.name === 'a'"},
+                {"type": "javascript", "value": "JSON.parse(output[0].function.arguments).b === 1"},
+                matching({"b": 1, "c": 2}),
+            ],
+            [{"b", "c"}],
+            False,
+        ),
+    ],
+)
+def test_one_call_meets_all_assertions_whose_arguments_agree(
+    asserts: list[dict[str, Any]], expected: list[set[str]], noted: bool
+) -> None:
+    suite, made = asserting(*asserts)
+    assert [set(call.args or {}) for call in suite.cases[0].expected_calls()] == expected
+    assert any("promptfoo also accepts two" in note.why for note in made.cases[0].notes) == noted
+
+
+@each_row("key", [{"weight": 0}, {"metricOnly": True}])
+def test_an_assertion_that_only_measures_is_left_out(key: dict[str, Any]) -> None:
+    _, made = asserting({"type": "contains", "value": "x", **key}, {"type": "contains", "value": "y"})
+    assert "it never fails" in made.cases[0].notes[0].why
+    assert 'response = { contains = "y" }' in made.file.text
+
+
 def test_a_pattern_names_the_tools_on_offer() -> None:
     used = {"type": "trajectory:tool-used", "value": {"pattern": "get_*"}}
     tools = [{"name": name} for name in ("get_a", "get_b", "put")]

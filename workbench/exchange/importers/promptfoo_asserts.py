@@ -27,6 +27,8 @@ _OF_NAME = re.compile(rf"\s*{_NAME}\s*")
 _OF_ARGUMENT = re.compile(rf"\s*{_ARGUMENT}\s*")
 _VARIABLE = re.compile(r"(?:context\.)?vars\.(\w+)")
 _KNOWN = {"type", "value", "threshold", "transform"}
+_MEASURING = {"weight": 0, "metricOnly": True}
+"""Keys and values of assertions that only measure: they never fail a test."""
 
 
 class Expectations:
@@ -59,6 +61,10 @@ class Expectations:
 
         Raises RefusedError for a node that is not an assertion."""
         kind = node.need("type").text()
+        for key, value in _MEASURING.items():
+            if node.table().get(key) == value:
+                self.notes.append(Note(node.place, f"{kind}: not mapped: with its {key}, it never fails"))
+                return
         try:
             done = self._add(kind, node)
         except RefusedError as error:
@@ -140,14 +146,20 @@ class Expectations:
         return {"any_of": fitting}
 
     def _expect_first(self, tool: str, args: Table) -> None:
-        for call in self._calls:
-            if call["tool"] == tool and "args" not in call:
-                break
-        else:
-            call = {"tool": tool}
-            self._calls.append(call)
-        if args:
-            call["args"] = args
+        self._expect({"tool": tool, "args": args} if args else {"tool": tool}, "")
+
+    def _expect(self, call: Table, place: str) -> None:
+        """Expect a call: an expected call that earlier assertions are about, if it can meet them all, or another."""
+        for other in self._calls:
+            joined = _joined(other, call)
+            if joined is None:
+                continue
+            if _arguments(joined).keys() not in (_arguments(other).keys(), _arguments(call).keys()):
+                why = f"one call of {call['tool']} must meet this and another assertion; promptfoo also accepts two"
+                self.notes.append(Note(place, why))
+            other.update(joined)
+            return
+        self._calls.append(call)
 
     def _add(self, kind: str, node: Node) -> str | None:
         if kind in ("is-valid-openai-tools-call", "is-valid-openai-function-call"):
@@ -317,12 +329,7 @@ class Expectations:
                     args[name] = {"has_fields": _fields(inner)}
         if value.has("defaults"):
             self._weaker(node, "its defaults are not mapped")
-        for other in self._calls:
-            if other == {"tool": call["tool"]}:
-                other.update(call)
-                break
-        else:
-            self._calls.append(call)
+        self._expect(call, node.place)
         return "args of an expected call"
 
     def _given(self, value: JsonValue) -> JsonValue:
@@ -379,6 +386,32 @@ def _pattern(text: str, node: Node) -> Table:
     except (re.error, OverflowError, RecursionError) as error:
         raise node.refused(f"not a regular expression of Python: {error}") from error
     return {"pattern": text}
+
+
+def _joined(first: Table, second: Table) -> Table | None:
+    """Return an expected call that meets both of two expected calls, or `None` if no call can."""
+    if first.get("tool") != second["tool"]:
+        return None
+    wanted = [_arguments(call) for call in (first, second)]
+    args = wanted[0] | wanted[1]
+    for call, own in zip((first, second), wanted, strict=True):
+        if any(_value(own.get(name, value)) != _value(value) for name, value in args.items()):
+            return None
+        if call.get("only_args") and own.keys() != args.keys():
+            return None
+    return {**first, **second, "args": args} if args else {**first, **second}
+
+
+def _arguments(call: Table) -> Table:
+    args = call.get("args", {})
+    assert isinstance(args, dict)
+    return args
+
+
+def _value(check: object) -> object:
+    if isinstance(check, dict) and check.keys() <= {"equals", "cast"}:
+        return check.get("equals")
+    return check
 
 
 def _fields(given: Mapping[str, JsonValue]) -> Table:
