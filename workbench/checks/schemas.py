@@ -71,7 +71,7 @@ def formats_of_schemas(dialect: type[Draft202012Validator]) -> FormatChecker:
     from jsonschema import FormatChecker
 
     checker = FormatChecker(())
-    checker.checkers = {**dialect.FORMAT_CHECKER.checkers, "regex": (_is_pattern, ())}  # type: ignore[misc]
+    checker.checkers = {**dialect.FORMAT_CHECKER.checkers, "regex": (_is_pattern, ())}
     return checker
 
 
