@@ -58,9 +58,9 @@ class Program:
         """Start without a terminal, and return at once."""
         return StartedProgram(words, self.folder, self.environment, first)
 
-    def ask(self, *words: str) -> Dialogue:
+    def ask(self, *words: str, first: str = "") -> Dialogue:
         """Start on a terminal, and return at once."""
-        return Dialogue(words, self.folder, self.environment)
+        return Dialogue(words, self.folder, self.environment, first)
 
     def write(self, name: str, text: str) -> Path:
         file = self.folder / name
@@ -96,10 +96,10 @@ class StartedProgram(ForkedProgram):
 class Dialogue(ForkedProgram):
     """The program on a wide terminal of its own, where a person answers what it asks."""
 
-    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], first: str) -> None:
         self._terminal, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))
-        super().__init__(words, [its], folder, environment)
+        super().__init__(words, [its], folder, environment, first=first)
         os.close(its)
         self._said = b""
 

@@ -270,6 +270,27 @@ def test_a_talk_that_is_interrupted_keeps_what_was_answered(program: Program) ->
     assert not [pid for pid in pids.read_text("utf-8").split() if is_running(int(pid))]
 
 
+SLOW_TO_PRINT = """
+import time
+from workbench.cli import record_agent
+
+def print_event(printer, event, original=record_agent._Printer.print_event):
+    time.sleep(0.1)
+    original(printer, event)
+
+record_agent._Printer.print_event = print_event
+"""
+
+
+def test_the_prompt_follows_what_was_answered(program: Program) -> None:
+    with program.ask("record", "--agent", "gemini", "-o", "weather.toml", first=SLOW_TO_PRINT) as asked:
+        asked.wait_for("Ctrl+D")
+        asked.answer(asking(OSLO))
+        asked.wait_for("rain in Oslo\r\n> ")
+        asked.press(CTRL_D)
+        assert "kept 1 message with 1 call as the case" in asked.end()
+
+
 def test_ctrl_c_at_the_prompt_keeps_what_was_answered(program: Program) -> None:
     with program.ask("record", "--agent", "gemini", "-o", "weather.toml") as asked:
         asked.wait_for("Ctrl+D")

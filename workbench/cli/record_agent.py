@@ -66,8 +66,8 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
     approval = approved(needs_of_plan(plan), program, all_of_them=trust)
     if approval is None:
         return USAGE
-    events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    runtime = Runtime(events.put, program, person=_TypedUser())
+    events: _Events = queue.SimpleQueue()
+    runtime = Runtime(events.put, program, person=_TypedUser(events))
     try:
         warn(f"talk with {model}: one message a line; Ctrl+D ends the conversation, and keeps it as a case")
         batch = runtime.start(plan, approval)
@@ -92,16 +92,23 @@ def _planned(file: SuiteFile, model: str) -> PlannedRun:
     return planned
 
 
+class _Prompt:
+    """Asks for a message of the user. It is an event, so that everything that happened before is printed above it."""
+
+
+_Events = queue.SimpleQueue[BatchEvent | _Prompt]
+
+
 class _TypedUser:
     can_retry = False
 
-    def __init__(self) -> None:
+    def __init__(self, events: _Events) -> None:
+        self._events = events
         self._read = b""
 
     async def reply(self, _trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
         while True:
-            if sys.stdin.isatty():
-                ask(">")
+            self._events.put(_Prompt())
             line = await in_thread(self._line, name="message of the user")
             if not line:
                 return UserEnded(turn, "done")
@@ -117,7 +124,7 @@ class _TypedUser:
         return line + end
 
 
-def _print_events(events: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: str) -> RunDone:
+def _print_events(events: _Events, runtime: Runtime, batch: str) -> RunDone:
     """Print the events of the run until it ends. A signal stops the run."""
     printer = _Printer(paint_for(sys.stdout, {}))
     done: RunDone | None = None
@@ -130,6 +137,9 @@ def _print_events(events: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch
             continue  # the short timeout lets this thread handle a signal that another thread received
         if isinstance(event, RunEvent):
             printer.print_event(event.event)
+        elif isinstance(event, _Prompt):
+            if sys.stdin.isatty():
+                ask(">")
         elif isinstance(event, RunDone):
             done = event
         elif isinstance(event, BatchDone):
