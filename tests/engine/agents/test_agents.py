@@ -463,14 +463,17 @@ def test_the_report_of_an_agent_without_a_call_says_that_its_model_may_lack_the_
 
 @pytest.mark.parametrize("builtin", get_args(BuiltIn))
 def test_qwen_offers_the_tools_themselves_and_asks_no_permission_for_them(tmp_path: Path, builtin: BuiltIn) -> None:
-    """Version 0.15 offers the tools if its search tool is excluded, and asks for permissions without a tool's name."""
+    """Version 0.15 offers the tools if its search tool is excluded, and asks for permissions without a tool's name.
+
+    Later versions open a session before the tools are offered, unless a variable is set."""
     wanted = SetupRequest(Subject(agent="qwen", builtin=builtin), None, ("shop", "workbench"), tmp_path)
-    set_up(wanted, tmp_path / "home", {"OPENAI_API_KEY": "sk-1"}, (), Secrets())
+    setup = set_up(wanted, tmp_path / "home", {"OPENAI_API_KEY": "sk-1"}, (), Secrets())
     made = json.loads((tmp_path / "home/.qwen/settings.json").read_text(encoding="utf-8"))
     assert made["tools"]["toolSearch"] == {"enabled": False}
     assert "tool_search" in made["tools"]["exclude"]
     assert ("run_shell_command" in made["tools"]["exclude"]) == (builtin == "off")
     assert made["permissions"] == {"allow": ["mcp__shop", "mcp__workbench"]}
+    assert setup.environment["QWEN_CODE_LEGACY_MCP_BLOCKING"] == "1"
 
 
 def test_qwen_is_given_a_description_of_every_tool(tmp_path: Path) -> None:

@@ -219,6 +219,12 @@ def calls_of(run: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(call["tool"], call["arguments"]) for round_ in run["rounds"] for call in round_["calls"]]
 
 
+def last_of(server: Server) -> dict[str, Any]:
+    """The last request of a conversation: that with all results. An agent's own requests may come after it."""
+    asked: list[dict[str, Any]] = [request.json for request in server.requests if request.body]
+    return max(asked, key=lambda request: len(results(request)))
+
+
 def test_the_calls_of_the_model_arrive_and_the_answers_of_mocks_and_servers_reach_it(host: Host, desk: Desk) -> None:
     desk.write(case_of("Oslo", "Weather in Oslo, please."))
     with Server(Script(CALLS)) as server:
@@ -227,10 +233,10 @@ def test_the_calls_of_the_model_arrive_and_the_answers_of_mocks_and_servers_reac
     [run] = desk.runs
     assert calls_of(run) == list(CALLS)
     assert re.match(r"\d+\.\d+", run["agent"]["version"])
-    asked = [request.json for request in server.requests if request.body]
-    for answer, said in zip(ANSWERS, results(asked[-1]), strict=True):
+    last = last_of(server)
+    for answer, said in zip(ANSWERS, results(last), strict=True):
         assert answer in said
-    assert {name for _, name in offered(asked[-1]) if not name.endswith(OFFERED)} == set(host.stay)
+    assert {name for _, name in offered(last) if not name.endswith(OFFERED)} == set(host.stay)
     told = [(each["input_tokens"], each["output_tokens"]) for round_ in run["rounds"] if (each := round_["usage"])]
     assert told == ([(44, 28)] if host.tells_tokens else [])
     assert not [request for request in server.requests if CANARY.encode() in request.body]
@@ -298,9 +304,8 @@ def test_calls_that_a_model_of_vibe_makes_from_code_arrive(desk: Desk) -> None:
         code, output = desk.run(vibe, server, "run", "--model", "agent:vibe")
     assert code == OK, output
     assert calls_of(desk.runs[0]) == list(CALLS)
-    asked = [request for request in server.requests if request.body]
-    assert all(answer in results(asked[-1].json)[-1] for answer in ANSWERS)
-    assert not [request for request in asked if CANARY.encode() in request.body]
+    assert all(answer in results(last_of(server))[-1] for answer in ANSWERS)
+    assert not [request for request in server.requests if CANARY.encode() in request.body]
     assert KEY not in output
     assert desk.is_as_before()
 

@@ -327,6 +327,8 @@ def _set_up_qwen(request: SetupRequest, home: Path, setup: Setup) -> None:
     tools: dict[str, Any] = {"toolSearch": {"enabled": False}, "exclude": ["tool_search"]}
     if request.builtin == "off":
         tools["exclude"] += _QWEN_TOOLS
+    # Otherwise its model may be asked before the tools that the servers have listed are offered to it.
+    setup.environment["QWEN_CODE_LEGACY_MCP_BLOCKING"] = "1"
     if request.system is not None:
         setup.environment["QWEN_SYSTEM_MD"] = _written(home / "system.md", request.system)
     settings = {
