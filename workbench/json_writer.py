@@ -56,18 +56,14 @@ class JsonWriter:
         self._converting = converting
         self._called = {**_CALLED, "number": partial(_number, number)}
         self._writers: dict[Any, _ByClass] = {}
-        self._of_own_class = _ByClass(lambda kind: self._compiled(kind, kind))
 
     def of(self, hint: Any) -> Write:
         """Return the function that writes a record of this type."""
-        writers = self._by_class(hint)
+        writers = self.by_class(hint)
         return lambda source: writers[type(source)](source)
 
-    def text(self, record: object) -> str:
-        """Return a record of its own class as JSON text."""
-        return self._of_own_class[type(record)](record)
-
-    def _by_class(self, hint: Any) -> _ByClass:
+    def by_class(self, hint: Any) -> Mapping[type, Write]:
+        """Return the functions that write a record of this type, by the class of the object from which it is read."""
         if hint not in self._writers:
             self._writers[hint] = _ByClass(partial(self._compiled, hint))
         return self._writers[hint]
@@ -91,7 +87,12 @@ class JsonWriter:
                 lines.append(f"if text_{at}: text_{at} = {key!r} + text_{at}")
                 key = ""
             pieces.append(f"{key}{{text_{at}}}")
-        lines.append(f"return '{{' + f{''.join(pieces)!r}[1:] + '}}'")
+        written = "".join(pieces)
+        # If the first field is never left out, its comma is removed here, and not from each text.
+        if fields and not fields[0].absent:
+            lines.append(f"return f{'{{' + written[1:] + '}}'!r}")
+        else:
+            lines.append(f"return '{{' + f{written!r}[1:] + '}}'")
         write: Write = _function(lines, names)
         return write
 
@@ -135,12 +136,13 @@ class JsonWriter:
             return f"text({value})"
         elif origin is tuple:
             item = self._expression(arguments[0], "item", names)
-            return f"('[' + ','.join([{item} for item in {value}]) + ']' if {value} else '[]')"
+            return f"('[%s]' % (','.join([{item} for item in {value}]),) if {value} else '[]')"
         elif origin in (dict, Mapping) and (item := self._expression(arguments[1], "item", names)) != _ANY_ITEM:
-            return f"('{{' + ','.join([text(key) + ':' + {item} for key, item in {value}.items()]) + '}}')"
+            items = f"'%s:%s' % (text(key), {item}) for key, item in {value}.items()"
+            return f"('{{%s}}' % (','.join([{items}]),) if {value} else '{{}}')"
         elif self._is_record(hint):
             name = f"writers_{len(names)}"
-            names[name] = self._by_class(hint)
+            names[name] = self.by_class(hint)
             return f"{name}[type({value})]({value})"
         return f"any_json({value})"
 
@@ -164,7 +166,7 @@ def _function(lines: Iterable[str], names: dict[str, Any]) -> Any:
 
 def _is_text(hint: Any, origin: Any, arguments: Iterable[Any]) -> bool:
     if origin is Literal:
-        return all(type(each) is str for each in arguments)
+        return all(isinstance(each, str) for each in arguments)
     return isinstance(hint, type) and issubclass(hint, StrEnum)
 
 
@@ -175,6 +177,8 @@ def _number(otherwise: Callable[[float], str], number: float) -> str:
 
 
 def _any_json(value: Any) -> str:
+    if value is None:
+        return "null"
     if type(value) is str:
         return encode_basestring(value)
     return compact_json(value)

@@ -16,7 +16,6 @@ from workbench.dataclasses import (
     cached_by_identity,
     compact_json,
     dataclass,
-    escape_lone_surrogates,
     parsed_json,
     reader_of,
 )
@@ -84,10 +83,7 @@ class TextCompressor:
 
 def _json_bytes(text: str) -> bytes:
     """Return a JSON text as bytes, with lone surrogates escaped."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return escape_lone_surrogates(text).encode()
+    return text.encode("utf-8", "backslashreplace")
 
 
 def compress_text(text: str) -> bytes:

@@ -5,11 +5,10 @@ version 1 key by key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
-from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, get_type_hints
 
@@ -107,14 +106,28 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
 
 
-def _json_fields(cls: Any, _kind: type) -> list[JsonField]:
+_ENVELOPE = (
+    JsonField("run", str, "source.run_id"),
+    JsonField("seq", int, "source.sequence"),
+    JsonField("ms", float, "source.time_ms"),
+)
+"""The fields that every event has."""
+
+
+def _json_fields(cls: Any, kind: type) -> list[JsonField]:
+    if cls is Event:
+        return [JsonField("event", str, repr(EVENT_NAMES[kind])), *_ENVELOPE, *_stored_fields(kind, "source.payload")]
+    return _stored_fields(cls, "source")
+
+
+def _stored_fields(cls: Any, source: str) -> list[JsonField]:
     hints, stored = get_type_hints(cls, include_extras=True), []
     for field in fields(cls):
         absent = ""
         if field.metadata.get("sparse", False):
             # Empty lists are omitted. An empty object is written, because it differs from `None`.
             absent = "not value and value != {}"
-        stored.append(JsonField(stored_name(field), hints[field.name], f"source.{field.name}", absent))
+        stored.append(JsonField(stored_name(field), hints[field.name], f"{source}.{field.name}", absent))
     return stored
 
 
@@ -122,8 +135,10 @@ def _fields_without_tools(cls: Any, kind: type) -> list[JsonField]:
     return [field._replace(value="()") if field.key == "tools" else field for field in _json_fields(cls, kind)]
 
 
-_WRITER = JsonWriter(_json_fields, is_dataclass, compact_json)
-_WRITER_WITHOUT_TOOLS = JsonWriter(_fields_without_tools, is_dataclass, compact_json)
+_WRITERS = JsonWriter(_json_fields, is_dataclass, compact_json).by_class(Event)
+"""The functions that write an event, by the class of its payload."""
+
+_WRITERS_WITHOUT_TOOLS = JsonWriter(_fields_without_tools, is_dataclass, compact_json).by_class(Event)
 
 
 class EventLineError(ValueError):
@@ -144,19 +159,8 @@ def unescaped_line(event: Event, *, without_tools: bool = False) -> str:
     """Return an event as `event_to_line` does, but do not escape lone surrogates.
 
     With `without_tools`, write the event as if it offered no tools."""
-    payload = event.payload
-    cls = type(payload)
-    # The fields that every event has, and the pieces of answers, are formatted directly. A general JSON encoder would
-    # take five times as long.
-    run = encode_basestring(event.run_id)
-    line = f'{{"event":"{EVENT_NAMES[cls]}","run":{run},"seq":{event.sequence},"ms":{event.time_ms!r}'
-    if cls in _DELTAS:
-        return f"{line},{_DELTAS[cls](payload)}}}"
-    writer = _WRITER_WITHOUT_TOOLS if without_tools else _WRITER
-    content = writer.text(payload)
-    if content == "{}":
-        return f"{line}}}"
-    return f"{line},{content[1:]}"
+    writers = _WRITERS_WITHOUT_TOOLS if without_tools else _WRITERS
+    return writers[type(event.payload)](event)
 
 
 def event_from_line(line: str) -> Event:
@@ -188,21 +192,6 @@ def event_from_json(data: object) -> Event:
         return Event(run_id, sequence, time_ms, payload)
     except ValueError as error:
         raise EventLineError(f"incomplete {name} event: {error}") from error
-
-
-def _answer_delta(payload: Any) -> str:
-    return f'"round":{payload.round},"text":{encode_basestring(payload.text)}'
-
-
-def _arguments_delta(payload: Any) -> str:
-    return f'"call_id":{encode_basestring(payload.call_id)},"fragment":{encode_basestring(payload.fragment)}'
-
-
-_DELTAS: dict[type[EventPayload], Callable[[Any], str]] = {
-    TextDelta: _answer_delta,
-    ReasoningDelta: _answer_delta,
-    CallArgumentsDelta: _arguments_delta,
-}
 
 
 class _Envelope(NamedTuple):
