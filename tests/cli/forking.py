@@ -40,7 +40,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from workbench.dataclasses import _Init
+from workbench.dataclasses import _Late
 
 ROOT = Path(__file__).parents[2]
 WORKBENCH = "workbench.cli.main:main"
@@ -343,8 +343,8 @@ def _import_all(package: str) -> None:
 def _make_what_is_made_late() -> None:
     """Make what modules make when it is first used, which each program would make again: half of a short one's time."""
     for made in gc.get_objects():
-        if isinstance(made, _Init):
-            _ = made._cls.__init__
+        if isinstance(made, _Late):
+            getattr(made._cls, made._name)
         elif isinstance(made, type) and issubclass(made, BaseModel) and made.model_config.get("defer_build"):
             made.model_rebuild()
 
