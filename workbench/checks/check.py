@@ -8,21 +8,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    GetCoreSchemaHandler,
-    JsonValue,
-    Tag,
-)
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import CoreSchema, PydanticCustomError
-from typing_extensions import TypeAliasType
+from pydantic_core.core_schema import no_info_plain_validator_function
 
 from workbench.checks.argument_schema import (
     InnerSample,
@@ -610,33 +600,6 @@ def check_names_in(table: Mapping[str, Any]) -> list[str]:
     return [name for name in table if name in CHECK_CLASSES and CHECK_CLASSES[name].matches_table(table)]
 
 
-def _as_table(value: Any) -> Any:
-    """Convert a written value into the table of one check. A plain value becomes `equals`.
-
-    In a check's table, exactly one key names a check, and all other keys are its options."""
-    if isinstance(value, CheckBase | WrittenCheck):
-        return value
-    if not isinstance(value, dict):
-        return {"equals": value, "plain": True}
-    names = check_names_in(value)
-    # A table that has only options is a check without its name.
-    if not names:
-        if value and OPTION_NAMES.issuperset(value):
-            raise PydanticCustomError("check_without_name", "check options without a check")
-        return {"equals": value, "plain": True}
-    name = names[0]
-    # `plain` marks a value without a check's name. Suites never contain this key.
-    known = CHECK_CLASSES[name].model_fields.keys() - {"plain"}
-    others = [key for key in value if key not in known]
-    if others:
-        raise PydanticCustomError(
-            "check_mixed",
-            "a table that holds the check '{name}' together with {others}",
-            {"name": name, "others": ", ".join(repr(key) for key in others)},
-        )
-    return value
-
-
 def check_name(written: object) -> str | None:
     """Return the name of the check in an argument's TOML form, or `None` for a plain value."""
     if isinstance(written, dict):
@@ -644,42 +607,58 @@ def check_name(written: object) -> str | None:
     return None
 
 
-def _kind_of(value: Any) -> str | None:
-    if isinstance(value, CheckBase):
-        return value.kind
-    return check_name(value)
+def read_check(written: object) -> CheckBase:
+    """Parse a check as a suite writes it. A plain value becomes `equals`.
+
+    In a check's table, exactly one key names a check, and all other keys are its options. Raises ValueError. For a
+    wrong option, this is pydantic's ValidationError."""
+    if isinstance(written, CheckBase):
+        return written
+    kind, table = _kind_and_table(written)
+    return kind.model_validate(table)
+
+
+def _kind_and_table(value: Any) -> tuple[type[CheckBase], Any]:
+    names = check_names_in(value) if isinstance(value, dict) else ()
+    if not names:
+        # A table that has only options is a check without its name.
+        if isinstance(value, dict) and value and OPTION_NAMES.issuperset(value):
+            raise PydanticCustomError("check_without_name", "check options without a check")
+        return CHECK_CLASSES["equals"], {"equals": value, "plain": True}
+    name = names[0]
+    kind = CHECK_CLASSES[name]
+    # `plain` marks a value without a check's name. Suites never contain this key.
+    known = kind.model_fields.keys() - {"plain"}
+    others = [key for key in value if key not in known]
+    if others and not isinstance(value, WrittenCheck):
+        raise PydanticCustomError(
+            "check_mixed",
+            "a table that holds the check '{name}' together with {others}",
+            {"name": name, "others": ", ".join(repr(key) for key in others)},
+        )
+    return kind, value
 
 
 class _AnyKind:
-    """The pydantic schema of a field that takes any kind of check registered when the model is built."""
+    """The pydantic schema of a field that takes any kind of check."""
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # A named type is generated only once in the JSON Schema, and all fields refer to it.
-        return handler.generate_schema(_named_union(tuple(CHECK_CLASSES.items())))
+    # Each kind builds its own validator when a suite first has such a check. A union would build all of them.
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        return no_info_plain_validator_function(read_check)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: object) -> dict[str, Any]:
+        return {"$ref": CHECK_REFERENCE}
 
 
-@cache
-def _named_union(classes: tuple[tuple[str, type[CheckBase]], ...]) -> Any:
-    kinds: Any = tuple(Annotated[cls, Tag(kind)] for kind, cls in classes)
-    any_kind: Any = Annotated[Union[kinds], Discriminator(_kind_of), BeforeValidator(_as_table)]  # noqa: UP007
-    return TypeAliasType("Check", any_kind)
-
+CHECK_REFERENCE = "https://json-schema.org/#check"
+"""The reference to the schema of a check in the JSON Schemas of models. Pydantic resolves no reference to a website."""
 
 Check = Annotated[CheckBase, _AnyKind()]
 """One check as a suite writes it: a plain value, or a table with exactly one check's name."""
 
 Checks = dict[str, Check]
 """Checks by the names of their arguments."""
-
-
-def read_check(written: object) -> CheckBase:
-    """Parse a check as a suite writes it.
-
-    Raises ValueError. For a wrong option, this is pydantic's ValidationError."""
-    table = _as_table(written)
-    if isinstance(table, CheckBase):
-        return table
-    return CHECK_CLASSES[check_names_in(table)[0]].model_validate(table)
 
 
 def with_parts(check: CheckBase) -> Iterator[CheckBase]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from workbench.checks.check import CHECK_CLASSES
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from workbench.checks.check import CHECK_CLASSES, CHECK_REFERENCE
 from workbench.config.settings_file import settings_schema
 from workbench.suite.model import Suite
 
@@ -29,7 +32,11 @@ def file_schema(kind: FileKind) -> _Json:
         return {**head, "title": "Calls that an agent made, for workbench grade --calls"}
     if kind == "settings":
         return _for_editors(settings_schema(), "Settings of Workbench: workbench.toml")
-    schema = _for_editors(Suite.model_json_schema(), "A suite of Workbench, format 1")
+    models: tuple[type[BaseModel], ...] = (Suite, *CHECK_CLASSES.values())
+    made = models_json_schema([(model, "validation") for model in models])[1]
+    suite = made["$defs"].pop("Suite")
+    made["$defs"] = dict(sorted({**made["$defs"], "Check": {}}.items()))
+    schema = _for_editors({**suite, **made}, "A suite of Workbench, format 1")
     definitions = schema["definitions"]
     # An id may be omitted, because it is derived from the name. `plain` is not a key of suites: it records how a value
     # was written.
@@ -76,7 +83,7 @@ def _plain(schema: Any) -> Any:
         elif key == "prefixItems":
             result["items"], result["additionalItems"] = _plain(value), False
         elif key == "$ref":
-            result[key] = value.replace("#/$defs/", "#/definitions/")
+            result[key] = value.replace("#/$defs/", "#/definitions/").replace(CHECK_REFERENCE, _CHECK["$ref"])
         elif key == "description":
             result[key] = " ".join(value.split())
         elif key == "default" and not isinstance(value, str | int | float | bool):

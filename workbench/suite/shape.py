@@ -311,31 +311,22 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     # A location also contains tags of unions, which are not keys of the file. Its last part may be a missing key.
     place: Place = ()
     value: object = raw
-    previous: tuple[int | str, ...] = ()
-    inner_tag: int | None = None
-    """The index of the part that is the tag of a nested check: names of fields may look like tags."""
     for number, part in enumerate(location):
-        if number == inner_tag or (inner_tag is None and _is_tag(previous, part)):
-            if (kind := CHECK_CLASSES.get(str(part))) is not None:
-                # A tag is followed by the key of the expected value, then by the place in a list or a table of checks.
-                inner_tag = number + _PARTS_TO_INNER_TAG[kind.nests]
-        else:
-            is_inside = (isinstance(value, dict) and part in value) or (
-                isinstance(value, list) and isinstance(part, int) and part < len(value)
-            )
-            if is_inside:
-                place = (*place, part)
-                value = value[part]  # type: ignore[index]
-            elif number == len(location) - 1 and isinstance(value, dict | list):
-                place = (*place, part)
-                value = None
-        previous = (*previous, part)
+        if _is_tag(location[:number], part):
+            continue
+        is_inside = (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int) and part < len(value)
+        )
+        if is_inside:
+            place = (*place, part)
+            value = value[part]  # type: ignore[index]
+        elif number == len(location) - 1 and isinstance(value, dict | list):
+            place = (*place, part)
+            value = None
     return place, value
 
 
 _TAGS_OF_USERS = frozenset({USER_TEXT, USER_TABLE, PLAIN_FACT, WITHHELD_FACT, SAID_ANYWHERE, SAID_AFTER})
-
-_PARTS_TO_INNER_TAG: Mapping[str, int] = {"list": 3, "table": 3, "check": 2, "": 0}
 
 
 def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
@@ -352,22 +343,7 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
         return previous[-1:] == ("each",)
     if part in _TAGS_OF_USERS:
         return previous[-1:] == ("user",) or previous[-2:-1] in (("says",), ("facts",))
-    if part not in CHECK_CLASSES:
-        return False
-    if previous[-1:] == (ONE_CHECK,):
-        return True
-    if previous[-1:] == ("result",) and not {"mocks", "variants"} & {*previous}:
-        return True
-    if previous[-1:] == ("message",) and previous[-3:-2] == ("answers",):
-        return True
-    if previous[-1:] == ("goal",):
-        return previous[-2:-1] == ("final",)
-    if len(previous) < 2:
-        return False
-    if previous[-1] == "answer" and previous[-2] == "stop":
-        return True
-    # In these tables, the key before the check is the name of an argument or of a named check.
-    return previous[-2] in ("args", "when", NAMED_CHECKS)
+    return False
 
 
 def _is_pair(place: Place) -> bool:

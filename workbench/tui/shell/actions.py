@@ -9,7 +9,6 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.logs import LOG_NAME
@@ -605,6 +604,8 @@ _PANES: tuple[tuple[Scope, ...], ...] = (("suites",), ("case", "form"), ("case",
 @cache
 def screen_class(name: str) -> type[SideScreen[Any]]:
     """Import and return the class of the screen with a name."""
+    from pkgutil import resolve_name  # lazy import: it would take a hundredth of the start of the app
+
     found: type[SideScreen[Any]] = resolve_name(f"workbench.tui.{SCREENS[name]}")
     return found
 
