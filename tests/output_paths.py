@@ -192,7 +192,7 @@ DOORS: tuple[Door, ...] = (
         " variables in the place of values (`evaluation.client_servers`), and tools are redacted before.",
         (
             *("suite/drafts.py:Drafts._begun", "suite/drafts.py:Drafts._found", "suite/drafts.py:_write"),
-            *("suite/files.py:_replaced", "suite/trust.py:TrustStore._update", "suite/trust.py:write_atomically"),
+            *("suite/files.py:_replaced", "suite/trust.py:TrustStore._update", "suite/files.py:write_atomically"),
             *(
                 "tui/kit/external_editor.py:edit_in_editor",
                 "tui/tree/edits.py:_move_away",

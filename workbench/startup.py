@@ -14,8 +14,8 @@ Those for patterns and annotations are shares of the instructions that valgrind 
 | patterns that are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 4 % |
 | models without annotations from `__future__`, which pydantic would have to compile | 2 % | 2 % | 2 % |
 
-Ending the process without a last garbage collection (`workbench.__main__`) saves a further fifth of `validate`. Building
-the validator of a check when a suite first has such a check (`checks.check`) saves 6 % of `validate`.
+Ending the process without a last garbage collection (`workbench.__main__`) saves a further fifth of `validate`. Each
+kind of check builds its validator when a suite first has such a check (`checks.check`), which saves 6 % of it.
 
 The data classes have a separate file, because it imports `dataclasses` and `inspect`. These imports would take a tenth
 of the time of `--version`."""

@@ -21,7 +21,7 @@ from workbench.history.history import History
 from workbench.history.packing import grading_text
 from workbench.history.records import BatchRow, HistoryError, ResumedBy
 from workbench.limits import MAX_SOCKET_PATH_BYTES
-from workbench.suite.trust import write_atomically
+from workbench.suite.files import write_atomically
 from workbench.trajectory.events import RetryScheduled
 from workbench.version import __version__
 

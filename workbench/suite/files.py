@@ -93,6 +93,26 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def write_atomically(file: Path, content: bytes) -> None:
+    """Replace a whole file. Only its owner can read and write it.
+
+    Another program sees either the old or the new content, also after a power failure. Raises OSError."""
+    import tempfile  # lazy import: validating suites writes no file
+
+    # A rename is atomic only within one file system, so the temporary file is in the same folder.
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        temporary.replace(file)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 class LockedError(Exception):
     """Another program did not release a lock in time."""
 

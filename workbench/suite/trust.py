@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
@@ -18,7 +16,7 @@ from workbench.config.agents import KNOWN_AGENTS
 from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
-from workbench.suite.files import LockedError, absolute, locked, resolved
+from workbench.suite.files import LockedError, absolute, locked, resolved, write_atomically
 from workbench.suite.model import Mock, ProviderTool, Subject, Suite, agents_of, servers_of
 from workbench.suite.server_model import Answer, Server, texts_with_variables
 from workbench.suite.suite_file import SuiteFile
@@ -754,21 +752,3 @@ def _files_in(files: Mapping[str, str] | None) -> tuple[CodeFile, ...] | None:
     if files is None:
         return None
     return tuple(sorted(CodeFile(path, sha256) for path, sha256 in files.items()))
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Replace a whole file. Only its owner can read and write it.
-
-    Another program sees either the old or the new content, also after a power failure. Raises OSError."""
-    # A rename is atomic only within one file system, so the temporary file is in the same folder.
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as opened:
-            opened.write(content)
-            opened.flush()
-            os.fsync(opened.fileno())
-        temporary.replace(file)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.dataclasses import cached_by_identity, dataclass, json_text
-from workbench.suite.files import absolute, resolved
+from workbench.suite.files import absolute, resolved, write_atomically
 from workbench.suite.frozen import values_of
 from workbench.suite.model import Case, ProviderTool, Suite, Tool, by_name, written_tools
 from workbench.suite.server_model import Server
 from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.suite.tool_names import unknown_in_suite
-from workbench.suite.trust import write_atomically
 from workbench.tools.answer import ToolsError
 from workbench.trajectory.events import JsonValue, ToolDefinition
 

@@ -18,9 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.suite.files import LockedError, is_outside, locked, relative_to_cwd, resolved
+from workbench.suite.files import LockedError, is_outside, locked, relative_to_cwd, resolved, write_atomically
 from workbench.suite.server_model import Server, ServerAuth
-from workbench.suite.trust import write_atomically
 from workbench.tools.connection import expand_variables
 
 LOCK_TIMEOUT_S = 60.0

@@ -20,7 +20,7 @@ from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint
 from workbench.limits import MAX_STATE_FILE_BYTES
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.trust import write_atomically
+from workbench.suite.files import write_atomically
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.stage import Announce
 

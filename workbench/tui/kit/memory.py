@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from workbench.config.read_only import is_read_only
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_STATE_FILE_BYTES
-from workbench.suite.files import resolved
-from workbench.suite.trust import write_atomically
+from workbench.suite.files import resolved, write_atomically
 
 if TYPE_CHECKING:
     from workbench.authoring.workspace import Workspace
