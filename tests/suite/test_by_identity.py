@@ -13,6 +13,8 @@ from workbench.suite.settings import settings_of
 from workbench.trajectory.events import ToolCall
 from workbench.trajectory.trajectory import CallRecord
 
+EXPECTING = CASE + 'ordered = [{ tool = "set" }]\n'
+
 
 @dataclass
 class Counted:
@@ -66,3 +68,14 @@ def test_the_settings_of_a_case_are_those_of_its_suite() -> None:
     assert settings_of(suite, case) is settings_of(suite, case)
     assert settings_of(stricter, case).grading.fail_threshold == 0.5
     assert settings_of(suite, case).grading.fail_threshold == 0.8
+
+
+def test_a_copy_of_a_case_keeps_nothing_of_what_was_asked_about_the_case() -> None:
+    case, equal = suite_of(HEAD + EXPECTING).cases[0], suite_of(HEAD + EXPECTING).cases[0]
+    calls = case.expected_calls()
+    assert [call.tool for call in calls] == ["set"]
+    assert case.expected_calls() is calls
+    emptied = case.model_copy(update={"ordered": ()})
+    assert emptied.expected_calls() == ()
+    assert dict(case.model_copy()).keys() == type(case).model_fields.keys()
+    assert (case, case.model_dump()) == (equal, equal.model_dump())

@@ -552,14 +552,7 @@ class RunGrading:
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
-    return _has_quick_checks(case) and len(trajectory.calls) <= QUICK_CALLS
-
-
-# A check with unbounded cost is not quick: Python checks and patterns may take any time, and judged values are looked
-# up in a file.
-_has_quick_checks: Callable[[Case], bool] = cached_by_identity(
-    lambda case: all(check.cost != "unbounded" for check in case.written_checks())
-)
+    return case.has_quick_checks and len(trajectory.calls) <= QUICK_CALLS
 
 
 _NOTHING_GRADED = GradedRun((), Status.NOT_GRADED)

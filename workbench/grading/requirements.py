@@ -25,7 +25,6 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import EqualsText
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import describe_value
-from workbench.dataclasses import cached_by_identity
 from workbench.grading.critics import ToolRegistry
 from workbench.grading.endpoint_faults import endpoint_faults, intended_tool, is_offered
 from workbench.grading.extra_call_rule import ExtraCallRule
@@ -449,7 +448,7 @@ def requirement_issues(
         common_issues = common_issues_of(case, limits, trajectory, context, invalid_arguments=invalid_arguments)
     rule = extra_calls or extra_call_rule_of(case, Grading(), trajectory)
     why = "no calls are expected" if case.expect_no_calls else rule.failure_reason
-    if why is None and not _makes_demands(case):
+    if why is None and not case.makes_demands:
         return tuple(common_issues)
     issues: list[Issue] = []
     forbidden: set[int | None] = set()
@@ -471,19 +470,6 @@ def requirement_issues(
     if case.response_contains:
         issues += _keyword_issues(case, trajectory, is_deciding="response_contains" not in scored)
     return (*issues, *common_issues)
-
-
-def _has_requirements(case: Case) -> bool:
-    if case.disallowed or case.response_contains or case.duplicate_calls:
-        return True
-    if any(step.tool is None for step in case.steps):
-        return True
-    return any(call.limits_args for call in case.expected_calls())
-
-
-# A case is graded once per run and grader, so the result is cached with the case.
-_makes_demands: Callable[[Case], bool] = cached_by_identity(_has_requirements)
-"""Returns whether a case has requirements that depend on the grader and are not part of the score."""
 
 
 def common_issues_of(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
@@ -15,13 +16,37 @@ Items = Annotated[tuple[_Item, ...], Strict(False)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 
+if TYPE_CHECKING:
+    kept_property = cached_property
+else:
+
+    class kept_property(cached_property):  # noqa: N801 (named like the decorators of Python)
+        """A property that a model computes once. Unlike `cached_property`, it takes no lock, which would be slow."""
+
+        def __get__(self, model, owner=None):
+            if model is None:
+                return self
+            # From now on, Python finds the value in the `__dict__` without this method.
+            value = model.__dict__[self.attrname] = self.func(model)
+            return value
+
+
 class Frozen(BaseModel):
     """Base of all models of a suite: immutable, strictly typed, and without unknown keys."""
 
     # `defer_build` builds a validator only when a model is validated by itself. A whole suite needs only one validator.
     # The validators of all nested models would take 14% of the processor time of `workbench history`, which reads no
     # suite, and 5% of that of a short run.
-    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, extra="forbid", strict=True, ignored_types=(kept_property,)
+    )
+
+    def __copy__(self) -> Self:
+        copied = super().__copy__()
+        # The copy may get other values, from which other kept properties follow.
+        for name in self.__dict__.keys() - type(self).__pydantic_fields__.keys():
+            copied.__dict__.pop(name, None)
+        return copied
 
 
 def values_of(model: BaseModel) -> dict[str, Any]:

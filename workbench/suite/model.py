@@ -4,7 +4,7 @@ The models are frozen, so an edit creates a new document. `workbench.suite.setti
 a case from those of the case and its suite."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeVar
 
@@ -21,10 +21,10 @@ from pydantic import (
 from workbench.checks.answer_checks import AnswerChecks
 from workbench.checks.check import Check, Checks, with_parts
 from workbench.checks.clock import fixed_clock
+from workbench.checks.combined_kinds import Judged
 from workbench.checks.fields import PythonReference
 from workbench.checks.values import keyword_text
 from workbench.config.agents import AGENT, KNOWN_AGENTS, AgentName, BuiltIn, agent_named
-from workbench.dataclasses import cached_by_identity
 from workbench.limits import MAX_REPEATS
 from workbench.startup import late_pattern
 from workbench.suite.expected_calls import (
@@ -35,7 +35,7 @@ from workbench.suite.expected_calls import (
     with_forbidden,
     written_items,
 )
-from workbench.suite.frozen import Frozen, Items, NonEmpty
+from workbench.suite.frozen import Frozen, Items, NonEmpty, kept_property
 from workbench.suite.grading_model import (
     Aggregate,
     Gate,
@@ -468,7 +468,14 @@ class Case(Frozen):
         """Return the expected calls: first the ordered list, then the unordered list.
 
         For a chain, these are the calls of its steps. Groups are flattened. Repeated calls return the same objects."""
-        return _expected_calls(self)
+        return self._expected_calls
+
+    # A case is immutable and asked many times in each run, so it keeps these properties.
+    @kept_property
+    def _expected_calls(self) -> tuple[ExpectedCall, ...]:
+        of_steps = [step.expected_call for step in self.steps]
+        others = [with_forbidden(call) for _, call in self.placed_expected_calls()]
+        return (*filter(None, of_steps), *others)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
         """Yield the expected calls with their places in the case. Calls of steps are omitted."""
@@ -481,7 +488,7 @@ class Case(Frozen):
         The alternatives of a call replace it."""
         # `suite.trust` finds the Python functions of checks with this method, so it must include every place for checks
         # on arguments.
-        whole = _whole_calls(self)
+        whole = self._whole_calls
         if not any(call.any_of for _, call in whole):
             return whole
         found: list[tuple[Place, ExpectedCall | Step]] = []
@@ -489,8 +496,12 @@ class Case(Frozen):
             found += _placed(call.any_of, (*place, "any_of")) if call.any_of else [(place, call)]
         return tuple(found)
 
+    @kept_property
+    def _whole_calls(self) -> tuple[tuple[Place, ExpectedCall | Step], ...]:
+        return tuple(_placed_whole_calls(self))
+
     def checked_results(self) -> Iterator[tuple[Place, Check]]:
-        for place, call in _whole_calls(self):
+        for place, call in self._whole_calls:
             if call.result is not None:
                 yield (*place, "result"), call.result
             for at, alternative in _placed(call.any_of, (*place, "any_of")):
@@ -501,7 +512,21 @@ class Case(Frozen):
         """Return every check of the case: of arguments, results, answers, the conversation and the final state.
 
         Checks that are nested in these checks are included."""
-        return _written_checks(self)
+        return self._written_checks
+
+    @kept_property
+    def _written_checks(self) -> tuple[Check, ...]:
+        return tuple(_every_check(self))
+
+    @kept_property
+    def judged_checks(self) -> tuple[Judged, ...]:
+        """Return the checks of `written_checks` that a judge model decides."""
+        return tuple([check for check in self._written_checks if isinstance(check, Judged)])
+
+    @kept_property
+    def has_quick_checks(self) -> bool:
+        """Return whether no check may take long: no Python, no pattern and no judge."""
+        return all(check.cost != "unbounded" for check in self._written_checks)
 
     def conversation_checks(self) -> Iterator[tuple[Place, Check]]:
         """Yield the checks of a conversation's answers and of the whole conversation, with their places."""
@@ -523,9 +548,7 @@ class Case(Frozen):
 
     @property
     def final_states(self) -> tuple[FinalState, ...]:
-        if self.final is None:
-            return ()
-        return self.final.state
+        return self.final.state if self.final is not None else ()
 
     @property
     def answer_checks(self) -> tuple[tuple[str | None, Check], ...]:
@@ -540,10 +563,19 @@ class Case(Frozen):
         text = keyword_text(answer)
         return [keyword for keyword in self.response_contains if keyword_text(keyword) not in text]
 
-    @property
+    @kept_property
     def needs_resolving(self) -> bool:
         """Whether the number or the kind of expected calls depends on the calls that a run made."""
-        return _needs_resolving(self)
+        if any(isinstance(item, AnyOrder) and item.parallel for item in (*self.ordered, *self.unordered)):
+            return True
+        return any(call.needs_resolving for call in self._expected_calls)
+
+    @kept_property
+    def makes_demands(self) -> bool:
+        """Whether the case has requirements that depend on the grader and are not part of the score."""
+        if self.disallowed or self.response_contains or self.duplicate_calls:
+            return True
+        return any(step.tool is None for step in self.steps) or any(call.limits_args for call in self._expected_calls)
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
@@ -613,18 +645,6 @@ EXPECTATIONS = (
 """The keys of expectations in a case that is not a chain."""
 
 
-def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
-    calls = []
-    for step in case.steps:
-        if (call := step.expected_call) is not None:
-            calls.append(call)
-    calls += [with_forbidden(call) for _, call in case.placed_expected_calls()]
-    return tuple(calls)
-
-
-_expected_calls: Callable[[Case], tuple[ExpectedCall, ...]] = cached_by_identity(_all_expected_calls)
-
-
 def _placed_whole_calls(case: Case) -> Iterator[tuple[Place, ExpectedCall | Step]]:
     yield from case.placed_expected_calls()
     for place, call in _placed(case.disallowed, ("disallowed",)):
@@ -640,12 +660,6 @@ def _placed_whole_calls(case: Case) -> Iterator[tuple[Place, ExpectedCall | Step
         yield from _placed(case.final.changes or (), ("final", "changes"))
 
 
-_whole_calls: Callable[[Case], tuple[tuple[Place, ExpectedCall | Step], ...]] = cached_by_identity(
-    lambda case: tuple(_placed_whole_calls(case))
-)
-"""Returns every description of a call with its place, and calls with alternatives as a whole."""
-
-
 def _every_check(case: Case) -> Iterator[Check]:
     for _, call in case.written_calls():
         for check in (call.args or {}).values():
@@ -655,19 +669,6 @@ def _every_check(case: Case) -> Iterator[Check]:
     for state in case.final_states:
         if state.result is not None:
             yield from with_parts(state.result)
-
-
-_written_checks: Callable[[Case], tuple[Check, ...]] = cached_by_identity(lambda case: tuple(_every_check(case)))
-
-
-def _some_need_resolving(case: Case) -> bool:
-    for item in (*case.ordered, *case.unordered):
-        if isinstance(item, AnyOrder) and item.parallel:
-            return True
-    return any(call.needs_resolving for call in case.expected_calls())
-
-
-_needs_resolving: Callable[[Case], bool] = cached_by_identity(_some_need_resolving)
 
 
 class ToolChange(Frozen):

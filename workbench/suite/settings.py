@@ -300,18 +300,6 @@ USER_REVIEW: Final = Judged.model_construct(
 """The check by which a judge reviews the user of a failed conversation."""
 
 
-def _written_or_review(case: Case) -> Iterator[Judged]:
-    for check in case.written_checks():
-        if isinstance(check, Judged):
-            yield check
-    if case.conversation is not None and case.conversation.review == "failed":
-        yield USER_REVIEW
-
-
-_judged_of: Callable[[Case], tuple[Judged, ...]] = cached_by_identity(lambda case: tuple(_written_or_review(case)))
-"""Returns the judged checks of a case and of its user. The result is cached because a plan needs it several times."""
-
-
 def _in_conditions(owner: Suite | Case) -> Iterator[Judged]:
     conditions = [mock.when or {} for mock in owner.mocks]
     conditions += [answer.when for answer in owner.answers]
@@ -333,7 +321,9 @@ def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> tuple[Judg
 
     These are the checks of the case, the review of its user, and, unless `mocks` is false, the checks in the conditions
     of mocks and answers."""
-    found = _judged_of(case)
+    found = case.judged_checks
+    if case.conversation is not None and case.conversation.review == "failed":
+        found += (USER_REVIEW,)
     if mocks and (case.mocks or case.answers):
         found += _judged_in_conditions(case)
     if mocks and (suite.mocks or suite.answers):
