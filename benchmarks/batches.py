@@ -1,4 +1,6 @@
-"""What a run costs beside its model and its tools: a batch of the offline model on mocks. Prints, asserts nothing."""
+"""The cost of a run besides its model and tools: a batch of the offline model on mocks.
+
+Prints figures; asserts nothing."""
 
 from __future__ import annotations
 

@@ -43,16 +43,16 @@ CASES, MODELS, BATCHES = 50_000, 20, 2
 REAL_RUNS = sized(40, 3)
 TIMES = sized(3, 1)
 TOGETHER = 20_000
-"""So many runs are committed at once: faster than in life, with the same bytes."""
+"""The number of runs per commit. It is larger than in real batches, and the stored bytes are the same."""
 
 _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 BEGAN_MS = 1_900_000_000_000.0
 GOES_WRONG = 0.08
-"""The share of runs that fail; a tenth as many end in an error."""
+"""The share of runs that fail. A tenth as many end with an error."""
 
 
 def suite_of(folder: Path, cases: int) -> SuiteFile:
-    """A suite of so many cases, in a file."""
+    """Write a suite with this number of cases."""
     file = folder / f"weather-{cases}.toml"
     text = SUITE + "".join(CASE.replace("NUMBER", str(number)) for number in range(cases))
     file.write_text(text)
@@ -64,7 +64,7 @@ def models_of(count: int) -> tuple[str, ...]:
 
 
 def new_batch(file: SuiteFile, models: Sequence[str], at: int) -> NewBatch:
-    """Each case of the suite on each model, case by case, as runs are planned."""
+    """Return a batch with each case on each model, case by case, as runs are planned."""
     assert file.suite is not None
     pairs = ((case, model) for case in file.suite.cases for model in models)
     return NewBatch(
@@ -80,7 +80,7 @@ def new_batch(file: SuiteFile, models: Sequence[str], at: int) -> NewBatch:
 
 
 def endings(packed: Sequence[PackedRun], batch: NewBatch, seed: int) -> Iterator[PackedRun]:
-    """One run for each that is planned. The figures are random, and the same for the same seed."""
+    """Yield a finished run for each planned one. The figures are random but fixed by the seed."""
     chance = random.Random(seed)
     for place, run in enumerate(batch.runs):
         took_ms = round(chance.lognormvariate(6.5, 0.4), 3)
@@ -100,7 +100,7 @@ def endings(packed: Sequence[PackedRun], batch: NewBatch, seed: int) -> Iterator
 
 
 def build(file: Path, cases: int, models: int, batches: int) -> None:
-    """A history of so many batches of one suite, written as they always are, but with few commits."""
+    """Write a history with batches of one suite by the usual functions, but with few commits."""
     folder = file.parent
     began = time.perf_counter()
     suite = suite_of(folder, cases)
@@ -131,7 +131,7 @@ def build(file: Path, cases: int, models: int, batches: int) -> None:
 
 
 def built(folder: Path, cases: int = CASES, models: int = MODELS, batches: int = BATCHES) -> Path:
-    """The history in a folder, built where it is missing."""
+    """Return the history in a folder. Build it if it is missing."""
     file = folder / f"{cases}x{models}x{batches}.sqlite3"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -143,27 +143,27 @@ def built(folder: Path, cases: int = CASES, models: int = MODELS, batches: int =
 
 
 def read_list(file: Path) -> None:
-    """What the history in the app reads first."""
+    """Read what the app's history reads first."""
     read_batches(file, FIRST_BATCHES)
 
 
 def read_first(file: Path) -> None:
-    """What the app reads of a batch before its screen opens."""
+    """Read what the app reads of a batch before its screen opens."""
     CompareState(batch_source(file, read_cases(file, 1, first=True)))
 
 
 def read_opened(file: Path, words: str = "") -> None:
-    """What the app reads of a batch once its screen is open."""
+    """Read what the app reads of a batch once its screen is open."""
     CompareState(batch_source(file, read_cases(file, 1, None, words)))
 
 
 def read_searched(file: Path) -> None:
-    """What a filter does that a tenth of the cases fits."""
+    """Filter for a word that is in a tenth of the cases."""
     read_opened(file, "model-07:failed")
 
 
 def read_one(file: Path) -> None:
-    """The last run of the first batch, with all that happened in it."""
+    """Read the last run of the first batch with all its events."""
     with History(file) as history:
         run = history.run_at(1, history.batch("1").planned - 1)
         assert run is not None
@@ -171,20 +171,20 @@ def read_one(file: Path) -> None:
 
 
 def read_each(file: Path) -> None:
-    """The figures of all runs of a batch."""
+    """Read the figures of all runs of a batch."""
     with History(file) as history:
         for _ in history.each_run(1):
             pass
 
 
 def weigh(file: Path) -> None:
-    """What removing the first batch would free."""
+    """Compute the space that removing the first batch would free."""
     with History(file) as history:
         history.bytes_of([history.batch("1")])
 
 
 def remove(file: Path) -> None:
-    """Remove the first batch of a copy."""
+    """Remove the first batch from a copy."""
     remove_batches(file, [1], say)
 
 
@@ -195,7 +195,7 @@ COMMANDS = (("list",), ("show", "1"), ("show", "1", "--run", "7"))
 
 
 def once(file: Path, *words: str) -> tuple[float, float]:
-    """Milliseconds of CPU and peak MB of a work, or of a command, in a process of its own."""
+    """Return the milliseconds of CPU and the peak MB of a function or a command, in its own process."""
     program = "benchmarks.big_history" if words[0] == "once" else "workbench"
     process = subprocess.Popen([sys.executable, "-m", program, *words], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -205,7 +205,7 @@ def once(file: Path, *words: str) -> tuple[float, float]:
 
 
 def measure(files: Sequence[Path]) -> None:
-    """Print what each work takes on each of the files, taken in turns; the least of some times."""
+    """Print the costs of each function on each file, measured in turn. The minimum of several times counts."""
     for words in (
         *(("once", work.__name__) for work in WORKS),
         *(("history", *command, "--history") for command in COMMANDS),

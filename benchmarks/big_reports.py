@@ -29,7 +29,7 @@ COMMANDS = (
 
 
 def cost(*words: str) -> str:
-    """What a command takes: wall and CPU seconds, and the most memory that it had."""
+    """Return the wall and CPU seconds of a command, and its peak memory."""
     began = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", "workbench", *words], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)

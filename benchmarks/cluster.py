@@ -55,8 +55,10 @@ api_key_env = "OPENAI_API_KEY"
 
 
 def serve(latency_ms: float) -> None:
-    """The endpoint, a process of its own. For each line of input it prints how many requests came since the last, the
-    most at a time, and the most within any minute."""
+    """Run the endpoint in its own process.
+
+    For each line of input it prints the number of requests since the last line, the maximum number of concurrent
+    requests, and the maximum within any minute."""
     from tests.providers.server import Answer, Call, Pause, Request, Server, base_url_of, blocks_of
 
     call = [Call("get_weather", {"city": "Oslo"})]
@@ -76,7 +78,7 @@ def serve(latency_ms: float) -> None:
 
 
 def most_within(times: list[float], seconds: float) -> int:
-    """The most of these times that lie within so many seconds, the end not included."""
+    """Return the maximum number of times within a span of seconds, its end excluded."""
     most = first = 0
     for last, at in enumerate(times):
         while times[first] <= at - seconds:
@@ -86,7 +88,7 @@ def most_within(times: list[float], seconds: float) -> int:
 
 
 class Work:
-    """A project with a suite of so many cases, a model with limits, and an endpoint."""
+    """A project with a suite of `cases` cases, a model with limits, and an endpoint."""
 
     def __init__(self, folder: Path, endpoint: subprocess.Popen[str], cases: int, limits: str) -> None:
         assert endpoint.stdin is not None and endpoint.stdout is not None
@@ -98,26 +100,27 @@ class Work:
         (folder / "weather.toml").write_text(SUITE + many, encoding="utf-8")
 
     def counted(self) -> tuple[int, int, int]:
-        """Requests since the last time, the most at a time, the most in a minute."""
+        """Return the requests since the last call, the maximum number of concurrent ones, and the maximum within a
+        minute."""
         self._questions.write("\n")
         self._questions.flush()
         count, at_once, in_minute = map(int, self._answers.readline().split())
         return count, at_once, in_minute
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """`workbench run` in the project."""
+        """Start `workbench run` in the project."""
         environment = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
         files = ["--history", "history.db", "-q", "--trust", "--format", "csv", "-o", "report.csv"]
         command = [sys.executable, "-m", "workbench", "run", *words, *files]
         return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL)
 
     def statuses(self) -> Counter[str]:
-        """How many runs of the history's batches have which status."""
+        """Return the number of the history's runs by status."""
         with closing(sqlite3.connect(self.folder / "history.db")) as database:
             return Counter(dict(database.execute("SELECT coalesce(status, 'missing'), count(*) FROM runs GROUP BY 1")))
 
     def wait_for_more(self, program: subprocess.Popen[bytes]) -> None:
-        """Wait until a program has begun to make runs: a worker that is killed while all start is another matter."""
+        """Wait until a program has begun its runs. Killing a worker while all start is a different test."""
         before = None
         while program.poll() is None:
             with suppress(sqlite3.OperationalError):
@@ -139,7 +142,7 @@ def work(cases: int, latency_ms: float, limits: str) -> Iterator[Work]:
 
 
 def workers_of(program: int) -> list[int]:
-    """The worker processes that a program has started."""
+    """Return the worker processes that a program has started."""
     found = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
@@ -172,7 +175,7 @@ def throughput(runs: int, repeats: int, latency_ms: float) -> None:
 
 
 def kills(runs: int, times: int, latency_ms: float, limits: str, every_s: float) -> tuple[int, int]:
-    """Returns the most requests at a time and in a minute."""
+    """Return the maximum number of concurrent requests, and the maximum within a minute."""
     chance = random.Random(4711)
     with work(runs, latency_ms, limits) as project:
         began = time.perf_counter()

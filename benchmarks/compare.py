@@ -124,7 +124,7 @@ def _step(terminal: Terminal, said: str, keys: str, times: int = 1) -> None:
 
 
 class FillingRuntime(EndlessRuntime):
-    """Runs of one short answer each, `RESULTS_PER_S` of them a second, and all that are left once a file is there."""
+    """Runs of one short answer each, `RESULTS_PER_S` per second, and all remaining ones once a file exists."""
 
     def __init__(self, listener: BatchListener, go: Path) -> None:
         super().__init__(with_times(listener), 0)

@@ -59,7 +59,7 @@ CALL = '{ tool = "get_weather", args = { city = "Oslo" } }'
 
 @dataclass(frozen=True)
 class Work:
-    """`cases` runs with `rounds` requests each, of which the endpoint answers `calls` with a call."""
+    """`cases` runs with `rounds` requests each. The endpoint answers `calls` of them with a call."""
 
     name: str
     cases: int
@@ -74,7 +74,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one process: wire, wall and CPU in seconds, the peak of its memory in MB."""
+    """The figures of one process: wire, wall and CPU in seconds, and its peak memory in MB."""
 
     wire_s: float
     wall_s: float
@@ -83,7 +83,7 @@ class Figures:
 
 
 class Endpoint:
-    """The local server in a process of its own; see `tests.providers.server.__main__`."""
+    """The local server in its own process; see `tests.providers.server.__main__`."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin is not None and process.stdout is not None
@@ -91,7 +91,7 @@ class Endpoint:
         self.url = self._answers.readline().strip()
 
     def times(self) -> tuple[int, float]:
-        """How many requests came since it was last asked, and the seconds from the first to the last of them."""
+        """Return the number of requests since the last call, and the seconds from the first to the last of them."""
         self._questions.write("\n")
         self._questions.flush()
         count, seconds = self._answers.readline().split()
@@ -109,7 +109,7 @@ def endpoint(work: Work) -> Iterator[Endpoint]:
 
 
 def measured(command: Sequence[str], work: Work, server: Endpoint) -> Figures:
-    """Runs the command to its end; every request of the work must have come."""
+    """Run a command to its end and return its figures. Every request of the work must have arrived."""
     figures = timed(command)
     count, seconds = server.times()
     assert count == work.cases * work.rounds, f"{count} requests of {work.cases * work.rounds}"
@@ -117,9 +117,9 @@ def measured(command: Sequence[str], work: Work, server: Endpoint) -> Figures:
 
 
 def timed(command: Sequence[str]) -> Figures:
-    """Runs the command to its end."""
+    """Run a command to its end and return its figures."""
     began = time.perf_counter()
-    # Compiled modules are written by the first round and used by the others, as by every start after an installation.
+    # The first round writes compiled modules for the others, as an installation does.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["OPENAI_API_KEY"] = "sk-a-key-as-long-as-real-ones-are-0123456789abcdef"
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
@@ -139,7 +139,7 @@ def suite_file(work: Work, folder: Path) -> Path:
 
 
 def run_command(suite: Path, server: Endpoint, folder: Path, *options: str) -> list[str]:
-    """`workbench run` with what a user has by default, and a history of its own."""
+    """Return a `workbench run` with the default options and its own history."""
     model = f"openai:test-model@{server.url}"
     files = [f"--history={folder / 'history.db'}", "-o", str(folder / "report.json")]
     limits = ["-q", f"--concurrency={AT_ONCE}"]
@@ -147,7 +147,7 @@ def run_command(suite: Path, server: Endpoint, folder: Path, *options: str) -> l
 
 
 def noise() -> float:
-    """The wall time of a spin loop ÷ its CPU: 1.0 on a core of its own."""
+    """Return the wall time of a spin loop ÷ its CPU time: 1.0 on an idle core."""
     began, cpu = time.perf_counter(), time.process_time()
     while time.process_time() - cpu < SPIN_S:
         pass
@@ -155,7 +155,7 @@ def noise() -> float:
 
 
 def compare(work: Work, repeats: int) -> None:
-    """Each way in turn, `repeats` times, with a spin loop before each; prints the medians."""
+    """Measure each command in turn, `repeats` times, with a spin loop before each, and print the medians."""
     noises: list[float] = []
     with tempfile.TemporaryDirectory() as name, endpoint(work) as server:
         suite = suite_file(work, Path(name))
@@ -201,7 +201,7 @@ def median_of(rounds: Sequence[Figures]) -> Figures:
 
 
 def sizes() -> None:
-    """One run of each size: what grows with the number of cases."""
+    """Measure one run of each size, to show what grows with the number of cases."""
     for cases in (100, 500, 2000, 10_000):
         work = Work(f"{cases} one-call cases", cases, rounds=1, calls=1, latency_ms=5)
         with tempfile.TemporaryDirectory() as name, endpoint(work) as server:

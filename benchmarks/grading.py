@@ -39,11 +39,11 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 Arguments = Mapping[str, JsonValue]
 Measured = dict[str, Callable[[], object]]
-"""What is measured, by its name."""
+"""The measured functions by name."""
 
 ROUNDS = sized(12, 1)
 TIMES = sized(60, 1)
-"""How often each thing is done in a round."""
+"""The number of calls per round."""
 REPORTED_RUNS = sized(200, 2)
 
 EXPECTED: list[dict[str, object]] = [
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments]]) -> Measured:
-    """Returns the gradings of a run: by each grader, by all of them, and the bare comparison."""
+    """Return the gradings of a run: by each grader, by all of them, and the bare comparison."""
     suite = suite_of(expected)
     (case,) = suite.cases
     run = trajectory_of(calls)
@@ -123,12 +123,12 @@ def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments
 
 
 def at_once(suite: Suite, case: Case, run: Trajectory) -> object:
-    """Grade by the deciding grader, as the engine does; the others grade off the path of requests."""
+    """Grade by the deciding grader, as the engine does. The others grade later, off the path of requests."""
     return grade_by_deciding_grader(suite, case, run, context=CheckContext(verdicts={}, search_time={}))
 
 
 def resolutions(expected: list[dict[str, object]], calls: list[tuple[str, Arguments]]) -> Measured:
-    """Returns the resolution of expected calls against a run, by the equality of each grader."""
+    """Return the resolution of expected calls against a run, by the equality of each grader."""
     suite = suite_of(expected)
     (case,) = suite.cases
     run, grading = trajectory_of(calls), settings_of(suite, case).grading
@@ -139,7 +139,7 @@ def resolutions(expected: list[dict[str, object]], calls: list[tuple[str, Argume
 
 
 def fresh_cases(suite: Suite, case: Case) -> Iterator[Case]:
-    """Yields copies of a case, made in advance, whose settings are known as they are when a run begins."""
+    """Yield copies of a case, made in advance, with computed settings, as at the beginning of a run."""
     copies = [deepcopy(case) for _ in range(ROUNDS * TIMES)]
     for each in copies:
         settings_of(suite, each)
@@ -147,7 +147,7 @@ def fresh_cases(suite: Suite, case: Case) -> Iterator[Case]:
 
 
 def arcade_of(site_packages: Path, expected: list[dict[str, object]], calls: list[tuple[str, Arguments]]) -> Measured:
-    """Returns one evaluation by Arcade's critics: a binary one for each argument, for a text a similarity where the
+    """Return one evaluation by Arcade's critics: a binary critic for each argument, or a similarity critic where the
     case has one."""
     if str(site_packages) not in sys.path:
         sys.path.append(str(site_packages))
@@ -167,7 +167,7 @@ def arcade_of(site_packages: Path, expected: list[dict[str, object]], calls: lis
 
 
 def reports(size: int) -> Measured:
-    """Returns the report of many runs, and its values turned into text as a whole."""
+    """Return the report of many runs, and the conversion of its values to text as a whole."""
     suite = suite_of(PLAIN[:size], REPORTED_RUNS)
     runs = tuple(FinishedRun(place, case, result_of(suite, case, place)) for place, case in enumerate(suite.cases))
     report = Report(runs=runs, suites={"suite.toml": suite}, started_at="2026-01-01T00:00:00+00:00")
@@ -201,7 +201,7 @@ def trajectory_of(calls: list[tuple[str, Arguments]]) -> Trajectory:
 
 
 def report(measured: Measured, rounds: int = ROUNDS, times: int = TIMES, each: int = 1) -> None:
-    """Print what each thing takes. `each` is how many runs it is for."""
+    """Print the time of each function. `each` is the number of runs that it processes."""
     durations_us: dict[str, list[float]] = {name: [] for name in measured}
     for _ in range(rounds):
         for name, work in measured.items():

@@ -45,7 +45,7 @@ BATCHES, RUNS = sized((1_000, 200), (3, 4))
 GROWTH = sized((100, 1_000, 10_000), (2, 3, 4))
 TIMES = sized(9, 1)
 LOOK_INTERVAL_S = 0.02
-"""As the command line takes events: in bursts."""
+"""The interval in which events arrive, in bursts as on the command line."""
 
 
 def say(said: str) -> None:
@@ -53,7 +53,7 @@ def say(said: str) -> None:
 
 
 def planned(folder: Path, cases: int) -> tuple[PlannedRun, ...]:
-    """One run of each of so many cases, whose suite needs no file."""
+    """Return one run for each of the cases of a suite without a file."""
     text = SUITE + "".join(CASE.replace("NUMBER", str(number)) for number in range(cases))
     return plan_runs([parse_suite(text, folder / "weather.toml")])
 
@@ -61,7 +61,7 @@ def planned(folder: Path, cases: int) -> tuple[PlannedRun, ...]:
 def runs_made(
     folder: Path, runs: tuple[PlannedRun, ...], history: Path | None, each: Callable[[BatchEvent], None]
 ) -> None:
-    """Make a batch of the offline model."""
+    """Run a batch of the offline model."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     program = create_program(Folders(*[folder] * 4), {})
     with closing(Runtime(said.put, program, history=history)) as session:
@@ -78,7 +78,7 @@ def runs_made(
 
 
 def done_runs(folder: Path, runs: tuple[PlannedRun, ...]) -> list[RunWithEvents]:
-    """What really happens in runs."""
+    """Return finished runs with real events."""
     events: dict[str, list[Event]] = {}
     done: list[RunWithEvents] = []
 
@@ -105,7 +105,7 @@ def batch_of(runs: tuple[PlannedRun, ...]) -> NewBatch:
 
 
 def fill(file: Path, batch: NewBatch, done: list[RunWithEvents], batches: int) -> None:
-    """So many batches of the same runs, written as they are always written, but without a commit for each run."""
+    """Write batches of the same runs as usual, but without a commit for each run."""
     places = {run.run_id: place for place, run in enumerate(batch.runs)}
     packed = [run for run in map(RunPacker().packed, done) if run is not None]
     with closing(open_for_writing(file, say)) as connection:
@@ -118,7 +118,7 @@ def fill(file: Path, batch: NewBatch, done: list[RunWithEvents], batches: int) -
 
 
 def cpu_ms(work: Callable[[], object]) -> float:
-    """The median CPU time of some work, in milliseconds."""
+    """Return the median CPU time of a function in milliseconds."""
     taken = []
     for _ in range(TIMES):
         gc.collect()
@@ -129,7 +129,7 @@ def cpu_ms(work: Callable[[], object]) -> float:
 
 
 def command_ms(*words: str) -> float:
-    """User and system time of the program, in milliseconds."""
+    """Return the user and system time of the program in milliseconds."""
     taken = []
     for _ in range(TIMES):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -171,7 +171,7 @@ def reading(file: Path, batches: int) -> None:
 
 
 def sqlite_alone(folder: Path, packed: list[PackedRun], synchronous: str) -> float:
-    """Commits a second of the same bytes."""
+    """Return the commits per second of the same bytes with SQLite alone."""
     with closing(sqlite3.connect(folder / f"{synchronous}.sqlite3", isolation_level=None)) as bare:
         bare.executescript(
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};"
@@ -189,7 +189,7 @@ def sqlite_alone(folder: Path, packed: list[PackedRun], synchronous: str) -> flo
 
 
 def writing(folder: Path, batch: NewBatch, done: list[RunWithEvents]) -> None:
-    """Runs a second: through the writer, and what SQLite can do with the same rows."""
+    """Print the runs per second of the writer, and of SQLite alone with the same rows."""
     began = time.perf_counter()
     writer = HistoryWriter(folder / "writer.sqlite3", say)
     for _ in range(10):
@@ -222,7 +222,7 @@ def writing(folder: Path, batch: NewBatch, done: list[RunWithEvents]) -> None:
 
 
 def growth_of(cases: int, kept: bool) -> None:
-    """One line: what a batch of so many cases takes, in a process of its own."""
+    """Print the costs of a batch with this number of cases, in its own process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = planned(folder, cases)

@@ -1,4 +1,4 @@
-"""The least Textual app with a header, a table and a footer: what any app pays before it does anything."""
+"""A minimal Textual app with a header, a table and a footer: the cost of any app before it does anything."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ Ask = Callable[[], Awaitable[None]]
 
 
 def call_and_result(call_id: str, arguments: str) -> list[Any]:
-    """The two messages that a call and its result add to the conversation."""
+    """Return the two messages that a call and its result add to the conversation."""
     function = {"name": "get_weather", "arguments": arguments}
     call = {"id": call_id, "type": "function", "function": function}
     return [
@@ -39,7 +39,7 @@ def call_and_result(call_id: str, arguments: str) -> list[Any]:
 
 
 async def ask_all(cases: int, at_once: int, worker: Callable[[], Awaitable[Ask]]) -> None:
-    """Asks for so many chains; each of the workers takes the next one when its last is over."""
+    """Request chains. Each worker takes the next one when its last has ended."""
     left = iter(range(cases))
 
     async def work() -> None:
@@ -51,7 +51,7 @@ async def ask_all(cases: int, at_once: int, worker: Callable[[], Awaitable[Ask]]
 
 
 async def over_sockets(url: str, cases: int, rounds: int, at_once: int) -> None:
-    """Bytes out, bytes in; the answers are not even parsed."""
+    """Send bytes and read bytes, without parsing the answers."""
     address = urlsplit(url)
     messages: list[Any] = [QUESTION]
     requests = []
@@ -78,7 +78,7 @@ async def over_sockets(url: str, cases: int, rounds: int, at_once: int) -> None:
 
 @asynccontextmanager
 async def chains_over_sdk(url: str, rounds: int, *, streamed: bool) -> AsyncGenerator[Ask]:
-    """The chain as one writes it with the SDK; only the arguments are collected."""
+    """Request chains as one first writes it with the SDK. Only the arguments are collected."""
     from openai import AsyncOpenAI, DefaultAsyncHttpx2Client
 
     http_client = DefaultAsyncHttpx2Client(trust_env=False)
@@ -126,7 +126,7 @@ async def over_sdk(url: str, cases: int, rounds: int, at_once: int, *, streamed:
 
 
 async def over_pydantic_evals(url: str, cases: int, rounds: int, at_once: int) -> None:
-    """The streamed chain as the task of a data set; its calls are checked as in the loop."""
+    """Evaluate the streamed chain as the task of a data set. Its calls are checked as in the loop."""
     evals: Any = importlib.import_module("pydantic_evals")
     equals: Any = importlib.import_module("pydantic_evals.evaluators").EqualsExpected
     async with chains_over_sdk(url, rounds, streamed=True) as chain:

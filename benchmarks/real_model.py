@@ -45,7 +45,7 @@ def main() -> None:
 
 
 async def _by_program(url: str, runs: int) -> tuple[float, list[bytes]]:
-    """Make runs at once, which wait for the slot; the seconds, and the body of one request."""
+    """Make concurrent runs, which wait for the only slot. Return the seconds, and the body of one request."""
     endpoints = Endpoints(Secrets())
     try:
         model = endpoints.open(ModelSpec("small", "openai", MODEL, url, params=_PARAMS), {})

@@ -38,7 +38,7 @@ REAL_RUNS = sized(40, 3)
 
 
 def build(folder: Path) -> Path:
-    """A history with one batch, of which so many runs are over."""
+    """Build a history with one batch, most of whose runs have ended."""
     suite, history = folder / "weather.toml", folder / "history.sqlite3"
     suite.write_text(SUITE + "".join(CASE.replace("NUMBER", str(number)) for number in range(CASES)))
     file = load_suite(suite)
@@ -61,7 +61,7 @@ def build(folder: Path) -> Path:
 
 
 async def measure(folder: Path, history: Path) -> None:
-    """Resume the batch, and say what it took until the first new run, and in the end."""
+    """Resume the batch, and print the time until the first new run and until the end."""
     program = create_program(Folders(*[folder] * 4), {})
     options = RunOptions(history=history, resume=Resume("1", True))
     began, cpu = time.perf_counter(), time.process_time()

@@ -24,7 +24,7 @@ _Result = TypeVar("_Result")
 
 
 class Stopwatch:
-    """Adds up what each part of the work took, in milliseconds, one list for each part."""
+    """Adds up the time of each part of the work in milliseconds, one list per part."""
 
     def __init__(self) -> None:
         self.parts: dict[str, list[float]] = {}
@@ -38,7 +38,7 @@ class Stopwatch:
 
 
 def change_and_save(text: str, watch: Stopwatch, beside: Stopwatch) -> None:
-    """One round. Raises SystemExit when more was changed than one case."""
+    """Do one round. Raises SystemExit if more than one case was changed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "big.toml")
         state = save(path, text, None)

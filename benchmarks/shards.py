@@ -1,5 +1,7 @@
-"""Twenty shards on this machine, three of them killed by SIGKILL and made again, merged in random order, twice, against
-one undisturbed batch: every report on them must be the same, byte for byte, but for times. Ends with 1 if not."""
+"""Twenty shards on this machine, three of them killed by SIGKILL and repeated, merged twice in random order, against
+one undisturbed batch.
+
+Every report on them must be the same byte for byte, except for times. The exit code is 1 if one differs."""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def main() -> int:
         model = f"openai:test-model@{base_url_of(server, 'openai')}"
         variables = {f"XDG_{kind}_HOME": str(folder / kind) for kind in ("DATA", "CONFIG", "STATE")}
         environment = {**os.environ, **variables, "OPENAI_API_KEY": "none"}
-        # The server of one sample numbers its messages as they come: no two batches have these alike.
+        # The server of one sample numbers its messages as they arrive, so they differ in each batch.
         suites = [
             str(file) for file in sorted(Path("sample_suites").resolve().glob("*.toml")) if file.stem != "office"
         ][: sized(None, 2)]
@@ -94,7 +96,7 @@ def main() -> int:
 
 
 def some_over(file: Path) -> bool:
-    """Whether a shard has made some of its runs."""
+    """Return whether a shard has made some of its runs."""
     if not file.exists():
         return False
     with History(file) as history:
@@ -102,7 +104,7 @@ def some_over(file: Path) -> bool:
 
 
 def compare(folder: Path, form: str, workbench: Any) -> int:
-    """Compare a report on both batches; returns 1 where they differ."""
+    """Compare a report on both batches. Return 1 if they differ."""
     texts = []
     for name in ("whole", "merged"):
         text, _ = workbench("history", "show", "1", "--history", f"{name}.sqlite3", "--format", form).communicate()
@@ -122,7 +124,7 @@ def compare(folder: Path, form: str, workbench: Any) -> int:
 
 
 def without_times(form: str, text: str) -> str:
-    """A report without its times, and the batch's number."""
+    """Return a report without times and the batch's number."""
     if form == "json":
         return json.dumps(timeless(json.loads(text)))
     if form != "csv":
@@ -133,7 +135,7 @@ def without_times(form: str, text: str) -> str:
 
 
 def timeless(value: Any) -> Any:
-    """A part of a JSON report without times."""
+    """Return a part of a JSON report without times."""
     if isinstance(value, list):
         return [timeless(each) for each in value]
     if not isinstance(value, dict):

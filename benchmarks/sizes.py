@@ -1,4 +1,4 @@
-"""How large what is measured is: as documented, or with `--brief` just large enough to see that a benchmark works."""
+"""The sizes of benchmarks: as documented, or with `--brief` just large enough to show that a benchmark works."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ if "--brief" in sys.argv:
 
 
 def sized(full: _Size, brief: _Size) -> _Size:
-    """Return a size to measure with."""
+    """Return the size to measure with."""
     return brief if os.environ.get(_VARIABLE) else full

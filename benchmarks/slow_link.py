@@ -1,5 +1,7 @@
-"""A case written from nothing over a link of 50 kB/s, at 80×24: `python -m benchmarks.slow_link`, from the root of the
-repository. Prints, for each step, until when what it leads to had come over, and in how many bytes."""
+"""Writes a case from nothing over a link of 50 kB/s, at 80×24: `python -m benchmarks.slow_link`, from the root of the
+repository.
+
+Prints, for each step, when its result was on the screen, and the number of bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ STEPS = (
     ("done again", "\x19", "Redone:"),
     ("saved", "\x13", "Saved in"),
 )
-"""What is done, the keys, and what is seen then."""
+"""The steps: a description, the keys, and the text that appears."""
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ RUNS = sized(9, 1)
 
 
 def cpu_ms(words: list[str]) -> float:
-    """User and system time of one child process, in milliseconds."""
+    """Return the user and system time of one child process in milliseconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=False, env=environment)

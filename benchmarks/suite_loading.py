@@ -67,14 +67,14 @@ args = {{ room = "hall", level = {{ near = 20, tolerance = 5 }}, note = "front d
 
 
 def big_suite(cases: int) -> str:
-    """A suite with many cases, written as a person would."""
+    """Return a suite with many cases, written as a user would."""
     tools = "".join(TOOL.format(n=number) for number in range(20))
     bodies = (CASE.format(n=n, group=n % 20, tool=n % 20, other=(n + 7) % 20) for n in range(cases))
     return HEADER + tools + "".join(bodies)
 
 
 def median_ms(work: Callable[[], object]) -> float:
-    """The median of several rounds, in milliseconds."""
+    """Return the median of several rounds in milliseconds."""
     taken = []
     for _ in range(ROUNDS):
         start = time.perf_counter()

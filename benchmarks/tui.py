@@ -77,7 +77,8 @@ START_ROUNDS = sized(7, 1)
 
 
 def _beside_minimal_app(state: Path) -> None:
-    """The start on the sample suites beside that of the least app, by turns, since only their ratio holds anywhere."""
+    """Measure the start on the sample suites and that of the minimal app in turn. Only their ratio is comparable
+    between machines."""
     samples = str(bundled("sample_suites"))
     least, ours = [], []
     for _ in range(START_ROUNDS):
@@ -95,7 +96,7 @@ def _start_cpu_ms(arguments: Sequence[str], program: Sequence[str], shown: str, 
 
 
 AUDIT_S = 2.0
-"""By then the cases in sight were audited and are marked."""
+"""The time in seconds until the visible cases are audited and marked."""
 
 
 def _start_and_keys(suite: Path, state: Path) -> None:
@@ -123,7 +124,8 @@ def _start_and_keys(suite: Path, state: Path) -> None:
 
 
 def _slow_link(suite: Path, state: Path) -> None:
-    """The same over a link of 50 kB/s: the program writes into one terminal, and a relay passes on what fits."""
+    """Measure the same over a link of 50 kB/s. The program writes into one terminal, and a relay passes on what
+    fits."""
     began = time.monotonic()
     with Terminal([str(suite)], state, bytes_per_s=LINK_BYTES_PER_S, starts=True) as terminal:
         terminal.wait_for("Not run yet.")
@@ -141,7 +143,7 @@ def _slow_link(suite: Path, state: Path) -> None:
 
 
 def _many_cases(state: Path, suites: int) -> None:
-    """Ten thousand cases: opened, walked through, filtered, folded and edited."""
+    """Open, walk through, filter, fold and edit ten thousand cases."""
     with tempfile.TemporaryDirectory() as folder:
         for number in range(suites):
             Path(folder, f"suite-{number:03}.toml").write_text(_suite(MANY_CASES // suites))
@@ -196,7 +198,7 @@ def _streaming(suite: Path, state: Path, steps: int) -> None:
 
 
 class EndlessRuntime:
-    """A run with many steps behind it that goes on talking."""
+    """A run with many steps that continues to send text."""
 
     def __init__(self, listener: BatchListener, steps: int) -> None:
         self._listener = listener

@@ -1,8 +1,7 @@
-"""Write `docs/command-line.md` from the parsers of the commands. A test keeps the two the same.
+"""Writes `docs/command-line.md` from the parsers of the commands. A test compares the two.
 
-The script keeps the beginning of the page, and what stands behind the mark "by hand" in the section of a command: what
-`--help` cannot say.
-"""
+The script preserves the beginning of the page, and the text after the mark "by hand" in the section of a command, which
+`--help` cannot provide."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ _OF_RUNS = (
     "--pace",
     "--no-history",
 )
-"""Options of all commands that run cases, which have a section of their own."""
+"""Options of all commands that run cases. They have their own section."""
 _RUNS = "options of runs"
 _LISTED_ELSEWHERE = {
     "--fault": "only this [fault](lab.md#faults)",
@@ -67,17 +66,15 @@ _PAGES = {
     "workbench serve": "[in a browser](beyond-one-terminal.md#in-a-browser)",
     "workbench init": "[a suite for your MCP server](first-steps.md#a-suite-for-your-mcp-server)",
 }
-"""The links behind the purpose of a command."""
+"""Links after the purpose of a command."""
 _MOST_MISSING = 3
-"""A command that lacks more of the options of runs names those that it has."""
+"""The maximum number of missing options of runs that a section lists. Other sections list the options that the command
+has."""
 _SECTION = re.compile(r"^#{2,3} `(workbench[^`]*)`\n", re.MULTILINE)
 
 
 def made_page() -> str:
-    """Return the page as the parsers make it, with the parts by hand that it has.
-
-    Raises ValueError for a part by hand that belongs to no command.
-    """
+    """Return the page with its handwritten parts. Raises ValueError if a part belongs to no command."""
     start, _, sections = PAGE.read_text(encoding="utf-8").partition(_MADE)
     _, *parts = _SECTION.split(sections)
     by_hand = {
@@ -95,7 +92,7 @@ def made_page() -> str:
 
 
 def _parsers() -> Iterator[argparse.ArgumentParser]:
-    """Yield the parser of every command: `run` first, then the app; each second word after its command."""
+    """Yield the parser of every command: `run` first, then the app, and subcommands after their command."""
     for name in COMMANDS:
         parser = parser_of(name)
         yield parser
@@ -109,13 +106,13 @@ def _second_words(parser: argparse.ArgumentParser) -> dict[str, argparse.Argumen
     found: dict[str, argparse.ArgumentParser] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            # Words without help are former names.
+            # Commands without help are former names.
             found = {each.dest: action.choices[each.dest] for each in action._choices_actions}
     return found
 
 
 def _section_of_runs(first_in: dict[str, str]) -> str:
-    """Return the section of the options that all commands share which run cases, as `run` words them."""
+    """Return the section of the options that all commands that run cases share, in the words of `run`."""
     rows = [_row(parser_of("run")._option_string_actions[option]) for option in _OF_RUNS]
     first_in.update(dict.fromkeys(rows, _RUNS))
     start = f"## {_RUNS.capitalize()}\n\nFor commands that run cases; they take any number of `PATH`s:"
@@ -123,10 +120,9 @@ def _section_of_runs(first_in: dict[str, str]) -> str:
 
 
 def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
-    """Return what `--help` says of a command.
+    """Return the content of a command's `--help`.
 
-    `first_in` names the section that each row was written in: what an earlier section has alike is only named.
-    """
+    `first_in` names the section that first has each row. Rows that equal an earlier section's are only named."""
     title = parser.prog
     blocks = [f"{'#' * (len(title.split()) if ' ' in title else 2)} `{title}`", _purpose(parser)]
     rows: list[str] = []
@@ -166,19 +162,19 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
 
 
 def _sets_key(option: str) -> bool:
-    """Return whether an option of `models add` sets the key of its name, which docs/models.md explains."""
+    """Return whether an option of `models add` sets the key of the same name, which docs/models.md explains."""
     name = option.removeprefix("--").replace("-", "_")
     return name in SETTINGS or f"{name}s" in SETTINGS
 
 
 def _purpose(parser: argparse.ArgumentParser) -> str:
-    """Return what a command is for, with a link to the page that explains it."""
+    """Return the purpose of a command, with a link to the page that explains it."""
     links = _PAGES.get(parser.prog)
     return f"{parser.description} See {links}." if links else str(parser.description)
 
 
 def _explained(action: argparse.Action) -> bool:
-    """Return whether the beginning of the page explains an option or any number of paths, or `--help` hides it."""
+    """Return whether an option or the paths are explained at the beginning of the page, or hidden from `--help`."""
     if isinstance(action, ABOUT_HELP) or action.help == argparse.SUPPRESS:
         return True
     paths = action.nargs == "*" and re.fullmatch(r"suite files, or folders of them(; .*)?", str(action.help))
@@ -186,7 +182,7 @@ def _explained(action: argparse.Action) -> bool:
 
 
 def _shared(owner: str, names: list[str], own: set[str]) -> str:
-    """Return the sentence on what a command, with the options `own`, shares with an earlier section."""
+    """Return a sentence on the rows that a command with the options `own` shares with an earlier section."""
     missing = [option for option in _OF_RUNS if option not in own]
     if owner == _RUNS and len(missing) <= _MOST_MISSING:
         but = f" but {_listed(missing)}" if missing else ""
@@ -199,10 +195,9 @@ def _listed(names: list[str]) -> str:
 
 
 def _codes(text: str) -> str:
-    """Return the exit codes of a command but those that the beginning of the page explains.
+    """Return the exit codes of a command without those explained at the beginning of the page.
 
-    Success is one of those, unless it has alternatives.
-    """
+    Success is one of those, unless it has alternatives."""
     success, *others = text.split("; ")
     shown = [code for code in others if code not in _EVERYWHERE]
     return "; ".join([success, *shown] if "or" in success.split() else shown)
@@ -214,7 +209,7 @@ def _link(title: str) -> str:
 
 
 def _row(action: argparse.Action) -> str:
-    """Return the row of an argument or option, with its choices after its meaning if that does not name them."""
+    """Return the row of an argument or option. Its choices follow its meaning unless the meaning names them."""
     choices = [*map(str, action.choices or ())]
     *short, last = action.option_strings or [""]
     elsewhere = _LISTED_ELSEWHERE.get(last)
@@ -234,7 +229,7 @@ def _row(action: argparse.Action) -> str:
 
 
 def _value(action: argparse.Action, choices: list[str]) -> str:
-    """Return how `--help` calls the value of an argument or option, empty if it lists choices."""
+    """Return the name of the value in `--help`. It is empty if `--help` lists the choices."""
     if not action.option_strings:
         return words_of(action)
     if len(choices) == 1:

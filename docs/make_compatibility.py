@@ -28,21 +28,21 @@ START_S = 30.0
 
 Json = dict[str, Any]
 Outcomes = dict[str, dict[str, str]]
-"""By attempt, then by API or transport."""
+"""The outcome of each attempt, by API or transport."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One case for the model server: what it is told to answer, and what must come of it."""
+    """One case for the model server: its scripted answer and the expected outcome."""
 
     name: str
     fixtures: list[Json]
     status: str = "passed"
     case: str = ""
     says: str = ""
-    """What the error, or the retry that was seen, must say."""
+    """The text that the error or the retry must contain."""
     differs: dict[str, str] = field(default_factory=dict)
-    """By API: why the outcome is another one there, which is not our doing."""
+    """Why the outcome differs for an API for a reason outside Workbench."""
 
 
 WEATHER = {"name": "get_weather", "arguments": {"city": "Oslo"}}
@@ -168,7 +168,7 @@ parameters = { type = "object", required = ["on"], properties = { on = { type = 
 
 @contextmanager
 def started(command: list[str], port: int, environment: dict[str, str] | None = None) -> Iterator[None]:
-    """Run a server until it listens on the port, and end it afterwards."""
+    """Run a server, wait until it listens on the port, and end it afterwards."""
     process = subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
@@ -200,7 +200,7 @@ def free_port() -> int:
 
 
 def key_of(fixture: Json, provider: str) -> Json:
-    """The fixture for one API only: the server counts matches, and the APIs must not share a count."""
+    """Return the fixture for one API. The server counts matches, and the APIs must not share a count."""
     match = fixture["match"]
     return {**fixture, "match": {**match, "userMessage": f"{match['userMessage']} / {provider}"}}
 
@@ -214,7 +214,7 @@ def suite_text(provider: str) -> str:
 
 
 def workbench(*words: str, folder: Path, environment: dict[str, str] | None = None) -> tuple[int, str, str]:
-    """Run the command line in a folder of its own: exit code, output, complaints."""
+    """Run the command line in its own folder. Return the exit code, standard output and standard error."""
     home = {"HOME": str(folder)} | {
         f"XDG_{kind.upper()}_HOME": str(folder / kind) for kind in ("state", "config", "data")
     }
@@ -230,7 +230,7 @@ def workbench(*words: str, folder: Path, environment: dict[str, str] | None = No
 
 
 def model_outcomes(modules: Path, folder: Path) -> Outcomes:
-    """Run every scenario over every API."""
+    """Run every scenario on every API."""
     server = modules / "@copilotkit/aimock/dist/cli.js"
     fixtures = [
         key_of(fixture, provider)
@@ -320,7 +320,8 @@ def try_tools(folder: Path, suite: str, transport: str, outcomes: Outcomes) -> N
 
 
 def outcome_lines(outcomes: Outcomes) -> str:
-    """Return a line for each outcome that is the same everywhere, then one for each attempt with several outcomes."""
+    """Return a line for each outcome that is the same everywhere, then one line for each attempt with several
+    outcomes."""
     same: dict[str, list[str]] = {}
     several: list[str] = []
     for attempt, by_column in outcomes.items():

@@ -1,7 +1,8 @@
-"""Draws what is seen in a browser with Chromium, in light: `python docs/make_html_pictures.py [FOLDER]`.
+"""Draws the pictures of pages in a browser with Chromium, in the light theme: `python docs/make_html_pictures.py
+[FOLDER]`.
 
-Three scripted models run the sample suite `smart_home.toml` for the HTML report; `workbench serve` shows the samples.
-"""
+Three scripted models run the sample suite `smart_home.toml` for the HTML report. `workbench serve` shows the
+samples."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ from tests.remote.test_in_browser import Page
 from tests.show.browser import Browser
 
 _PRICES = {"careful": (2.5, 10), "quick": (0.4, 1.6), "small": (0.05, 0.2)}
-"""US dollars for a million tokens in and out."""
+"""US dollars per million input and output tokens."""
 _REPEATS = 3
 _RUN = ("dim-a-little", "quick")
 
 
 def draw(browser: Browser, address: str, ready: str, width: int, height: int) -> bytes:
-    """Return what a window of this size shows, as PNG, once an expression is true."""
+    """Return a PNG of a window of this size, once the expression `ready` is true."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.call("Emulation.setDeviceMetricsOverride", **size)
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
@@ -41,7 +42,7 @@ def draw(browser: Browser, address: str, ready: str, width: int, height: int) ->
 
 
 def draw_served(browser: Browser, place: Path) -> bytes:
-    """Return what a visitor of a read-only view sees."""
+    """Return a picture of a read-only view."""
     shutil.copytree(bundled("sample_suites"), place)
     program = Program(place)
     program.run("run", "library.toml", "weather.toml", "--history", "runs.db")

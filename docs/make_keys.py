@@ -1,4 +1,4 @@
-"""Write `docs/keys.md` from the actions. A test keeps the two the same."""
+"""Writes `docs/keys.md` from the actions. A test compares the two."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SECTIONS: tuple[tuple[str, Scope], ...] = (
 )
 
 _SHARED = ("filter", "find", "find_next", "other", "copy", "back", "help", "quit")
-"""What most screens do alike, by the part of its ids behind the dot: written once."""
+"""Actions that most screens share, by the part of their ids after the dot. They have one row each."""
 
 _COPY = "Copy what is shown, or what the cursor is on"
 _OTHER_COPIES = ("call.copy", "live.copy")
-"""Actions that copy something else, which have a row of their own."""
+"""Actions that copy something else and have their own row."""
 
 _HEAD = """# Keys
 
@@ -60,7 +60,6 @@ ignored and logged. Keys of dialogs and text fields are fixed.
 
 
 def made_page() -> str:
-    """Return the page."""
     actions = ALL_ACTIONS.values()
     parts = [
         _HEAD,
@@ -80,12 +79,12 @@ def _does(action: Action) -> str:
 
 
 def _is_shared(action: Action) -> bool:
-    """Return whether an action of a screen has its row among those of most screens."""
+    """Return whether an action of a screen is among the shared actions."""
     return _does(action) in _SHARED and action.id not in _OTHER_COPIES
 
 
 def _shared_row(name: str) -> str:
-    """Return one row for what several screens do, as most of them word it."""
+    """Return one row for an action of several screens, with its most common title."""
     same = [action for action in ALL_ACTIONS.values() if action.scope in SCREENS and _does(action) == name]
     (title, _), *_ = Counter(action.title for action in same).most_common(1)
     if name == "copy":
@@ -101,8 +100,7 @@ def _section(title: str, actions: Sequence[Action]) -> str:
 def _rows(actions: Iterable[Action]) -> Iterator[str]:
     """Yield the rows of actions.
 
-    Two neighbours whose titles differ in one word share a row, and so do all actions without a key.
-    """
+    Two neighbours whose titles differ in one word share a row, and so do all actions without a key."""
     waiting: Action | None = None
     keyless: list[str] = []
     for action in actions:
@@ -123,7 +121,7 @@ def _rows(actions: Iterable[Action]) -> Iterator[str]:
 
 
 def _common_title(first: str, second: str) -> str | None:
-    """Return `Next or previous match` for `Next match` and `Previous match`, `None` for less similar titles."""
+    """Return `Next or previous match` for `Next match` and `Previous match`, or `None` for less similar titles."""
     words, others = first.split(), second.split()
     differing = [at for at, (one, other) in enumerate(zip(words, others, strict=False)) if one != other]
     if len(words) != len(others) or len(differing) != 1 or not words[differing[0]].isalpha():

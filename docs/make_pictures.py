@@ -1,7 +1,7 @@
-"""Draws the pictures of `docs/pictures`: drives the app on the sample suites, offline, and exports its screens as SVG.
+"""Draws the pictures of `docs/pictures`: drives the app on the sample suites with the offline model, and exports its
+screens as SVG.
 
-Run it from anywhere: `python docs/make_pictures.py [FOLDER]`.
-"""
+Run it from any folder: `python docs/make_pictures.py [FOLDER]`."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ LONGEST_WAIT_S = 60.0
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: its name, the size of the terminal in cells, the theme, what is done before it is drawn, and the
-    suite, if it is not all samples."""
+    """A picture: its name, the size of the terminal in cells, the theme, the steps before it is drawn, and the suite
+    (by default all samples)."""
 
     name: str
     size: tuple[int, int]
@@ -50,7 +50,7 @@ class Picture:
 
 
 async def _everything_run(app: Workbench, pilot: Pilot[int]) -> None:
-    """Run all suites and stand on a case with a wrong argument."""
+    """Run all suites and select a case with a wrong argument."""
     await pilot.press("home", "R")
     await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().is_active)
     await _named(app, pilot, "HR assistant")
@@ -66,13 +66,13 @@ async def _help(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _form(app: Workbench, pilot: Pilot[int]) -> None:
-    """A call added to a case, its tool being chosen."""
+    """Add a call to a case, with the list of tools open."""
     await _named(app, pilot, "Send message with typo")
     await pilot.press("2", *["down"] * 3, "plus")
 
 
 async def _toml(app: Workbench, pilot: Pilot[int]) -> None:
-    """A case typed as TOML, with something wrong in it."""
+    """Type a case as TOML, with an error in it."""
     await _named(app, pilot, "Fuzzy weights")
     await pilot.press(
         "2", "o", "e", *["down"] * 4, "end", "enter", *"tagz = [", "quotation_mark", *"dm", "quotation_mark", "]"
@@ -80,32 +80,32 @@ async def _toml(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _accept(app: Workbench, pilot: Pilot[int]) -> None:
-    """What a model did, about to become the expectation."""
+    """Show the calls of a model that are about to become the expectation."""
     await _everything_run(app, pilot)
     await pilot.press("A")
 
 
 async def _tools(app: Workbench, pilot: Pilot[int]) -> None:
-    """The tools of a suite, one of them shown."""
+    """Show the tools of a suite, one of them in detail."""
     await _named(app, pilot, "Send direct message")
     await pilot.press("t", "down")
 
 
 async def _grades(app: Workbench, pilot: Pilot[int]) -> None:
-    """A run about which the graders disagree, and how one of them came to its score."""
+    """Show a run about which the graders disagree, and the explanation of one score."""
     await _everything_run(app, pilot)
     await _named(app, pilot, "Weather in Tokyo, exact units")
     await pilot.press("equals_sign", "right_curly_bracket", "enter", "tab", "tab")
 
 
 async def _failures(app: Workbench, pilot: Pilot[int]) -> None:
-    """Why runs failed, by cause."""
+    """Show the causes of failed runs."""
     await _everything_run(app, pilot)
     await pilot.press("home", "f", "down", "down")
 
 
 async def _held(app: Workbench, pilot: Pilot[int]) -> None:
-    """A run held at a breakpoint, the arguments of its call being changed."""
+    """Show a run held at a breakpoint while the arguments of its call are edited."""
     await _named(app, pilot, "E-mail to a name")
     await pilot.press("2", *["down"] * 6, "b", "r")
     await _until(pilot, lambda: bool(app.main.book.held_runs))
@@ -113,7 +113,7 @@ async def _held(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _stepped(app: Workbench, pilot: Pilot[int]) -> None:
-    """The same run at its end, and a mock made of the call."""
+    """Show the end of the same run, with a mock made from the call."""
     await _held(app, pilot)
     await pilot.press("ctrl+s", "s")
     await _until(pilot, lambda: any(run.paused and run.paused.at == "result" for run in app.main.book.held_runs))
@@ -122,7 +122,7 @@ async def _stepped(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _fork(app: Workbench, pilot: Pilot[int]) -> None:
-    """A run that passed, and a fork of it in which the model read a wrong result."""
+    """Show a passed run, and a fork of it with a wrong tool result."""
     await _named(app, pilot, "Times ten")
     await pilot.press("r")
     await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.active_runs())
@@ -134,18 +134,18 @@ async def _fork(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _pair(app: Workbench, pilot: Pilot[int]) -> None:
-    """The same two runs side by side."""
+    """Show the same two runs side by side."""
     await _fork(app, pilot)
     app.main.action_do("run.pair")
 
 
 async def _breakpoints(app: Workbench, pilot: Pilot[int]) -> None:
-    """A breakpoint about to be added: what there is to choose from."""
+    """Show the choices for a new breakpoint."""
     await pilot.press("B", "a")
 
 
 async def _chain(app: Workbench, pilot: Pilot[int]) -> None:
-    """Chains that were run, the steps of two of them in the tree, judged one by one."""
+    """Show finished chains, two of them with the statuses of their steps in the tree."""
     await _named(app, pilot, "Nothing more to do")
     await pilot.press("R")
     await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.active_runs())
@@ -155,13 +155,13 @@ async def _chain(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _audit(app: Workbench, pilot: Pilot[int]) -> None:
-    """What the audit finds in all suites."""
+    """Show the audit's findings in all suites."""
     await pilot.press("home", "exclamation_mark")
     await _until(pilot, lambda: isinstance(app.screen, AuditScreen) and app.screen.is_done)
 
 
 async def _compare(app: Workbench, pilot: Pilot[int]) -> None:
-    """Three models on a suite, the cursor on a case that one of them fails."""
+    """Compare three models on a suite, with the cursor on a case that one of them fails."""
     from scripted_models import MODELS, scripted_models  # which stands beside this file
 
     with scripted_models() as named:
@@ -177,14 +177,14 @@ async def _compare(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _paired(app: Workbench, pilot: Pilot[int]) -> None:
-    """The small one of them against the first."""
+    """Compare the small model with the first one."""
     await _compare(app, pilot)
     await pilot.press("right", "p")
     await _until(pilot, lambda: isinstance(app.screen, PairedScreen))
 
 
 async def _variant(app: Workbench, pilot: Pilot[int]) -> None:
-    """A suite as it is written and with another description of a tool, the cursor on a case that this mends."""
+    """Compare a suite with a variant of a tool's description, with the cursor on a case that the variant mends."""
     app.main.action_do("variant.run")
     await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.active_runs())
     await pilot.press("asterisk", "right", "down")
@@ -192,14 +192,14 @@ async def _variant(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _needed(app: Workbench, pilot: Pilot[int]) -> None:
-    """What so few cases can tell of that."""
+    """Show how much so few cases can tell about that difference."""
     await _variant(app, pilot)
     await pilot.press("p")
     await _until(pilot, lambda: isinstance(app.screen, PairedScreen))
 
 
 async def _faults(app: Workbench, pilot: Pilot[int]) -> None:
-    """All faults of a tool, with a sound model and two that have a weakness."""
+    """Show all faults of a tool, with a robust model and two weak ones."""
     app.main.selection.models = ("offline", "offline:gullible", "offline:stubborn")
     await _named(app, pilot, "Weather in Tokyo, any units")
     app.main.action_do("faults")
@@ -210,7 +210,7 @@ async def _faults(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _history(app: Workbench, pilot: Pilot[int]) -> None:
-    """All suites, then one of them again, before and after what the model did in a failed case was accepted."""
+    """Run all suites, then one of them again, before and after the calls of a failed case were accepted."""
     await _everything_run(app, pilot)
     for keys in (("R",), ("A", "enter", "R")):
         await pilot.press(*keys)
@@ -220,7 +220,7 @@ async def _history(app: Workbench, pilot: Pilot[int]) -> None:
 
 
 async def _changes(app: Workbench, pilot: Pilot[int]) -> None:
-    """What changed between two of them."""
+    """Show the changes between two batches."""
     await _history(app, pilot)
     await pilot.press("space", "down", "space")
     await _until(pilot, lambda: isinstance(app.screen, BatchDiffScreen))
@@ -269,7 +269,7 @@ ALL_PICTURES = (
 
 
 async def draw(picture: Picture, suites: Path) -> str:
-    """Draw one picture, as SVG."""
+    """Return a picture as SVG."""
     with tempfile.TemporaryDirectory() as state:
         program = create_program(Folders(Path(state), *(Path(state) / name for name in ("log", "config", "data"))), {})
 
@@ -292,7 +292,7 @@ async def draw(picture: Picture, suites: Path) -> str:
         )
         async with app.run_test(size=picture.size) as pilot:
             app.theme = picture.theme
-            # What watches the files never ends.
+            # The watcher of files never ends.
             await _until(pilot, lambda: all(worker.group == "watch" for worker in app.workers))
             await picture.drive(app, pilot)
             await pilot.pause(0.1)

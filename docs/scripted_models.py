@@ -1,5 +1,6 @@
-"""Three models behind a local server, for the pictures: what each says to the requests of `smart_home.toml` is written
-down here, one is careful and slow, one quick, one small."""
+"""Three models behind a local server, for the pictures: one careful and slow, one quick, one small.
+
+Their answers to the requests of `smart_home.toml` are constants."""
 
 from __future__ import annotations
 
@@ -56,12 +57,12 @@ MODELS: Mapping[str, tuple[float, Mapping[str, Calls]]] = {
     "quick": (0.05, _QUICK),
     "small": (0.02, _SMALL),
 }
-"""How long each takes for an answer, in seconds, and what it says where that is not right."""
+"""The seconds for an answer, and the wrong answers, of each model."""
 
 
 @contextmanager
 def scripted_models() -> Iterator[str]:
-    """Serve them; gives the text of a `workbench.toml` that names them."""
+    """Serve the models, and yield the text of a `workbench.toml` that names them."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Endpoint) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_address[1]}/v1"
@@ -106,4 +107,4 @@ class _Endpoint(BaseHTTPRequestHandler):
         self.wfile.write(body.encode())
 
     def log_message(self, *_: object) -> None:
-        """Nothing is written of it."""
+        """Log nothing."""

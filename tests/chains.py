@@ -1,4 +1,4 @@
-"""Runs of chains, for tests: step by step, as the engine tells them."""
+"""Runs of chains, step by step, with the events of the engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STARTED = RunStarted("hash", "case", "Case", "m", None, (Message("user", "Go."),
 
 
 def step_happenings(step: int, calls: Sequence[CallSpec]) -> list[EventPayload]:
-    """One step: its request, an answer with these calls, or with words where there are none, and their results."""
+    """Return the events of one step: the request, an answer with calls (or text if there are none), and the results."""
     happenings: list[EventPayload] = [StepStarted(step, None, "And then?" if step > 1 else None), RequestStarted(step)]
     ids = [f"c{step}-{number}" for number in range(len(calls))]
     for call_id, (tool, arguments) in zip(ids, calls, strict=True):
@@ -41,7 +41,7 @@ def step_happenings(step: int, calls: Sequence[CallSpec]) -> list[EventPayload]:
 def chain_happenings(
     *answers: Sequence[CallSpec], start: RunStarted = STARTED, ending: RunFinished | None = None
 ) -> list[EventPayload]:
-    """A whole run that answered so many steps."""
+    """Return the events of a run with one step for each answer."""
     happenings: list[EventPayload] = [start]
     for step, calls in enumerate(answers, 1):
         happenings += step_happenings(step, calls)
@@ -49,5 +49,5 @@ def chain_happenings(
 
 
 def chain_run(*answers: Sequence[CallSpec], ending: RunFinished | None = None) -> Trajectory:
-    """The same as a trajectory."""
+    """Return the trajectory of `chain_happenings`."""
     return fold(stamped(chain_happenings(*answers, ending=ending)))

@@ -1,4 +1,4 @@
-"""Small files and bodies that unpack to far more."""
+"""Small files and bodies that decompress to far larger ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ UNPACKED_BYTES = 80 << 20
 
 @functools.cache
 def bomb(first: bytes = b"", filling: bytes = b" ", wbits: int = zlib.MAX_WBITS) -> bytes:
-    """`first` and 80 MB of one character, compressed to less than one; with 31 for `wbits` as gzip."""
+    """Return `first` and 80 MB of one character, compressed to less than 1 MB. With a `wbits` of 31, the format is
+    gzip."""
     packing = zlib.compressobj(1, wbits=wbits)
     piece = filling * (1 << 20)
     packed = [packing.compress(first), *(packing.compress(piece) for _ in range(UNPACKED_BYTES >> 20))]
@@ -18,5 +19,5 @@ def bomb(first: bytes = b"", filling: bytes = b" ", wbits: int = zlib.MAX_WBITS)
 
 
 def gzipped(first: bytes = b"", filling: bytes = b" ") -> bytes:
-    """The same as gzip has it."""
+    """Return the same in gzip format."""
     return bomb(first, filling, 31)

@@ -1,6 +1,8 @@
-"""Nothing fails for being slow: how fast something is, is measured in `benchmarks/`. What properties are tested with is
-drawn anew every time, but in CI, where the same tree always gets the same answer; `--hypothesis-profile=thorough` tries
-a hundred examples for six, and also the constants of the sources."""
+"""Set-up of all tests.
+
+No test fails for being slow: speed is measured in `benchmarks/`. The examples of property tests are new in each run,
+except in CI, where the same tree always gets the same result. `--hypothesis-profile=thorough` tries a hundred examples
+instead of six, and constants from the sources."""
 
 from __future__ import annotations
 
@@ -37,12 +39,12 @@ settings.register_profile(
 settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=6)
 settings.load_profile("ordinary")
 
-# A shell starts what is behind `&` with these ignored, which every program that a test starts would inherit.
+# A shell starts commands before `&` with these signals ignored, and every program of a test would inherit that.
 for number in (signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
-# By default nothing is drawn from the constants of the sources: each worker would parse the whole program for them.
+# By default, no examples use constants of the sources, because each worker would parse the whole program for them.
 _constants_of_sources = providers._get_local_constants
 
 
@@ -53,17 +55,17 @@ def _constants() -> Constants:
 
 providers._get_local_constants = _constants
 
-# Without bytecode, each worker would rewrite the asserts of every test file in every run: most of a collection.
+# Without bytecode, each worker would rewrite the asserts of every test file, which is most of a collection.
 sys.dont_write_bytecode = False
 
 _numbers = itertools.count()
 
-# Almost everything that is made while tests are collected stays: looking for garbage among it finds none.
+# Almost all objects made during collection stay, so the garbage collector would find nothing.
 gc.disable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile each file that is new or was changed, before several workers all compile it."""
+    """Compile new and changed files once, before several workers compile each of them."""
     here = Path(__file__).parent
     if not config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
         return
@@ -72,14 +74,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if not files:
         return
     shares = [files[first :: os.cpu_count()] for first in range(os.cpu_count() or 1)]
-    # Tables of characters are kept on the disk: each process would make them otherwise, which takes two seconds.
+    # Tables of characters are stored on disk. Otherwise each process would compute them, which takes two seconds.
     works: list[Callable[[], object]] = [_make_characters, *(partial(_compile, share, config) for share in shares)]
     for process in [_forked(work) for work in works]:
         os.waitpid(process, 0)  # what cannot be compiled, the workers say
 
 
 def pytest_xdist_setupnodes(specs: list[XSpec]) -> None:
-    """Fork the workers from a process that has imported the program: to import it was a third of their collection."""
+    """Fork the workers from a process that has imported the program. The import was a third of their collection."""
     for spec in specs:
         spec.python = shlex.join(forked_command(WORKER))
 
@@ -103,7 +105,7 @@ def _bytecode_of_test(file: Path) -> Path:
 
 
 def _compile(files: Iterable[Path], config: pytest.Config) -> None:
-    """Write the bytecode of each file, with the asserts of tests rewritten as pytest does when it imports one."""
+    """Write the bytecode of each file. The asserts of tests are rewritten as pytest does."""
     state = config.stash[rewrite.assertstate_key]
     for file in files:
         with suppress(SyntaxError):
@@ -118,7 +120,7 @@ def _compile(files: Iterable[Path], config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> list[object] | None:
-    """Pass over what is no test, and over slow tests where all of them would be deselected."""
+    """Skip what is not a test, and slow tests if the command line deselects them all."""
     if not name.startswith(("test", "Test")):
         return []
     is_slow = collector.config.option.markexpr == "not slow" and any(
@@ -135,7 +137,8 @@ def _make_characters() -> None:
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the test's own. pytest's fixture looks through the folders of all tests before for a free number."""
+    """Return a folder for the test. pytest's own fixture searches the folders of all earlier tests for a free
+    number."""
     name = re.sub(r"\W", "_", request.node.name)[:30]
     path = tmp_path_factory.getbasetemp() / f"{name}_{next(_numbers)}"
     path.mkdir(0o700)
@@ -153,9 +156,9 @@ def _forked(work: Callable[[], object]) -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests stay in memory to the end. Looking through them for garbage again and again, as a program of
-    that size does while an app draws, took a third of the processor time: they are left aside, and the rest is looked
-    through less often."""
+    """Exclude the collected tests from garbage collection.
+
+    Thousands of tests stay in memory to the end. Searching them for garbage took a third of the CPU time."""
     gc.freeze()
     gc.enable()
     gc.set_threshold(200_000, 10, 10)
@@ -163,8 +166,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """In a worker, report only what its controller shows. That a test begins, is set up, is torn down and ends are five
-    messages for one, and with thousands of tests of a few milliseconds a tenth of the processor time."""
+    """In a worker, send only the reports that the controller shows.
+
+    Each test sends five messages. With thousands of tests of a few milliseconds, they took a tenth of the CPU time."""
     if not hasattr(item.config, "workerinput"):
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):

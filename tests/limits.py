@@ -1,4 +1,4 @@
-"""Limits that a test lowers."""
+"""Lower limits for tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from workbench.limits import Limit
 
 
 def lower(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, number: int) -> None:
-    """Give a limit another number in a module, and leave it its words."""
+    """Change the number of a limit in a module. Its message stays."""
     limit: Limit = getattr(module, name)
     monkeypatch.setattr(module, name, Limit(number, limit.happened, limit.way_out))

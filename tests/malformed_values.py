@@ -1,4 +1,4 @@
-"""Junk in the place of values: what a file may hold that another program wrote, or no program."""
+"""Malformed values, as in files of other programs or damaged files."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ EVERYTHING: tuple[EventPayload, ...] = (
     ResponseFinished(2, "answered", Usage(3, 5), 1.0, 2.0),
     RunFinished("steps done", "why", ServerOutput("home", ("line",), 1, "log")),
 )
-"""A run in which everything happens that can happen."""
+"""A run with every event that can occur."""
 
 _ISSUE = Issue("wrong argument", "city is Rome", "t", 0, 0, "city", "Oslo", "Rome", True)
 _JUDGEMENT = Judgement("judge", "is kind", "a", True, "It is.", (1.0, 5.0), 4.0)
@@ -179,7 +179,7 @@ _OUTCOME = Outcome(
 
 
 def recording_lines() -> list[Any]:
-    """The lines of a whole recording, as values of JSON."""
+    """Return the lines of a whole recording as JSON values."""
     header = Header(
         "0.1.0",
         "run",
@@ -199,8 +199,8 @@ def recording_lines() -> list[Any]:
 
 
 def with_junk(value: Any, junk: Sequence[Any] = JUNK, only: tuple[type, ...] = (object,)) -> Iterator[tuple[str, Any]]:
-    """Yields a value of JSON with junk in the place of each value in it, one at a time, and that place; with `only`,
-    in the place of values of these types."""
+    """Yield copies of a JSON value in which one part is replaced by junk, each with the place of that part. With
+    `only`, only parts of these types are replaced."""
     for place, holder, key in _places(value, ""):
         kept = holder[key]
         for each in junk if isinstance(kept, only) and not (isinstance(kept, bool) and object not in only) else ():

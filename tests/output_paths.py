@@ -1,8 +1,7 @@
-"""Every way by which something leaves the program, and what keeps secrets out of it.
+"""Every way in which text leaves the program, and how secrets are removed from it.
 
-`tests/test_output_paths.py` finds each call in the program that writes something, demands that it is named here, and
-plants secrets before each door.
-"""
+`tests/test_output_paths.py` finds each call in the program that writes something, requires its name here, and plants
+secrets before each way out."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from typing import NamedTuple
 
 
 class Door(NamedTuple):
-    """A way out. `passes` says what goes out by it and where secrets are taken out; `writers` are the functions that
-    write, as `file.py:qualified name`."""
+    """A way out. `passes` says what leaves, and where secrets are removed. `writers` are the writing functions, as
+    `file.py:qualified name`."""
 
     name: str
     passes: str

@@ -1,4 +1,4 @@
-"""Small images and sounds, made on the spot."""
+"""Small generated images and sounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zlib
 
 
 def png(width: int = 4, height: int = 3, more: bytes = b"") -> bytes:
-    """Return a grey PNG; `more` is text in it, by which images of one size differ."""
+    """Return a grey PNG. `more` is text in it, which makes images of one size differ."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -1,4 +1,4 @@
-"""A program whose folders lie in a test's own, and what a person approves for it."""
+"""A program whose folders are in a test's folder, and approvals for it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def program_of(folder: Path, environment: Mapping[str, str] | None = None) -> Pr
 
 
 def approval_of(runs: Iterable[PlannedRun], program: Program, *, trusted: bool = True) -> Approval:
-    """What a person who trusts all suites approves, or one who trusts none."""
+    """Return the approval of a user who trusts all suites, or no suite."""
     return Needs.of_runs(runs, program).approved(None if trusted else ())
 
 
 def grant_of(suite: Suite, suite_file: Path, environment: Environment) -> Grant:
-    """All that a suite needs, approved as it is now."""
+    """Return a grant for everything that a suite needs now."""
     needs = needs_trust(suite, suite_file)
     variables: Mapping[str, str] | ConfigError
     try:
@@ -49,13 +49,13 @@ def grant_of(suite: Suite, suite_file: Path, environment: Environment) -> Grant:
 
 
 async def started(pool: ServerPool, suite_file: Path, server: Server) -> McpServer:
-    """A server of a suite, approved as it is now and started."""
+    """Return a suite's server, approved and started."""
     suite = Suite(format=1, name="any", cases=(), servers=(server,))
     return await pool.running_server(suite_file, server, grant_of(suite, suite_file, pool._program.environment))
 
 
 def functions_in(folder: Path, *modules: str) -> PythonFunctions:
-    """The functions of modules of a folder, approved as they are now."""
+    """Return the functions of modules in a folder, approved as they are now."""
     return PythonFunctions(hash_code(folder, modules))
 
 
@@ -68,7 +68,7 @@ def begin(
     until: StepTarget = "end",
     **how: Any,
 ) -> str:
-    """Start runs for a person who trusts all of their suites, or none. `how` are further fields of their plan."""
+    """Start runs for a user who trusts all of their suites, or none. `how` are further fields of the plan."""
     program = runtime._program
     approval = approval_of(runs, program, trusted=trusted)
     return runtime.start(Plan.of(runs, program, **how), approval, recordings=record, until=until)

@@ -1,4 +1,4 @@
-"""Run results made by hand, for tests of what is computed from them."""
+"""Hand-made run results, for tests of figures computed from them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def result(
     trajectory: Trajectory | None = None,
     cost_usd: float | None = None,
 ) -> RunResult:
-    """A run of `rounds` answers of 2 ms, 3 tokens in and 5 out each, with a grade when its status is a verdict. Else it
-    asked nobody, unless `trajectory` says otherwise, and costs nothing."""
+    """Return a run with `rounds` answers of 2 ms, 3 input tokens and 5 output tokens each.
+
+    A run whose status is a verdict has a grade. Any other run sent no request and costs nothing, unless `trajectory` is
+    given."""
     run_id = f"{suite}-{case}-{model}-{repeat}"
     graded = status in _VERDICTS
     script = [("", 1)] * (rounds - 1) + [("Done.", 0)]

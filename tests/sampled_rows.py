@@ -1,4 +1,4 @@
-"""Rows of a table of which a few are tried every time."""
+"""Tables of tests of which only a few rows are quick enough for every run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from _pytest.mark import ParameterSet
 
 
 def first_of(values: Iterable[object], count: int) -> list[object]:
-    """Return the values as parameters of a test, of which all after the first `count` are slow."""
+    """Return the values as parameters of a test. All after the first `count` are slow."""
     rows: list[object] = list(values)
     return rows[:count] + [pytest.param(value, marks=pytest.mark.slow) for value in rows[count:]]
 
 
 def first_rows(rows: Iterable[Sequence[object] | ParameterSet], count: int) -> list[object]:
-    """Return rows of several parameters, of which all after the first `count` are slow."""
+    """Return rows of several parameters. All after the first `count` are slow."""
     return [row if place < count else _slow(row) for place, row in enumerate(rows)]
 
 
 def in_turn(rows: Sequence[object], columns: Sequence[object]) -> list[object]:
-    """Return each row with each column, of which all are slow but one for each row, in turn."""
+    """Return each row with each column. For each row, all columns but one are slow."""
     return [
         pytest.param(row, column, marks=[pytest.mark.slow] if (place - turn) % len(columns) else [])
         for place, row in enumerate(rows)

@@ -1,4 +1,4 @@
-"""Where the suites are that come with the program."""
+"""The paths of the bundled sample suites."""
 
 from pathlib import Path
 

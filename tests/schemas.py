@@ -1,4 +1,4 @@
-"""The JSON Schemas of the documentation, each read once.
+"""The documented JSON Schemas, each read once.
 
 `jsonschema.validate` checks the whole schema before every document, which takes longer than most commands."""
 
@@ -17,24 +17,23 @@ Kind = Literal["report", "grade-report", "lean-report", "compare", "history", "s
 
 
 def schema_of(kind: Kind) -> Any:
-    """Return the schema of the documentation."""
     return json.loads((DOCS / f"{kind}.schema.json").read_text(encoding="utf-8"))
 
 
 @functools.cache
 def validator_of(kind: Kind) -> Any:
-    """Return the validator of the schema, which is not checked itself."""
+    """Return the validator of a schema. The schema itself is not checked."""
     schema = schema_of(kind)
     return validators.validator_for(schema)(schema)
 
 
 def fits(document: object, kind: Kind) -> None:
-    """Raise jsonschema.ValidationError unless a document fits the schema of its kind."""
+    """Raise jsonschema.ValidationError unless a document matches the schema of its kind."""
     validator_of(kind).validate(document)
 
 
 def with_defaults(value: Any, definition: str) -> None:
-    """Give the objects of a lean report the keys that it leaves out, as its schema says."""
+    """Add the omitted keys to the objects of a lean report, as its schema documents."""
     definitions = schema_of("lean-report")["$defs"]
 
     def fill(value: Any, schema: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What hypothesis may make up: JSON values, checks, calls."""
+"""Hypothesis strategies for JSON values, checks and calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ scalars: st.SearchStrategy[JsonValue] = st.one_of(
         ["", " ", "None", "true", "5", "5.0", "-1e3", "1e999", "9" * 400, "2024-05-01", "12:30", "0:0+99:99"]
     ),
 )
-"""JSON values without parts, among them the texts on which conversions stumble."""
+"""JSON values without parts, including texts that are hard to convert."""
 
 json_values: st.SearchStrategy[JsonValue] = st.recursive(
     scalars,
@@ -36,13 +36,13 @@ json_values: st.SearchStrategy[JsonValue] = st.recursive(
     ),
     max_leaves=8,
 )
-"""Any JSON value, infinities and NaN included, as Python's parser gives them."""
+"""Any JSON value, including infinities and NaN, which Python's parser accepts."""
 
 json_objects: st.SearchStrategy[dict[str, JsonValue]] = st.dictionaries(st.text(max_size=6), json_values, max_size=4)
 
 
 def is_json(value: JsonValue) -> bool:
-    """Whether it holds no number that JSON lacks."""
+    """Return whether a value has only numbers that JSON has."""
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
@@ -97,14 +97,14 @@ _compound.append(st.fixed_dictionaries({"has_fields": _fields}, optional={"only_
 _parts: st.SearchStrategy[dict[str, Any]] = st.one_of(*_tables, *_compound)
 
 NEEDING_OTHERS = {"judged", "python"}
-"""Checks that need a language model or a function, which these strategies leave out."""
+"""Checks that need a language model or a function. These strategies leave them out."""
 
 assert len(_tables) + len(_compound) == len(CHECK_CLASSES) - len(NEEDING_OTHERS) + 1, "near is written in two ways"
 
 
 @st.composite
 def checks(draw: st.DrawFn, *, weights: st.SearchStrategy[Any] | None = None) -> Check:
-    """Any check that can be evaluated without help, with weights from the given strategy (default: none written)."""
+    """Draw a check that needs no model and no function. Weights come from `weights` (default: no weight)."""
     # As a composite, it has a short name in Hypothesis's notes. The parts in full would take 30 kB.
     table: dict[str, Any] = {**draw(_parts), "optional": draw(st.booleans())}
     if weights is not None:
@@ -113,7 +113,7 @@ def checks(draw: st.DrawFn, *, weights: st.SearchStrategy[Any] | None = None) ->
 
 
 def is_finite(value: JsonValue) -> bool:
-    """Whether a value holds neither an infinity nor NaN."""
+    """Return whether a value has neither infinities nor NaN."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Tests of many rows that are quick: one test tries them all."""
+"""Tests that try many rows in one test."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from _pytest.mark import ParameterSet
 def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
     """Try a function with each row of a table, as `pytest.mark.parametrize` does, but in one test.
 
-    A test costs some milliseconds for itself, several times as much as a pure function. All rows are tried; a failure
-    names its row.
-    """
+    A test costs several milliseconds, far more than a call of a pure function. All rows are tried, and a failure names
+    its row."""
     parameters = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     table = [_values(row, len(parameters)) for row in rows]
     assert table, "no row would be tried"

@@ -1,4 +1,4 @@
-"""Durations come from clocks that nobody sets: a run while the time of day jumps, and a look at the source."""
+"""Durations come from monotonic clocks: a run during changes of the time of day, and a search of the sources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TIMESTAMPS = {
     "tui/run_book/book.py": 1,
     "tui/tools/screen.py": 1,
 }
-"""Where the time of day is taken to say when something happened."""
+"""The modules that read the time of day as a timestamp, with the number of places."""
 
 OF_THE_TIME_OF_DAY = {
     "remote/records.py": 1,  # files that are older than a month
@@ -64,11 +64,11 @@ OF_THE_TIME_OF_DAY = {
 
 
 MAY_TAKE_IT = re.compile(r"\btime\.time|\.(now|utcnow|today)\b|from time import")
-"""Parsing takes seconds: most modules are told apart by their text."""
+"""A filter by text, because parsing all modules takes seconds."""
 
 
 def uses_of_wall_clocks(tree: ast.Module) -> Iterator[ast.expr]:
-    """The places where a module takes the time of day, by `time`, `datetime` or names imported from `time`."""
+    """Yield the places where a module reads the time of day, by `time`, `datetime` or names imported from `time`."""
     bare = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -123,7 +123,7 @@ HOUR_S = 3600.0
 
 @pytest.fixture
 def jumping(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A time of day that is hours ahead or behind, another way each time it is taken."""
+    """Make the time of day jump by hours at each reading."""
     real, offsets = time.time, cycle((0.0, 5 * HOUR_S, -7 * HOUR_S))
 
     class Jumping(standard.datetime):

@@ -1,4 +1,4 @@
-"""Suites in the documentation load; those of docs/coming-from.md run on `offline`, and score what the page says."""
+"""Suites in the documentation load. Those of docs/coming-from.md run on `offline`, with the scores on the page."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_python_that_builds_a_case_makes_the_case_of_its_section() -> None:
 
 
 def case_of(text: str) -> dict[str, Any]:
-    """Return the case of a section without `grading`, which stands once in an imported suite."""
+    """Return the case of a section, without the suite-wide `grading`."""
     (case,) = tomllib.loads(*CASE.findall(text))["cases"]
     return {key: value for key, value in case.items() if key != "grading"}
 
@@ -101,7 +101,7 @@ def test_each_value_of_their_example_stands_in_ours(system: str) -> None:
 
 
 def imported(system: str, example: str) -> dict[str, Any]:
-    """Return the case that the import makes of an example; that of Evalite has the run of the page."""
+    """Return the case imported from an example. The example of Evalite gets the run of the page."""
     if system == "promptfoo":
         name, content = "promptfooconfig.yaml", example
     else:

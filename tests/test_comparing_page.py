@@ -1,4 +1,4 @@
-"""The page on comparing is true: its tables and sentences are what the program computes."""
+"""The tables and sentences of docs/comparing.md equal what the program computes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[\d.]+")
 
 
 def table(marker: str) -> tuple[list[int], list[list[str]]]:
-    """The numbers in the head of the table behind a marker, and its rows."""
+    """Return the numbers in the head of the table after a marker, and its rows."""
     found = re.search(rf"<!-- {marker} -->\n\n(.*?)\n\n", PAGE, re.DOTALL)
     assert found is not None
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()]
@@ -40,7 +40,7 @@ def compared(better: int, worse: int, both_good: int, both_bad: int) -> PairedCo
 
 
 def just_enough(better: float, worse: float) -> int | None:
-    """With how many cases the test tells if the shares, twentieths, come out exactly so."""
+    """Return the number of cases at which the test shows a difference, if the shares (twentieths) are exact."""
     found = compared(round(20 * better), round(20 * worse), 0, 20 - round(20 * (better + worse)))
     return None if found.more_cases is None else 20 + found.more_cases
 
@@ -122,7 +122,7 @@ def _percent(share: float) -> str:
 
 
 def _power(of: int, better: float, worse: float) -> float:
-    """How likely McNemar's test tells two models apart on `of` cases, over everything that can come of them."""
+    """Return the probability that McNemar's test distinguishes two models on `of` cases, over all outcomes."""
     discordant, of_better = better + worse, better / (better + worse)
     return math.fsum(
         likely * math.fsum(_binomial(count, few, of_better) + _binomial(count, count - few, of_better) for few in told)
@@ -133,7 +133,7 @@ def _power(of: int, better: float, worse: float) -> float:
 
 @cache
 def _largest_that_tells(of: int) -> int:
-    """The largest smaller count with which `of` discordant cases tell; -1 where none does."""
+    """Return the largest smaller count at which `of` discordant cases are significant, or -1 if there is none."""
     return next((few - 1 for few in range(of // 2 + 1) if mcnemar(few, of - few) > SIGNIFICANCE_LEVEL), -1)
 
 

@@ -1,4 +1,4 @@
-"""The project's data classes do what those of the standard library do."""
+"""The project's data classes behave as those of the standard library."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 
 
 def outcome(work: Callable[..., object], *args: object, **named: object) -> object:
-    """What comes of it: a value, or an error and its text."""
+    """Return a value, or the error and its text."""
     try:
         return work(*args, **named)
     except (TypeError, AttributeError) as error:

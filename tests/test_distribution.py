@@ -1,4 +1,4 @@
-"""What a wheel installs beside the package: completion that a shell can use, and the man page."""
+"""The further files of a wheel: usable shell completions, and the man page."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The hosted models that the program and its docs name stand in one place, so that none stays behind when its vendor
-retires it."""
+"""One constant names all hosted models in the program and its docs, so none is overlooked when its vendor retires
+it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""docs/how-do-i.md: every block is written or run as it stands, with a local server in the place of the model.
+"""docs/how-do-i.md: every block is written or run unchanged, with a local server as the model.
 
-Where an answer says what fails, the same commands also meet a model that does it.
-"""
+If an answer says what fails, the same commands are also run with a model that fails."""
 
 from __future__ import annotations
 
@@ -155,7 +154,7 @@ ANSWERS = {
 
 
 class User:
-    """Somebody who follows an answer in a folder of their own, where `gpt` is a model of the local server."""
+    """A user who follows an answer in a separate folder, in which `gpt` is a model of the local server."""
 
     def __init__(self, folder: Path) -> None:
         self.reply = Reply()
@@ -179,7 +178,7 @@ class User:
         self.follow(SUITE)
 
     def follow(self, block: Block) -> subprocess.CompletedProcess[str]:
-        """Write a file as a block says, or run its commands."""
+        """Write the file of a block, or run its commands."""
         local = block.text.replace("http://localhost:11434", self.server.url)
         if block.kind == "sh":
             return self.shell(local)
@@ -248,7 +247,7 @@ BEFORE: dict[str, Callable[[User], None]] = {
 
 
 BY_HAND = ("Watch a run step by step", "Log in to a server")
-"""Answers in which a person does something at the terminal or in a browser; each has a test of its own."""
+"""Answers in which the user acts in the terminal or a browser. Each has its own test."""
 
 
 def test_all_answers_are_run() -> None:

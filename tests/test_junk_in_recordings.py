@@ -1,5 +1,5 @@
-"""Recordings may come from anybody: whatever stands in the place of a value, each reader reads the recording or names
-its file, and reads the others beside it."""
+"""Recordings may come from other users: with junk in place of any value, each reader reads the recording or names its
+file, and reads the other ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def written(file: Path, lines: list[Any], *texts: tuple[str, str]) -> Path:
 
 
 def read(file: Path) -> Recording | None:
-    """A recording whose run can be told, `None` for one that is refused in a sentence with its file."""
+    """Return a recording with a readable run. Return `None` if it is refused with a message that names its file."""
     try:
         recording = read_recording(file)
         result_of_recording(recording)

@@ -1,4 +1,4 @@
-"""Every limit on what comes from outside stands in `workbench.limits`, with its reason and a way out."""
+"""Every limit on input is in `workbench.limits`, with its reason and a remedy."""
 
 from __future__ import annotations
 
@@ -72,9 +72,8 @@ def test_every_limit_is_used() -> None:
 
 
 def test_limits_are_named_alike_and_those_of_bytes_stand_in_one_file() -> None:
-    """Limits of a layout or an algorithm stand beside it, and begin with MAX or MIN as well.
-
-    Reports and the app's lines are left out: their widths say in their names what they cut."""
+    """Limits of a layout or an algorithm are next to it, and also begin with MAX or MIN. Reports and the app's lines
+    are excluded, because their names say what their widths cut."""
     found = []
     for file in sorted((ROOT / "workbench").rglob("*.py")):
         place = file.relative_to(ROOT / "workbench")

@@ -1,4 +1,4 @@
-"""A search for suites that takes long says where it is, and ends by a key: on the command line and in the app."""
+"""A long search for suites shows its position and can be ended by a key, on the command line and in the app."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORDS = {
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder with a suite, beside one of installed packages."""
+    """A folder with a suite, next to a folder of installed packages."""
     suites = suites_in(tmp_path, home=SMART_HOME)
     (suites / "venv").mkdir()
     (suites / "venv" / "pyvenv.cfg").touch()

@@ -50,7 +50,7 @@ NOT_FOR_SHOWING = {
 
 
 MAY_SPELL = re.compile(r"\bround\(|:[^\n:\"' ]*[feEg%,]\}")
-"""Parsing takes seconds: most modules are told apart by their text."""
+"""A filter by text, because parsing all modules takes seconds."""
 
 
 def spellings(tree: ast.AST) -> list[int]:

@@ -1,8 +1,7 @@
-"""Secrets leave the program by no door, ordinary words change nothing, and every way out is a door in the table.
+"""No way out of the program passes secrets, ordinary words pass unchanged, and the table lists every way out.
 
-One talkative endpoint and one talkative server repeat all that was planted, in every form; each door is looked through
-for it afterwards. What the server writes down proves that it was called with exactly what the model wrote.
-"""
+A talkative endpoint and a talkative server repeat all planted secrets in every form, and the output of each way out is
+searched for them. The server's own log proves that it received exactly the model's arguments."""
 
 from __future__ import annotations
 
@@ -73,7 +72,7 @@ ENVIRONMENT = {
 DOTENV = {"DOTENV_PASSWORD": "planted-dotenv-0815", "PLAIN_SETTING": PHRASE, "SORT_KEY": "postgres"}
 
 BESIDE = ("xml", "md", "csv", "jsonl", "txt", "html")
-"""The endings of reports beside the main one."""
+"""The file extensions of the further reports."""
 
 PLANTED = {
     "a key": KEY,
@@ -104,13 +103,13 @@ FORMS = {
     "a JWT": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0NyJ9.{MIXED}",
     "a private key": f"-----BEGIN PRIVATE KEY-----\n{MIXED}{MIXED}\n-----END PRIVATE KEY-----",
 }
-"""What nobody has as a value, and what is secret by its form alone."""
+"""Values that are secret by their form alone. Nobody has them as a value."""
 PLANTED |= FORMS | {"a password in an address that is said": "said-pw", "a private key": MIXED + MIXED}
 IN_A_SUITE = "glpat-theUsersOwn4711aBcDe"
 """A token that the suite itself asks for and expects."""
 
 UNNAMED = {"a plain password", "a short password", "a number", "several lines"}
-"""What is secret only where a suite gives it to a server."""
+"""Values that are secret only because a suite passes them to a server."""
 SAID = " ".join(
     [
         *(KEY, "planted-h-42", "correcthorse", "(zz4)", "47110815", LONG, quote(LONG, safe=""), PEM, PHRASE),
@@ -303,7 +302,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
 
 
 def _record_in_front_of(url: str, program: Program) -> None:
-    """A tee before the server, then a proxy before the endpoint: both see what a program says, and are killed."""
+    """Run a tee before the server, then a proxy before the endpoint. Both see the programs' output, and are killed."""
     asked: list[JsonValue] = [
         {"method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}}},
         {"method": "tools/list"},
@@ -377,7 +376,8 @@ def test_no_secret_is_told_to_viewers_of_a_batch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("door", ["logs of tees", "kept conversations"])
 def test_no_secret_is_kept_of_what_programs_say(left: Left, door: str) -> None:
-    """No suite says what is secret here: that is what a key is sent as, and what the environment's names say."""
+    """No suite names a secret here. The values are secret because they were sent as a key, or by the names of
+    variables."""
     assert door in {each.name for each in DOORS}
     texts = left.texts[door]
     assert any("$DOTENV_PASSWORD" in text for text in texts), "something passed it that had to be redacted"
@@ -439,7 +439,7 @@ args = { room = "hall", token = "planted-dotenv-0815" }
 
 
 async def test_no_secret_is_drawn_copied_or_put_into_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run itself is as it happened: it is graded by what the model really wrote."""
+    """The run itself is unchanged, so it is graded by the model's real output."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "home.toml").write_text(APP_SUITE, encoding="utf-8")
     (tmp_path / ".env").write_text("DOTENV_PASSWORD=planted-dotenv-0815\n", encoding="utf-8")
@@ -535,7 +535,7 @@ _SQL = ("INSERT", "UPDATE ", "REPLACE")
 
 
 def _texts_of(file: Path) -> Iterator[str]:
-    """The text of a file, and what is packed in a page for a browser."""
+    """Yield the text of a file, and the data packed in an HTML page."""
     text = unescape(file.read_text(encoding="utf-8"))
     pattern = r'<script type="application/octet-stream"[^>]*>(.*?)</script>'
     yield re.sub(pattern, "", text)  # what is packed may look like a short secret
@@ -555,7 +555,7 @@ def _writers() -> Iterator[str]:
 
 
 def _nodes(tree: ast.AST, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ast.AST]]:
-    """All nodes with the names of the functions and classes that they stand in."""
+    """Yield all nodes with the names of the functions and classes around them."""
     for node in ast.iter_child_nodes(tree):
         inner = names
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -565,7 +565,8 @@ def _nodes(tree: ast.AST, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
 
 
 def _is_handler(node: ast.AST) -> bool:
-    """Whether it is a handler of a log; one of requests answers with what has passed the doors."""
+    """Return whether a class is a handler of a log. Handlers of requests answer with text that has passed the ways
+    out."""
     bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
     return any("Handler" in base and base != "web.RequestHandler" for base in bases)
 

@@ -19,7 +19,7 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def links_of(page: Path) -> list[str]:
-    """Where a page leads, but for addresses on the web."""
+    """Return the targets of a page's links, except for web addresses."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     return [link for link in LINK.findall(text) if "://" not in link]
 

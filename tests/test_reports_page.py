@@ -1,4 +1,4 @@
-"""docs/reports.md: its table is that of the program, and its examples are what the program writes."""
+"""docs/reports.md: its table is the program's, and its examples are real output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def blocks(language: str) -> list[str]:
 
 
 def timeless(text: str) -> str:
-    """A text without what differs from run to run."""
+    """Return a text without the parts that differ between runs."""
     text = re.sub(r'time="[\d.]+"', "time", text)
     return re.sub(r"[\d.,]+ (s|ms)\b", "N s", text)
 

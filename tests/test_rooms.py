@@ -1,4 +1,4 @@
-"""The table of rooms, the import contract and what really gets imported agree."""
+"""The table of rooms, the import contract and the actual imports agree."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ for room, names in json.load(sys.stdin).items():
         os._exit(0)
     assert os.wait()[1] == 0, room
 """
-"""Imports each room in a process of its own, all forked from one that has imported what most rooms need."""
+"""Imports each room in a separate process, forked from one that has imported what most rooms need."""
 
 
 ON_USE = ("workbench.tools.oauth",)
@@ -68,7 +68,7 @@ def modules_of(room: str) -> list[str]:
 
 
 def loaded_by(imported: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The modules that are loaded once those of each key have been imported, by key."""
+    """Return the modules that are loaded after the imports of each key."""
     given = json.dumps(imported)
     done = subprocess.run([sys.executable, "-c", IMPORTER], input=given, capture_output=True, text=True, check=True)
     return dict(map(json.loads, done.stdout.splitlines()))
@@ -165,7 +165,7 @@ def test_the_files_that_the_architecture_names_exist() -> None:
 
 
 def test_the_modules_that_the_architecture_names_exist() -> None:
-    """Words such as `tui.storage` or `engine.recorder.Recorder` name a module, or what is in it."""
+    """Names such as `tui.storage` or `engine.recorder.Recorder` are those of a module or of an object in it."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     rooms = "|".join(ROOMS)
     missing = []

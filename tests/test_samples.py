@@ -1,4 +1,4 @@
-"""The sample suites: they load without a problem, name the tools that there are, and show what they say they show."""
+"""The sample suites load without a problem, name existing tools, and show what they claim to show."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Results = dict[tuple[str, str], RunResult]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
-    """Every sample case, run once on the offline model, tools really executed where the suite says so."""
+    """The runs of all sample cases on the offline model, with execution of tools where the suite asks for it."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     home = tmp_path_factory.mktemp("home")
     session = Runtime(said.put, program_of(home))

@@ -1,4 +1,4 @@
-"""The recipes of docs/beyond-one-terminal.md: what schedulers would run is run here, and merged."""
+"""The recipes of docs/beyond-one-terminal.md, with the commands of schedulers run here and merged."""
 
 from __future__ import annotations
 

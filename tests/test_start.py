@@ -1,4 +1,4 @@
-"""What starts import: as few modules as the command needs, since these are most of what a short command costs."""
+"""The modules that a start imports. Importing is most of the cost of a short command."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ from workbench.cli.run import create_program
 
 
 def test_no_group_is_possessive() -> None:
-    """Python 3.11.0 to 3.11.2 do not match what they should there."""
+    """Python 3.11.0 to 3.11.2 match possessive groups incorrectly."""
     possessive = re.compile(r"\)[*+?]\+|\(\?>")
     for file in (ROOT / "workbench").rglob("*.py"):
         text = file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Trajectories for tests, as a model's calls would have made them."""
+"""Trajectories for tests, as a model's calls would produce them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from workbench.trajectory.events import FinishReason, JsonValue, RunFinished, Ru
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 CallSpec = tuple[str, Mapping[str, JsonValue]]
-"""Tool and arguments."""
+"""A tool and the arguments."""
 
 
 def trajectory_of(
@@ -19,8 +19,8 @@ def trajectory_of(
     latency_ms: float = 10.0,
     loop_ms: float | None = None,
 ) -> Trajectory:
-    """A run with these calls in its first round and, if it answered, the answer in a second one. `loop_ms` is
-    `latency_ms` unless given."""
+    """Return a run with these calls in its first round and the answer, if any, in a second one. `loop_ms` defaults to
+    `latency_ms`."""
     made = tuple(
         call if isinstance(call, ToolCall) else ToolCall(f"call-{index}", *call) for index, call in enumerate(calls)
     )

@@ -1,4 +1,4 @@
-"""Runs and cells made by hand, in figures, for tests of what is compared."""
+"""Hand-made runs and cells for tests of comparisons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ran(
     repeat: int = 0,
     rule: RepeatRule = "last",
 ) -> RunSummary:
-    """A run; unless said otherwise its score is 1 where it passed, 0.85 where it warned, 0 where it failed."""
+    """Return a run. The default score is 1 for a passed run, 0.85 for a warned one and 0 for a failed one."""
     if score is None:
         score = {"passed": 1.0, "warned": 0.85, "failed": 0.0}.get(status)
     grading = Grading(repeat_rule=rule)
@@ -48,7 +48,7 @@ def ran(
 
 
 def column(model: str, *statuses: Status, scores: Sequence[float | None] | None = None) -> list[Cell]:
-    """The cells of a model for the cases 0, 1, 2, ... of one run each."""
+    """Return a model's cells for the cases 0, 1, 2, …, with one run each."""
     of_cases = scores or [None] * len(statuses)
     return [
         cell_of([ran(status, score, case=str(number), model=model)])
@@ -57,7 +57,8 @@ def column(model: str, *statuses: Status, scores: Sequence[float | None] | None 
 
 
 def columns(*, better: int = 0, worse: int = 0, both_good: int = 0, both_bad: int = 0) -> tuple[list[Cell], list[Cell]]:
-    """Two models of which the second one is better on so many cases, and so on."""
+    """Return the columns of two models. `better` is the number of cases on which the second model is better, and so
+    on."""
     good: list[Status] = [Status.PASSED]
     bad: list[Status] = [Status.FAILED]
     first = bad * better + good * (worse + both_good) + bad * both_bad

@@ -1,4 +1,5 @@
-"""Trajectories in short, and drawn by hypothesis: of few words, so that two of them often say the same."""
+"""Trajectories in short form, and a hypothesis strategy for them. Few words are used, so that two trajectories often
+share some."""
 
 from __future__ import annotations
 

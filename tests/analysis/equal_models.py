@@ -1,4 +1,4 @@
-"""Models of equal worth on the same cases, drawn at random: whatever tells them apart is chance."""
+"""Models of equal quality with random results on the same cases: every difference between them is chance."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _ARGUMENTS = 4
 
 
 def equal_models(random: Random, models: int, cases: int) -> Sequence[Sequence[Cell]]:
-    """The cells of so many models. Whether a case passes and what it scores have nothing to do with each other, as
-    where a limit or a tool that is not allowed decides the one and arguments the other: nothing makes two tests on them
-    agree."""
+    """Return the cells of each model.
+
+    A case's status is independent of its score, as if a limit or a forbidden tool decided the status and the arguments
+    decided the score. So the two tests have no reason to agree."""
     return [[_cell(case, random.random() < _PASSED, _right(random)) for case in range(cases)] for _ in range(models)]
 
 

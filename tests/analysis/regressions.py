@@ -1,4 +1,4 @@
-"""Two batches of an agent that passes each case by chance, held against each other as `--fail-on regression` does."""
+"""Two batches of an agent that passes each case by chance, compared as `--fail-on regression` does."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from workbench.grading.status import Status
 
 Shares = Sequence[float]
 Draw = Callable[[Random], tuple[Shares, Shares]]
-"""Draws which share of its runs each case passes, before and now."""
+"""Draws the share of runs that pass, for each case, before and now."""
 
 
 def agent(random: Random, cases: int) -> list[float]:
-    """Shares from 0.8 to 1, with a mean of 0.97."""
+    """Return shares from 0.8 to 1 with a mean of 0.97."""
     return [1 - 0.2 * random.random() ** 5.67 for _ in range(cases)]
 
 
 def regression(random: Random, before: Shares, now: Shares, repeats: int) -> tuple[bool, int]:
-    """Whether a regression is told, and how many runs were made again."""
+    """Return whether a regression is reported, and the number of reruns."""
     diff = batch_diff(_batch(random, before, repeats), _batch(random, now, repeats))
     if any(test.is_worse for test in diff.tests.values()):
         return True, 0
@@ -40,7 +40,7 @@ def regression(random: Random, before: Shares, now: Shares, repeats: int) -> tup
 
 
 def told(trials: int, seed: str, repeats: int, draw: Draw) -> tuple[float, float]:
-    """In which share of trials a regression is told, and the mean number of runs that are made again."""
+    """Return the share of trials that report a regression, and the mean number of reruns."""
     random = Random(seed)
     found = [regression(random, *draw(random), repeats) for _ in range(trials)]
     return sum(red for red, _ in found) / trials, sum(extra for _, extra in found) / trials

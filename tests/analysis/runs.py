@@ -1,4 +1,4 @@
-"""Runs of one case, graded as the engine grades them, with the case they were graded by."""
+"""Runs of one case, graded as the engine grades them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GradedRun = tuple[RunResult, Case]
 
 
 def graded(case: Case, trajectory: Trajectory, number: int = 0, **grading: Any) -> GradedRun:
-    """A run of the case, graded by a suite with these settings."""
+    """Return a run of the case, graded by a suite with these settings."""
     suite = Suite.model_validate({"format": 1, "name": "suite", "cases": [case], "grading": grading})
     grades, status, steps = grade_run_and_steps(suite, case, trajectory)
     run = RunResult(f"run-{number}", "suite.toml", case.id, case.name, "model", number, status, trajectory, grades)
@@ -23,5 +23,5 @@ def graded(case: Case, trajectory: Trajectory, number: int = 0, **grading: Any) 
 
 
 def called(case: Case, *calls: CallSpec, answer: str = "Done.", **grading: Any) -> GradedRun:
-    """A run that made these calls and then said something."""
+    """Return a run with these calls and then an answer."""
     return graded(case, trajectory_of(*calls, answer=answer), **grading)

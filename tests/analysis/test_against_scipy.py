@@ -1,5 +1,5 @@
-"""The statistics agree with SciPy's, which is there for these tests alone and imported where they run: that takes a
-while, and each worker collects all tests."""
+"""The statistics agree with SciPy. SciPy is imported in the tests, because the import is slow and each worker collects
+all tests."""
 
 from __future__ import annotations
 

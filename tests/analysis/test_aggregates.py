@@ -1,4 +1,4 @@
-"""Statistics over the runs of suites, and the gates on them. What each statistic is stands in the vectors."""
+"""Statistics over the runs of suites and the gates on them. The vectors define each statistic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs beside each other: nothing is lost, nothing is doubled, and what belongs together stands together."""
+"""The alignment of two runs: no part is lost or repeated, and equal parts are in one row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SEARCH, BOOK = call("search", to="LHR"), call("book", flight="BA 700")
 
 
 def beside(rows: tuple[AlignedRow, ...], kind: str = "call") -> list[tuple[str | None, str | None, PartState]]:
-    """What stands beside what, by the names of tools or the numbers of rounds."""
+    """Return the aligned parts by the names of tools or the numbers of rounds."""
     return [
         (*(_name(part) if part is not None else None for part in (row.left, row.right)), row.state)  # type: ignore[misc]
         for row in rows
@@ -44,7 +44,7 @@ def _name(part: Part) -> str:
 
 
 def parts_of(trajectory: Trajectory) -> list[object]:
-    """Everything that is there to be shown of a run, in its order."""
+    """Return all displayed parts of a run in order."""
     start = trajectory.start
     found: list[object] = [start.system] if start is not None and start.system else []
     found += [message.content for message in start.messages] if start is not None else []

@@ -1,4 +1,4 @@
-"""The audit: which cases ask too little, what can never be met, and what no case covers."""
+"""The audit: cases that check too little, expectations that cannot be met, and tools that no case covers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def found(*cases: dict[str, Any], **more: Any) -> list[AuditFinding]:
 
 
 def unnoticed(*cases: dict[str, Any], **more: Any) -> list[str]:
-    """What the audit says of wrong runs that pass: weight, place and message."""
+    """Return the audit's findings on wrong runs that pass: severity, place and message."""
     findings = audit_suite(suite_of(*cases, **more), {}).findings
     return [f"{each.weight} {place_text(each.place)} {each.message}" for each in findings if each.kind == "unnoticed"]
 

@@ -66,7 +66,7 @@ def sound_case(**more: Any) -> Table:
 
 
 def warnings_of(tested: Suite) -> list[str]:
-    """What `validate --audit --fail-on warning` fails for."""
+    """The findings that fail `validate --audit --fail-on warning`."""
     told = [found.message for found in contradiction_findings(tested, ToolTable.of(tested, {}))]
     findings = audit_suite(tested, {}).findings
     return told + [f"{each.kind}: {each.message}" for each in findings if each.weight == "warning"]

@@ -1,4 +1,4 @@
-"""What is said to have changed between two batches did, and nothing else is."""
+"""The reported changes between two batches are exactly the real ones."""
 
 from __future__ import annotations
 

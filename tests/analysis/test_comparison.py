@@ -1,4 +1,4 @@
-"""What a cell says of a case with a model, and what the cells of a model add up to."""
+"""The cells of a comparison, and the totals of a model's cells."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCORES = [
     (-math.inf, 0.5, True),
     (-math.inf, -math.inf, False),
 ]
-"""Two scores, and whether they differ; the difference of some is 0.005 and what is left over from binary fractions."""
+"""Two scores, and whether they differ. Some differ by 0.005 plus a rounding error of binary fractions."""
 
 
 def test_a_cell_says_what_its_repeats_come_to() -> None:

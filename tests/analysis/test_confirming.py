@@ -1,4 +1,4 @@
-"""A case that broke is told from one that failed by chance."""
+"""Cases that broke are distinguished from cases that failed by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tool was called where which was expected."""
+"""The tools that models called in place of the expected ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What validate and run tell of expectations that can never hold, of tables that name no check, and of empty cases."""
+"""Findings of validate and run on expectations that can never hold, tables that name no check, and empty cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first difference of two trajectories: where it is, what it is, and how it is said."""
+"""The first difference of two trajectories: its place, its kind and its wording."""
 
 from __future__ import annotations
 

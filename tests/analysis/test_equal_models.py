@@ -1,5 +1,7 @@
-"""However many models are compared, at most one of twenty comparisons of equal ones says that some differ: by the test
-on pass and fail, and by the test on scores, each by itself. Who goes by whichever suits is wrong more often."""
+"""Of twenty comparisons of equal models, at most one reports a difference, for any number of models.
+
+This holds for the test on statuses and for the test on scores, each alone. Choosing the more convenient of the two is
+wrong more often."""
 
 from __future__ import annotations
 
@@ -22,18 +24,18 @@ from workbench.analysis.statistics import SIGNIFICANCE_LEVEL
 PAGE = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
 TWO = (2, 60, 4_000)
 FOUR = (4, 30, 1_000)
-"""Models, cases, and how many such comparisons are made."""
+"""The numbers of models, cases and comparisons."""
 
 
 def off(trials: int) -> float:
-    """By how much the share of so many trials that are wrong is off in one of a thousand such simulations."""
+    """Return the deviation of a share of wrong trials that one of a thousand such simulations exceeds."""
     return 3 * math.sqrt(SIGNIFICANCE_LEVEL * (1 - SIGNIFICANCE_LEVEL) / trials)
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """How often some pair of equal models is called different: by each question, by either, and and by scores where
-    nothing is adjusted for there being several pairs."""
+    """How often some pair of equal models is called different: by each test, by either test, and by scores without the
+    correction for several pairs."""
 
     status: float
     score: float

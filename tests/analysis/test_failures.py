@@ -31,7 +31,7 @@ def causes_of(*runs: GradedRun) -> list[tuple[str, ...]]:
 
 
 def subjects_of(failures: Failures) -> dict[str, list[tuple[str, int]]]:
-    """What each cause concerns, with how often."""
+    """Return the subjects of each cause, with their counts."""
     return {group.cause: [(str(subject), count) for subject, count in group.subjects] for group in failures.groups}
 
 

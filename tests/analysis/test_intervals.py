@@ -1,4 +1,4 @@
-"""Intervals of means in 0..1, and of paired differences: known values, and how often they hold what is true."""
+"""Confidence intervals of means in 0..1 and of paired differences: known values, and coverage."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_more_of_the_same_make_it_narrower(counts: tuple[int, int]) -> None:
 
 @cache
 def _coverage(of: int) -> list[float]:
-    """How often the interval of `of` trials holds each of some shares: exactly, over all outcomes."""
+    """Return the exact coverage of the interval of `of` trials for several true shares, over all outcomes."""
     found = [share_interval(good, of) for good in range(of + 1)]
     return [
         math.fsum(

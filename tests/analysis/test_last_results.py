@@ -1,4 +1,4 @@
-"""The last result of each case, out of histories that were made by running."""
+"""The last result of each case, from histories of real runs."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def test_only_a_case_with_other_content_was_edited_since(tmp_path: Path) -> None
     assert edited(SUITE.replace('name = "Weather"', 'name = "The weather"')) == set()
     assert edited(SUITE.replace('name = "Paris"', 'name   = "Paris" # in France')) == set()
     assert edited(SUITE.replace('city = "Rome"', 'city = "Berlin"')) == {"nowhere"}
-    # The order of cases, an error elsewhere, and a case that is new do not matter.
+    # The order of cases, an error elsewhere, and a new case do not matter.
     first, second = SUITE.removeprefix(HEAD).split("\n\n")
     assert edited(f'{HEAD}\n{second}\n\n[[cases]]\nname = "New"\nuser = 3\n\n{first.strip()}\n') == set()
     assert edited("no TOML [") == set()
-    # A version of the suite that never ran brings nothing of its own; one that ran takes the place of the old one.
+    # A version of the suite that never ran has no effect. One that ran replaces the old one.
     changed = SUITE.replace('city = "Rome"', 'city = "Berlin"')
     run_kept(tmp_path, history, suite=changed)
     assert edited(changed) == set()

@@ -1,5 +1,7 @@
-"""Promised levels are counted: how often intervals hold what is true, and how often equal models, or rates at the edge,
-are decided wrongly. Each setting stands with what was found; the seeds are fixed."""
+"""Simulations of the promised levels: the coverage of intervals, and wrong decisions on equal models and on rates at
+the threshold.
+
+Each setting has its measured figures. The seeds are fixed."""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from workbench.grading.status import Status
 pytestmark = pytest.mark.slow
 
 NEAR = 0.0006
-"""Found shares stand with three digits."""
+"""The measured shares have three digits."""
 
 
 def off(trials: int) -> float:
@@ -40,7 +42,7 @@ def _score(random: Random, good: float) -> float:
 
 
 def _held(trials: int, seed: str, truth: float, draw: Callable[[Random], Interval | None]) -> float:
-    """How often the interval of what is drawn holds the truth."""
+    """Return how often the interval of the drawn values covers the truth."""
     random = Random(seed)
     found = [draw(random) for _ in range(trials)]
     return sum(each is not None and each.low <= truth <= each.high for each in found) / trials
@@ -68,7 +70,7 @@ def test_the_interval_of_a_mean_holds_the_true_one(cases: int, good: float, foun
 
 @pytest.mark.parametrize(("alike", "found"), [(0.0, 0.99), (0.5, 0.96), (1.0, 0.9975)])
 def test_so_it_does_where_cases_are_variations(alike: float, found: float) -> None:
-    """Twelve requests of five variations, of which a share comes out as the request does."""
+    """Twelve requests with five variations each. A share of the variations has the request's result."""
 
     def draw(random: Random) -> Interval | None:
         values: list[float] = []
@@ -163,8 +165,8 @@ def test_equal_models_differ_in_at_most_one_of_twenty_comparisons(
 def test_a_gate_is_decided_wrongly_in_at_most_one_of_twenty_batches(
     cases: int, repeats: int, alike: float, reached: float, missed: float
 ) -> None:
-    """Reached by a model that is no better than what is worse, or missed by one that is as good as the gate: whether
-    repeats come out by themselves or as their case does."""
+    """A decision is wrong if a model no better than `worse` reaches the gate, or one as good as the gate misses it.
+    Repeats are independent or follow their case."""
     random, trials = Random(f"{cases} {repeats} {alike}"), 2_000
 
     def verdict(rate: float) -> str | None:

@@ -1,4 +1,4 @@
-"""Two models compared case by case: what counts as a pair, what is said, and how many cases would be enough."""
+"""Two models compared case by case: the pairs, the conclusions, and the number of cases needed."""
 
 from __future__ import annotations
 
@@ -260,7 +260,8 @@ PASSED: Status = Status.PASSED
 
 
 def calling(model: str, *valid_of_two: int | None) -> list[Cell]:
-    """A column of passed cases, each with two calls of which so many are valid; `None` for one without calls."""
+    """Return a column of passed cases, each with two calls, `valid` of which are valid. `None` stands for a case
+    without calls."""
     counts = [() if valid is None else (ToolArguments("t", valid, 2, 0),) for valid in valid_of_two]
     cells = column(model, *[PASSED] * len(counts))
     return [cell_of([replace(cell.runs[0], tool_arguments=each)]) for cell, each in zip(cells, counts, strict=True)]

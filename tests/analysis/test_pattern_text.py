@@ -1,4 +1,4 @@
-"""Texts in which a pattern is found, as examples of what it accepts."""
+"""Example texts that a pattern accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the published systems would report of a batch."""
+"""The figures that the published systems would report for a batch."""
 
 from __future__ import annotations
 

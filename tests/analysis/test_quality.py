@@ -1,4 +1,4 @@
-"""What decides whether a batch is good enough: the option, else each suite's gate, else the statuses."""
+"""Whether a batch is good enough is decided by the option, else by each suite's gate, else by the statuses."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""How often `--fail-on regression` is red by chance, and how often it finds what broke, counted. Each setting stands
-with what was found; the seeds are fixed."""
+"""Simulations of `--fail-on regression`: how often it fails by chance, and how often it finds a broken case.
+
+Each setting has its measured figures. The seeds are fixed."""
 
 from __future__ import annotations
 

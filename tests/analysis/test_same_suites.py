@@ -1,4 +1,4 @@
-"""A suite is the same one by its project and its path, and by its path alone where that leaves no doubt."""
+"""A suite is identified by its project and path, or by its path alone if that is unambiguous."""
 
 from __future__ import annotations
 

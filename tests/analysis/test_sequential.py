@@ -1,4 +1,4 @@
-"""Levels and powers of the tests that stop early, by simulation: what they promise is counted."""
+"""Simulations of the levels and powers of the tests that stop early."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_gate_that_cannot_be_told_apart_is_refused() -> None:
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
 @pytest.mark.parametrize("size", [0.125, 1.0])
 def test_the_evidence_is_a_fair_game_at_its_rate_however_the_runs_of_a_case_depend(share: float, size: float) -> None:
-    """Units whose mean is the rate, whatever else they are: what is expected of the next one changes nothing."""
+    """The expected evidence does not change for units whose mean is the rate, however they depend on each other."""
     for rate, worth in ((WORSE, "evidence_above"), (GATE, "evidence_below")):
         before = evidence_of(1.0, 0.5)
         likely = (1 - rate) / (1 - share) if share < 1 else 0.0

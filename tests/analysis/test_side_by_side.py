@@ -1,4 +1,4 @@
-"""Cells put side by side: rows, columns, which cases differ, and which models are compared with which."""
+"""Cells side by side: rows, columns, differing cases, and the pairs of compared models."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The tests of differences are exact where they say so, do not depend on what does not matter, and cry wolf in at most
-one of twenty."""
+"""The tests of differences are exact where they claim to be, ignore irrelevant data, and raise at most one false alarm
+in twenty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TWELFTHS = st.integers(-12, 12).map(lambda twelfths: twelfths / 12)
 SMALL = st.lists(TWELFTHS, max_size=8)
 TRIALS = 2_000
 AT_MOST = SIGNIFICANCE_LEVEL + 3 * math.sqrt(SIGNIFICANCE_LEVEL * (1 - SIGNIFICANCE_LEVEL) / TRIALS)
-"""What 2,000 trials stay below when one of twenty is wrong, except in one of a thousand such simulations."""
+"""The bound that 2,000 trials with one wrong in twenty exceed in one of a thousand such simulations."""
 
 
 @given(COUNTS)

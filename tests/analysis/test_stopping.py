@@ -1,4 +1,5 @@
-"""What a watched batch decides: by its results alone, at the level it promises, if its cases are in random order."""
+"""The decisions of a batch that stops early depend on its results alone, and keep their level if the cases are in
+random order."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def run(place: PlannedRunPlace, good: bool) -> RunSummary:
 
 
 def watch(outcomes: Outcomes, until: Until = E, clusters: int | None = None) -> EarlyStopping:
-    """What is known when all runs are taken, in their order."""
+    """Return the state after all runs, in their order."""
     models = len(outcomes[0])
     places = planned(len(outcomes), models, clusters)
     watch = EarlyStopping(until, places)
@@ -120,7 +121,7 @@ def test_equal_models_are_rarely_decided(until: Until, models: int) -> None:
 
 
 def test_in_sorted_order_a_batch_decides_wrongly_and_in_random_order_it_does_not() -> None:
-    """Two models that are good on as many cases: one on those that stand first in the suite, one on the others."""
+    """Two models are equally good, one on the first cases of the suite and one on the others."""
     outcomes = [(case < CASES // 2, case >= CASES // 2) for case in range(CASES)]
     assert watch(outcomes).pairs[0].decided
     wrong = 0
@@ -166,8 +167,8 @@ GATE = Until("gate", 0, gate=0.95, worse=0.85)
 
 
 def gated(shares: Sequence[int], repeats: int, clusters: int | None = None) -> EarlyStopping:
-    """A gate on cases with so many good runs each, taken in their order; with `clusters`, that many in a row are one
-    unit."""
+    """Return a gate on cases with the given numbers of good runs, in their order. With `clusters`, that many
+    consecutive cases form one unit."""
     places = {
         case * repeats + nth: PlannedRunPlace("s", f"c{case}", "m", (clusters and f"k{case // clusters}") or None)
         for case in range(len(shares))

@@ -1,4 +1,4 @@
-"""Lint on tools: each finding once where it belongs, and none on a tool that is as it should be."""
+"""Lint of tools: each finding appears once, at its place, and a proper tool has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs add up to: errors, skipped and stopped runs count, and are part of no mean."""
+"""The totals of runs. Runs with errors and skipped and stopped runs are counted, and excluded from all means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder with a suite, in which examples run as they stand in docstrings and on the page."""
+"""A folder with a suite, in which the examples of docstrings and of the documentation run unchanged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ expect_no_cals = true
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with suites; what the program stores lies below it."""
+    """The current folder, with suites. The program stores its data below it."""
     for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
     project = tmp_path / "project"

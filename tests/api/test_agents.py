@@ -133,7 +133,7 @@ def test_in_a_chain_it_is_asked_for_each_message_of_the_user(folder: Path) -> No
         (3, [], "Done."),
     ]
     assert result.trajectory.final_answer == "Done."
-    # It ends with the call of the first step, so it is asked for the second as a model is.
+    # The first step ends with its call, so the agent is asked for the second step as a model is.
     prompts: list[str] = []
 
     def ends_early(request: workbench.AgentRequest) -> AgentRun:

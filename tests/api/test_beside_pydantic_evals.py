@@ -1,4 +1,4 @@
-"""The verdicts of pydantic-evals beside those of Workbench, on the same agent and the same endpoint."""
+"""The verdicts of pydantic-evals and of Workbench on the same agent and endpoint."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ROWS: list[tuple[Calls, Calls, bool]] = [
     ([], [], True),
     ([OSLO], [], False),
 ]
-"""What the endpoint calls, what is expected, and whether that holds."""
+"""The calls of the endpoint, the expected calls, and whether they match."""
 
 
 def answer_to(request: Request) -> Answer:
-    """Call what the request asks for; after the results, say that it is done."""
+    """Make the calls that the request asks for. After the results, answer with text."""
     messages = json.loads(request.body)["messages"]
     calls: list[Call] = []
     if messages[-1]["role"] != "tool":

@@ -85,7 +85,7 @@ server.run("stdio")
 
 @pytest.fixture
 def served(folder: Path) -> Path:
-    """A suite with a server of its own, a Python mock and a model that somebody pays for."""
+    """A suite with its own server, a Python mock and a model with a price."""
     (folder / "server.py").write_text(SERVER)
     (folder / "answers.py").write_text('open("imported", "w").close()\ndef answer(arguments): return "mocked"\n')
     (folder / "served.toml").write_text(SERVED.replace("PYTHON", sys.executable))
@@ -94,7 +94,7 @@ def served(folder: Path) -> Path:
 
 @contextmanager
 def nothing_left_behind() -> Iterator[None]:
-    """Fails where a thread or a server outlives the block."""
+    """Fail if a thread or a server outlives the block."""
     before = set(threading.enumerate())
     yield
     assert servers_of(os.getpid(), "server.py") == []
@@ -112,7 +112,7 @@ async def clock_agent(request: workbench.AgentRequest) -> workbench.AgentReply:
 
 
 async def counting_agent(request: workbench.AgentRequest) -> workbench.AgentReply:
-    """Calls both tools of the server, one after the other."""
+    """Call both tools of the server in turn."""
     match request.round:
         case 1:
             return workbench.call("count", to=2)

@@ -79,7 +79,7 @@ def seen(run: ExternalRun) -> Seen:
 
 
 def pydantic_ai_result(*, version: int) -> Any:
-    """A result whose first output was invalid; a repeated call has a part of its own in version 1."""
+    """Return a result whose first output was invalid. In version 1, a repeated call has its own part."""
 
     def called(call_id: str, tool: str, args: object) -> Any:
         return thing(part_kind="tool-call", tool_name=tool, args=args, tool_call_id=call_id)
@@ -247,7 +247,7 @@ class Rain:
 def test_messages_of_a_framework_become_the_calls_that_were_made(run: Callable[[], AgentRun], then: Seen) -> None:
     made = external_run_of_agent(run())
     first, *others = seen(made)
-    # OpenAI's agents tell of an error by the text alone.
+    # OpenAI's agents report an error by the text alone.
     assert first[0] == LOOKED[0][0]
     assert [(*call[:2], call[3]) for call in first[1]] == [(*call[:2], call[3]) for call in LOOKED[0][1]]
     assert first[1][0] == LOOKED[0][1][0]

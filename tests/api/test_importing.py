@@ -1,4 +1,4 @@
-"""Importing from Python: what is written, and what is refused."""
+"""Importing from Python: the written files, and refusals."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ LISTEN = Call("listen", {}, "call_1")
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a suite and its server; what the program stores lies below it."""
+    """The current folder, with a suite and its server. The program stores its data below it."""
     for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The package itself: light to import, complete, and its docstrings hold what they show."""
+"""The package is light to import and complete, and its docstrings' examples are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on Python is true: its examples run as they stand there, and print what it says."""
+"""The examples of docs/python.md run unchanged, and print what the page shows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _clever(request: Request) -> Answer:
 
 
 def test_the_examples_of_the_page_run_and_print_what_it_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They share their names, as one would type them one after the other. A local server plays the model."""
+    """The examples share their names, as if typed in one session. A local server plays the model."""
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
     for name, text in FILE.findall(PAGE):
         (folder / name).write_text(text, encoding="utf-8")

@@ -159,7 +159,7 @@ def test_providers_run_no_tools_for_a_suite_without_trust(suite: Path) -> None:
     with serve() as server, pytest.raises(workbench.ApprovalError) as refused:
         workbench.evaluate(suite, model=f"anthropic:tiny@{server.url}")
     assert "let the provider of a model run its own tool: web_search" in str(refused.value)
-    # The offline model has no provider, so nothing needs to be asked.
+    # The offline model has no provider, so no question is needed.
     report = workbench.evaluate(suite, model="offline")
     assert "web_search is not offered" in report.results[0].trajectory.notices[0]
 

@@ -68,7 +68,7 @@ def test_rows_have_the_columns_of_csv_and_become_a_data_frame(
     assert SECRET not in json.dumps(rows)
     with pytest.raises(ImportError, match=r"install one of them, or use report\.rows\(\)"):
         report.to_dataframe()
-    # In place of the libraries, which are large: a module with the constructor that both have.
+    # A module with the constructor that both large libraries have takes their place.
     monkeypatch.syspath_prepend(str(folder))
     (folder / "polars.py").write_text("def DataFrame(rows, infer_schema_length): return ('polars', rows)\n")
     assert report.to_dataframe() == ("polars", rows)

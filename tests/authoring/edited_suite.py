@@ -1,4 +1,4 @@
-"""A suite of one case that is edited as the app edits it: its text, its case as a table and as it is read."""
+"""A suite of one case, edited as the app edits it: its text, its case as a table and the parsed case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.suite.suite_text import SuiteText
 
 
 class EditedCase:
-    """The case of a suite whose text is given."""
+    """The only case of a suite."""
 
     def __init__(self, text: str) -> None:
         self.text = SuiteText.of(text)

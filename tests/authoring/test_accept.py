@@ -1,4 +1,4 @@
-"""Accepting what a model did: the case says it afterwards, and what is looser in it stays."""
+"""Accepting the calls of a model: the case expects them afterwards, and its looser checks stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CASE = '[[cases]]\nname = "One"\nuser = "Go."  # as they say it\n'
 
 
 def ran(*answers: Sequence[CallSpec | ToolCall]) -> Trajectory:
-    """A run whose answers make these calls, and end with one that makes none."""
+    """Return a run whose answers make these calls, followed by an answer without calls."""
     rounds = []
     for number, calls in enumerate(answers, 1):
         made = [

@@ -1,4 +1,4 @@
-"""Accepting a run of a chain, and putting its calls into its steps: each step says afterwards what was done in it."""
+"""Accepting a run of a chain: each step expects its own calls afterwards."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TV: CallSpec = ("set_tv", {"power": "on"})
 
 
 def ran(*answers: Sequence[CallSpec]) -> Trajectory:
-    """A run of a chain whose answers, one for each step, make these calls."""
+    """Return a run of a chain with one answer for each step, which makes these calls."""
     rounds = tuple(
         Round(
             number,
@@ -201,7 +201,7 @@ def test_every_step_of_a_run_that_was_accepted_passes(run: Trajectory) -> None:
 
 
 def taken(case: Table) -> dict[str, Any]:
-    """The case as it is read back once it was written into the suite."""
+    """Return the case, written into the suite and read back."""
     edited = Edited(CHAIN)
     edited.text = edited.text.with_case(0, case)
     assert edited.suite

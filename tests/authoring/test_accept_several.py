@@ -1,4 +1,4 @@
-"""What several runs have in common becomes the expectation: the loosest that each of them meets."""
+"""Accepting several runs: the expectation is the loosest that each of them meets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New, copied, renamed, moved and deleted cases: what each leads to in the text of a suite."""
+"""New, copied, renamed, moved and deleted cases, and the resulting text of the suite."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def opened(text: str = TEXT, path: str = "home.toml") -> OpenSuite:
 
 
 def taken(suite: OpenSuite, change: CaseListChange) -> list[tuple[str, str]]:
-    """Ids and names after a change; what it leads to can be run, and its cursor stands on a case that is there."""
+    """Return the ids and names after a change. The result can be run, and the cursor is on an existing case."""
     suite.change(change.document, change.summary, case=change.case)
     assert suite.file.errors == ()
     assert change.case in {case.key for case in suite.cases} | {None}

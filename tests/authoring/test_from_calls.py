@@ -1,4 +1,4 @@
-"""A call of a run made a mock, or an expectation, of its case."""
+"""Calls of a run that become a mock or an expectation of its case."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Arguments = Mapping[str, JsonValue]
 
 
 class Edited(EditedCase):
-    """A suite of one case, and what is put into it."""
+    """The only case of a suite, with the changes that are applied to it."""
 
     def __init__(self, case: str) -> None:
         super().__init__(HEAD + case)

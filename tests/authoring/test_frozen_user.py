@@ -1,4 +1,4 @@
-"""The messages of a run as a script: what a frozen message keeps of the script that was written."""
+"""The messages of a run as a script, and the parts of the former script that a frozen message keeps."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_parts_that_share_a_name_or_have_none_are_known_by_what_they_say(part: s
     assert merged(suite(2, 1), suite(1, 2, 3), suite(1, 2)) == MergeResult(suite(2, 3, 1))
     found = merged(suite(11, 2), suite(2), suite(1, 2))
     assert (found.text, found.conflicts[0].theirs) == (suite(11, 2), None)
-    # Which of both the first one became, nobody knows.
+    # Nobody can tell which of the two the first one became.
     base, mine, theirs = (SuiteText.of(suite(*values)) for values in ((1, 2), (8, 9, 2), (11, 2)))
     assert merge(base, mine, theirs) is None
 

@@ -1,4 +1,4 @@
-"""A suite and its file: what is saved, what is read again, and what a new suite is until then."""
+"""A suite and its file: saving, reading again, and new suites before they are saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door through which suites change, and the order in which its followers are told."""
+"""The single entry for changes of suites, and the order in which its followers are notified."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def file(name: str, text: str | None = None) -> SuiteFile:
 
 
 class Followed:
-    """Open suites whose followers write down what they are told."""
+    """Open suites with followers that record their notifications."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, SuitesChanged]] = []
@@ -33,7 +33,8 @@ class Followed:
         self.open_suites.follow(lambda change: self.told.append((name, change)))
 
     def news(self) -> list[SuitesChanged]:
-        """What was told since this was last asked: every follower is told all of it, one after the other."""
+        """Return the notifications since the last call. Every follower gets all of them, one follower after the
+        other."""
         told, self.told = self.told, []
         assert [name for name, _ in told] == [*NAMES] * (len(told) // len(NAMES))
         changes = [change for _, change in told[:: len(NAMES)]]

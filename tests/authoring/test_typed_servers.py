@@ -54,7 +54,8 @@ class Desk:
         return PendingApproval(needs, self.trust)
 
     def asked(self, file: SuiteFile | None = None, typed: TypedServers | None = None) -> list[str]:
-        """Return what a run would be asked about: commands, addresses, calls …, without their folders."""
+        """Return what the user would be asked about for a run: commands, addresses, calls and so on, without their
+        folders."""
         lines: list[str] = []
         for question in self.decision(file, typed).questions:
             lines += (line.partition(": ")[2].partition(" (")[0].replace("'", "") or line for line in question.lines)
@@ -182,7 +183,7 @@ MODEL_LINE = "ask the model gpt at http://localhost:1/v1"
         # The command of a new server, until it is replaced.
         (OWN, CASE, (add(1),), ("python server.py", *SAME)),
         (OWN, CASE, (add(1), keys(1, env={"C": "c"})), ("C=c python server.py", *SAME)),
-        # A paste, a completion or a duplicate, and letters typed behind it.
+        # A paste, a completion or a duplicate, with letters typed after it.
         (OWN, CASE, (add(1), paste(1, "evil")), ("evil", *SAME)),
         (OWN, CASE, (add(1), paste(1, "evil"), keys(1, "evil", "x")), ("evil x", *SAME)),
         (OWN, CASE, (*TYPED, paste(1, env={"PATH": "evil"})), ("PATH=evil mine x", *SAME)),
@@ -201,7 +202,7 @@ MODEL_LINE = "ask the model gpt at http://localhost:1/v1"
         (OWN, CASE, (*TYPED, save, disk('"own"]', '"own2"]')), (EDITED, "B")),
         (OWN, CASE, (*TYPED, save, disk('name = "new"', 'name = "new"\nenv = { PATH = "evil" }')),
          ("PATH=evil mine x", *SAME)),
-        # Back to a text that came from the disk, or on from it.
+        # Back to a text from the disk, or forward from it.
         (OWN, CASE, (*TYPED, save, disk('"own"]', '"own2"]'), keys(0, "own"), undo, undo), (EDITED, "B")),
         (OWN, CASE, (*TYPED, save, disk('"own"]', '"own2"]'), keys(0, "own2", "x")), (f"{EDITED} x", "B")),
         (OWN, CASE, (keys(0, "own2"), disk("env = {", "cwd = 'x'\nenv = {")), (EDITED, "B")),
@@ -211,7 +212,7 @@ MODEL_LINE = "ask the model gpt at http://localhost:1/v1"
         (OWN, CASE, (*TYPED, toml(CASE, SETUP)), (*SAME, 'drop {"table": "users"}')),
         ('[[answers]]\nto = "elicitation"\naction = "accept"\n', CASE,
          (add(0), keys(0, "mine", answers=["elicitation"], protocol="legacy")), ("elicitation accept",)),
-        # Code of the file that has changed is named, beside a command or a module that was typed.
+        # Changed code of the file is named beside a typed command or module.
         (CALLS, CASE, (add(0), keys(0, "mine")), ()),
         (CALLS, CASE, (add(0), keys(0, command=None, module="mine")), ()),
         (CALLS, CASE, (code, add(0), keys(0, "mine")), ("m:f", "m.py")),
@@ -238,7 +239,7 @@ def test_only_what_was_typed_needs_no_question_in_a_trusted_suite(
         (OWN, CASE, TYPED, SAME),
         (OWN, CASE, (*TYPED, approve, keys(1, "mine", "y"), keys(1, cwd="sub")), ()),
         (OWN, CASE, (*TYPED, approve, undo, undo, undo), ()),
-        # What the file has is not typed, whatever is typed into it.
+        # The content of the file is not typed, whatever is typed into it.
         (OWN, CASE, (keys(0, "own2"),), (EDITED, "B")),
         (OWN, CASE, (keys(0, "own2", env=None),), ("own2",)),
         (OWN, CASE, (copy, keys(1, cwd="sub")), (SAME[0], *SAME)),

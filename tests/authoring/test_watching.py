@@ -1,4 +1,4 @@
-"""What changed among files and folders is seen, and a folder that did not change is not listed again."""
+"""Changes of files and folders are noticed, and an unchanged folder is not listed again."""
 
 from __future__ import annotations
 

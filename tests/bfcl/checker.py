@@ -1,4 +1,4 @@
-"""The leaderboard's own checker of Python calls, written anew from its rules: what tests hold cases against."""
+"""An independent implementation of the leaderboard's checker for Python calls, as a reference for the tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ TYPES: Mapping[str, type] = {
 def is_right(
     functions: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]], made: Sequence[Made]
 ) -> bool:
-    """Whether the calls are those of the answers: as many, each answer with the first call that is left and fits it."""
+    """Return whether calls match the answers. Each answer takes the first remaining call that fits it, and no call may
+    be left."""
     if len(made) != len(answers):
         return False
     left = list(made)
@@ -39,7 +40,6 @@ def is_right(
 
 
 def call_is_right(function: Mapping[str, Any], values: Mapping[str, Any], made: Made) -> bool:
-    """Whether one call is that of one answer."""
     name, arguments = made
     parameters = function["parameters"]
     if name != function["name"].replace(".", "_") or any(each not in arguments for each in parameters["required"]):
@@ -53,7 +53,7 @@ def call_is_right(function: Mapping[str, Any], values: Mapping[str, Any], made: 
 
 
 def value_is_right(described: Mapping[str, Any], accepted: Sequence[Any], value: Any) -> bool:
-    """Whether an argument is of its type and among the accepted values."""
+    """Return whether an argument has its type and is among the accepted values."""
     kind = TYPES[described["type"]]
     inner = TYPES[described["items"]["type"]] if kind is list else None
     if described["type"] == "float" and type(value) is int:
@@ -75,7 +75,7 @@ def value_is_right(described: Mapping[str, Any], accepted: Sequence[Any], value:
 
 
 def standard(value: Any) -> Any:
-    """A text without blanks and punctuation, in lower case; anything else as it is."""
+    """Return a text in lower case without blanks and punctuation. Other values stay as they are."""
     return re.sub(r"[ ,./\-_*^]", "", value).lower().replace("'", '"') if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""Calls that are right for a row, and calls that are nearly so."""
+"""Correct calls for a row, and nearly correct ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OTHERS: st.SearchStrategy[Any] = st.one_of(
 
 
 def calls_of(sample: Sample) -> list[Made]:
-    """The calls with the first value that is accepted of each parameter."""
+    """Return the calls with the first accepted value of each parameter."""
     made: list[Made] = []
     for answer in sample.answers or ():
         for name, values in answer.items():
@@ -37,7 +37,7 @@ def _first(value: Any) -> Any:
 
 @st.composite
 def perturbed(draw: st.DrawFn, sample: Sample) -> list[Made]:
-    """Calls of accepted values, changed in up to two ways."""
+    """Calls with accepted values, changed in up to two ways."""
     made: list[Made] = [
         _drawn_call(draw, name, values) for each in sample.answers or () for name, values in each.items()
     ]

@@ -1,4 +1,4 @@
-"""Rows in the leaderboard's form, made up for these tests: several of each category that is judged by calls."""
+"""Invented rows in the leaderboard's form: several for each category that is graded by calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Sample(NamedTuple):
-    """A row with its accepted answers; `None` where nothing is to be called, or anything."""
+    """A row with its accepted answers. `answers` is `None` if the row expects no call or accepts any."""
 
     category: str
     row: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Cases made of BFCL rows agree with the leaderboard's own checker, but for what `docs/compatibility.md` names."""
+"""Cases made from BFCL rows agree with the leaderboard's checker, except where `docs/compatibility.md` says so."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Defines a kind of check by its class alone and asks everything that knows checks about it.
+"""Defines a new kind of check by its class alone, and exercises every feature that uses checks.
 
-A program of its own, because the models of suites hold the kinds that exist when they are first used.
-"""
+This is a separate program, because the models of suites contain the kinds that exist at their first use."""
 
 from __future__ import annotations
 

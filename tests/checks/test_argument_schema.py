@@ -1,4 +1,4 @@
-"""Arguments against a tool's schema: what it refuses is named with its place, and nothing is fetched for it."""
+"""Arguments against a tool's schema: violations are reported with their place, and nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def clock_of(text: str) -> Clock:
         (FORWARD, "now+24h", ["2026-03-29T11:00+02:00"]),
         (BACK, "now+1d", ["2026-10-25T10:00+01:00"]),
         (BACK, "now+24h", ["2026-10-25T09:00+01:00"]),
-        # A skipped time is written as meant; one that comes twice is either.
+        # A skipped local time is written as meant. A repeated one is either of the two.
         (FORWARD, "today+1d 02:30", ["2026-03-29T02:30+01:00"]),
         (BACK, "today+1d 02:30", ["2026-10-25T02:30+02:00", "2026-10-25T02:30+01:00"]),
         ("2026-10-25T02:30+01:00 Europe/Berlin", "now", ["2026-10-25T02:30+01:00"]),

@@ -1,4 +1,4 @@
-"""What the documentation says of checks and statuses follows from their classes, and its examples are true."""
+"""The documentation of checks and statuses follows from their classes, and its examples are true."""
 
 from __future__ import annotations
 

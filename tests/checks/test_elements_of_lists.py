@@ -41,7 +41,7 @@ def check(text: str) -> CheckBase:
         ('{ same_elements = ["a", "b"] }', ["a"], 0.5, 'missing "b"'),
         ("{ same_elements = [] }", [], 1, None),
         ("{ same_elements = [1, true] }", [True, 1.0], 1, None),
-        # The second check takes the only element that it can have from the first one.
+        # The second check takes the only element that fits it from the first check.
         ('{ same_elements = [{ contains = "a" }, { contains = "b" }] }', ["ab", "xa"], 1, None),
         ('{ same_elements = [{ contains = "a" }, "ab"] }', ["ab", "xa"], 1, None),
         ("{ has_elements = [3, 1], in_order = true }", [3, 2, 1], 1, None),
@@ -109,7 +109,7 @@ def test_a_value_of_a_file_before_these_checks_stays_one_unless_it_is_exactly_a_
 
 @given(json_values)
 def test_plain_values_below_a_newer_option_are_what_they_were(value: JsonValue) -> None:
-    """An option that came later makes no table a check, and refuses none."""
+    """A newer option neither turns tables into checks nor refuses any."""
     for option in ("because", "ignore_case", "in_order"):
         assert option not in OPTION_NAMES
         if isinstance(value, dict) and "because" not in value:

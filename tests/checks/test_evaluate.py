@@ -33,7 +33,7 @@ integers = st.builds(
     st.sampled_from([0, 2**53, -(2**53), 2**63, 10**30]),
     st.integers(min_value=-3, max_value=3),
 )
-"""Whole numbers where floating point begins to lose them."""
+"""Whole numbers around the limits of floating point precision."""
 
 
 def verdict_of(written: Any, value: JsonValue) -> CheckVerdict:

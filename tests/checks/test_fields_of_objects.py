@@ -1,4 +1,4 @@
-"""`has_fields` looks into objects, and every table that was a value before it came is still one."""
+"""`has_fields` checks the fields of objects, and older tables without it stay values."""
 
 from __future__ import annotations
 

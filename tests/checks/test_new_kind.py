@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
-    """What the program in `new_kind` finds out about a kind that it defines."""
+    """The results of the program in `new_kind` on the kind that it defines."""
     done = subprocess.run([sys.executable, "-m", "tests.checks.new_kind"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""Patterns whose searches can double with each character are told from those that people usually write."""
+"""Patterns whose searches may double with each character are distinguished from common patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches end, on a clock of their own, and find what Python's `re` finds, but for what docs/checks.md lists."""
+"""Searches end within a time limit and find what Python's `re` finds, except where docs/checks.md says so."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Searches:
 def test_what_other_threads_use_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     searches = Searches(monkeypatch, [0.001, 0.01, 0.1])
     assert search_pattern("x", "text")
-    # Most searches end within the first; the second lets other threads go on, the others are less disturbed by them.
+    # Most searches end within the first limit. The second lets other threads run, which disturb the others less.
     assert searches.made == [(0.02, False), (0.5, True), (1.0, False), (2.0, False)]
     searches = Searches(monkeypatch, [0.5])
     with pytest.raises(SearchError, match="100,001 characters"):

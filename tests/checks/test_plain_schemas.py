@@ -1,4 +1,4 @@
-"""What is taken for a valid schema without jsonschema is one for jsonschema too."""
+"""Schemas accepted without jsonschema are also valid for jsonschema."""
 
 from __future__ import annotations
 

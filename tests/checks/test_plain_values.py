@@ -1,4 +1,4 @@
-"""What is taken for accepted without jsonschema is accepted by jsonschema too, and common arguments are recognised."""
+"""Values accepted without jsonschema are also accepted by jsonschema, and common arguments need no jsonschema."""
 
 from __future__ import annotations
 

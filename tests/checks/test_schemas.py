@@ -1,4 +1,4 @@
-"""Validators of schemas refuse what jsonschema's refuse, and end."""
+"""The validators of schemas refuse what jsonschema's refuse, and always end."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_pattern_that_is_none_breaks_its_schema(pattern: str) -> None:
         {"patternProperties": {ENDLESS: True}},
         {"patternProperties": {ENDLESS: True}, "additionalProperties": False},
         {"unevaluatedProperties": False, "allOf": [{"patternProperties": {ENDLESS: True}}]},
-        # Of a part that names a dialect, jsonschema makes a validator of its own class.
+        # For a part that names a dialect, jsonschema creates a validator of its own class.
         {"properties": {"a": {"$schema": DRAFT_7, "pattern": ENDLESS}}},
         {"$schema": DRAFT_7, "pattern": ENDLESS, "additionalProperties": {"$ref": "#"}},
     ],

@@ -1,4 +1,4 @@
-"""How far moments are apart, and the credit that this earns."""
+"""The distance of two times, and the resulting credit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of the real program that were cut off, for tests of going on with them."""
+"""Interrupted batches of the real program, for tests of resuming."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ mocks = [{ tool = "get_weather", result = "late", delay_ms = 1 }]
 tool = "get_weather"
 args = { city = "Bergen" }
 """
-"""A case that comes to no end where mocks are `STUCK`, and is done at once where they are not."""
+"""A case that never ends if mocks are `STUCK`, and otherwise ends at once."""
 
 STUCK = """
 from asyncio import Event
@@ -28,13 +28,13 @@ async def never(_seconds):
     await Event().wait()
 Mocks.__init__.__defaults__ = (never,)
 """
-"""To begin a program with whose mocks with a delay never answer."""
+"""Python code for the start of a program: mocks with a delay never answer."""
 
 
 def interrupted(
     program: Program, number: signal.Signals = signal.SIGINT, *words: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run three cases one after the other, and end the program during the second one."""
+    """Run three cases in turn, and end the program during the second one."""
     program.write("weather.toml", WEATHER + WAITING + WRONG)
     running = program.start("run", "weather.toml", "--concurrency", "1", *words, first=STUCK)
     said = read_until(running, 'get_weather(city="Bergen")')
@@ -45,7 +45,7 @@ def interrupted(
 
 
 def wait_until_one_is_kept(program: Program, running: ForkedProgram) -> None:
-    """Wait until a batch under way has a graded run: it is written beside the runs, and a moment later."""
+    """Wait until a running batch has stored a graded run. The history is written in the background."""
 
     def is_kept() -> bool:
         for file in program.folder.rglob("*.sqlite3"):

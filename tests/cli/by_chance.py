@@ -1,4 +1,4 @@
-"""An agent behind a local endpoint that is right by chance, and the suite that it is asked."""
+"""An agent behind a local endpoint that is right by chance, and a suite for it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ args = {{ room = {number} }}
 
 
 def suite(cases: int, head: str = SUITE) -> str:
-    """A suite of so many cases: Room 1, Room 2, …"""
+    """Return a suite with the cases Room 1, Room 2, …."""
     return head + "".join(CASE.format(number=number) for number in range(1, cases + 1))
 
 
 @dataclass
 class Booking:
-    """Books the right room where that is `right`, by the room and how often it was asked for, from 1; no room
-    otherwise."""
+    """Books the correct room if `right` returns true for the room and the number of its request, from 1. Otherwise it
+    books no room."""
 
     right: Callable[[int, int], bool]
     asked: Counter[int] = field(default_factory=Counter)
@@ -61,7 +61,9 @@ class Booking:
 
 
 def by_chance(share: float, seed: int, rooms: Mapping[int, float] | None = None) -> Booking:
-    """An agent that is right in a share of its runs; `rooms` have shares of their own. Which runs these are
-    follows from the seed, the room and how often it was asked for, whatever comes first."""
+    """Return an agent that is right in a share of its runs. `rooms` overrides the share of single rooms.
+
+    The runs that are right depend only on the seed, the room and the number of its request, not on the order of
+    requests."""
     own = rooms or {}
     return Booking(lambda room, asked: Random(f"{seed} {room} {asked}").random() < own.get(room, share))

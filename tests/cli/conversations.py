@@ -1,4 +1,4 @@
-"""A returns desk for conversations: its suite, its tools, and an agent that asks before it cancels."""
+"""A returns desk for conversations: a suite, tools, and an agent that asks before it cancels."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ Script = Callable[[Mapping[str, Any]], Answer]
 
 
 def texts(body: Mapping[str, Any]) -> str:
-    """All texts of a request's messages, one on each line."""
+    """Return all texts of a request's messages, one on each line."""
     return "\n".join(str(message.get("content") or "") for message in body["messages"])
 
 
 def agent(body: Mapping[str, Any], *, asks: bool = True, names_amount: bool = True) -> Answer:
-    """A good agent, unless told otherwise."""
+    """Answer as a good agent. The options make it skip its question or the amount."""
     last = body["messages"][-1]
     if last["role"] == "tool":
         if "cancelled" in last["content"]:
@@ -135,17 +135,17 @@ def agent(body: Mapping[str, Any], *, asks: bool = True, names_amount: bool = Tr
 
 
 def say(text: str, end: str | None = None) -> Answer:
-    """The player says something."""
+    """Return an answer in which the player says something."""
     return said("openai", "", [Call("say", {"text": text} if end is None else {"text": text, "end": end})])
 
 
 def leave(end: str, why: str = "the order is cancelled") -> Answer:
-    """The player leaves."""
+    """Return an answer in which the player leaves."""
     return said("openai", "", [Call("leave", {"end": end, "why": why})])
 
 
 def player(body: Mapping[str, Any]) -> Answer:
-    """A good player of the goal."""
+    """Answer as a player that pursues the goal."""
     heard = texts(body)
     if "Done." in heard:
         return leave("done")
@@ -158,7 +158,7 @@ def player(body: Mapping[str, Any]) -> Answer:
 def desk(
     folder: Path, cases: str = SCRIPTED, *, agent: Script = agent, player: Script = player
 ) -> Iterator[tuple[Program, Server]]:
-    """The program in a folder with the suite and its models, whose requests the scripts answer."""
+    """Yield the program in a folder with the suite, and a server whose scripts answer for agent and player."""
 
     def answer(request: Request) -> Answer:
         body = request.json
@@ -178,7 +178,7 @@ def desk(
 
 
 def run(program: Program, *words: str, expected: int = 0) -> list[dict[str, Any]]:
-    """Run the suite and return the runs of its JSON report; `expected` is the exit code."""
+    """Run the suite and return the runs of its JSON report. `expected` is the exit code."""
     given = words if "--model" in words else ("--model", "agent", *words)
     done = program.run("run", "desk.toml", "--trust", "-q", "--format", "json", *given)
     assert done.returncode == expected, done.stdout + done.stderr
@@ -187,5 +187,5 @@ def run(program: Program, *words: str, expected: int = 0) -> list[dict[str, Any]
 
 
 def said_in(run: Mapping[str, Any]) -> Sequence[str]:
-    """The messages of the user in a run."""
+    """Return the user's messages in a run."""
     return [turn["text"] for turn in run["user_turns"] if turn["text"] is not None]

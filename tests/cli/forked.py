@@ -1,6 +1,8 @@
-"""A program, forked, for whoever starts it by a command: `python -I -S forked.py ADDRESS FUNCTION WORD...`, see
-`tests.cli.forking.forked_command`. The program has this one's standard streams, folder and environment; its exit code
-is this one's."""
+"""Forks a program on behalf of the process that started this one: `python -I -S forked.py ADDRESS FUNCTION WORD...`
+(see `tests.cli.forking.forked_command`).
+
+The program gets the standard streams, folder and environment of this process, which exits with the program's exit
+code."""
 
 import json
 import os

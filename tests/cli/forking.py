@@ -1,13 +1,12 @@
-"""Programs that start at once: a process that has imported all of `workbench` forks one for every request.
+"""Programs that start at once, forked from a process that has imported all of `workbench`.
 
-Importing is most of what a short command costs, and the tests run hundreds of them. Each is a process of its own all
-the same, with the words, environment, folder and standard streams it is given. It ends as a program ends, but without
-taking apart what was imported, which would cost more than the program itself. That the program also starts from nothing
-and is taken apart at its end is tested wherever it is started as a command (`tests.cli.program.COMMAND`).
+Importing is most of the cost of a short command, and the tests run hundreds of them. Each program is still a separate
+process with its own words, environment, folder and standard streams. It ends as programs do, except that modules are
+not torn down, which would cost more than the program itself. Tests that start a program as a command
+(`tests.cli.program.COMMAND`) cover a real start and end.
 
-The workers of a test run are forked too (`tests/conftest.py`): each imported all of it for itself, which was a third of
-what it did before its first test. All share one such process, which ends when the last of them has gone.
-"""
+The workers of a test run are forked too (`tests/conftest.py`), because their imports took a third of the time before
+their first test. All share one forking process, which ends with the last worker."""
 
 from __future__ import annotations
 
@@ -45,9 +44,9 @@ from workbench.dataclasses import _Late
 ROOT = Path(__file__).parents[2]
 WORKBENCH = "workbench.cli.main:main"
 WORKER = "tests.cli.forking:run_code"
-"""What a worker of pytest-xdist runs."""
+"""The function that a worker of pytest-xdist runs."""
 PYTHON = "tests.cli.forking:run_python"
-"""What a program runs that would be started with `python`."""
+"""The function of a program that stands in for `python`."""
 IMPORTED_WHEN_NEEDED = (
     "anyio._backends._asyncio",
     "hypothesis.strategies",
@@ -64,12 +63,11 @@ FOLDERS = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_ST
 
 
 class ForkedProgram:
-    """A program with `words`, forked: a process like one of `subprocess.Popen`. By default it is `workbench`.
+    """A forked program with `words`, by default `workbench`, with the interface of `subprocess.Popen`.
 
-    `streams` are its standard input, output and errors, or a single terminal that it leads. It begins with `first`,
-    Python that may change the program, and goes on with `run`, a function by the names of its module and its own.
-    `needs` are further modules that are imported before the fork.
-    """
+    `streams` are its standard input, output and errors, or one terminal that it leads. `first` is Python code that runs
+    first and may change the program. `run` names the function to run, with its module. `needs` are further modules to
+    import before the fork."""
 
     def __init__(
         self,
@@ -109,7 +107,7 @@ class ForkedProgram:
         self.wait()
 
     def poll(self, timeout_s: float = 0) -> int | None:
-        """Returns the exit code; `None` for a program that still goes on after `timeout_s`."""
+        """Return the exit code, or `None` if the program still runs after `timeout_s`."""
         return self._ended(timeout_s)
 
     def wait(self, timeout_s: float | None = None) -> int:
@@ -133,32 +131,33 @@ class ForkedProgram:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to the program, unless it has ended."""
+        """Send a signal to the program unless it has ended."""
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End the program at once."""
+        """Kill the program."""
         self.send_signal(signal.SIGKILL)
 
 
 def forked_command(run: str = WORKBENCH) -> list[str]:
-    """Returns the beginning of a command that does what `python -m workbench` does, or runs another function, but in a
-    process that is forked, and dies of no signal that it is sent."""
+    """Return the first words of a command that runs `workbench`, or another function, in a forked process.
+
+    Signals to the command's own process do not end it."""
     _forker()
     return [sys.executable, "-I", "-S", str(Path(__file__).with_name("forked.py")), _address(), run]
 
 
 def forked_python(*words: str) -> list[str]:
-    """Returns a command that does what `python WORDS` does for a file or `-m`, but in a process that is forked: the
-    SDK of MCP, which a server takes a second to import, is there already."""
+    """Return a command equivalent to `python WORDS` (a file or `-m`) that runs in a forked process. The MCP SDK, which
+    takes a second to import, is already loaded."""
     return [*forked_command(PYTHON), *words]
 
 
 def write_forked_python(file: Path) -> Path:
-    """Write a program that stands in for `python` where a command cannot be chosen: it forks for a file and for `-m`.
-    Returns its path."""
+    """Write a stand-in for the `python` of a command that cannot be changed. It forks for a file and for `-m`. Return
+    its path."""
     forks = shlex.join(forked_python())
     text = f'#!/bin/sh\ncase "$1" in -m|*.py) exec {forks} "$@";; esac\nexec {shlex.quote(sys.executable)} "$@"\n'
     file.write_text(text, encoding="utf-8")
@@ -167,13 +166,13 @@ def write_forked_python(file: Path) -> Path:
 
 
 def _address() -> str:
-    """Return the name of the process that forks: the same for a test run and its workers, which inherit it."""
+    """Return the address of the forking process. A test run and its workers share it by inheritance."""
     return f"workbench tests {os.environ.setdefault('FORKED_FOR_TESTS_OF', str(os.getpid()))}"
 
 
 @functools.cache
 def _forker() -> socket.socket:
-    """Returns a connection to the process that forks, which is started unless a worker of this test run has."""
+    """Return a connection to the forking process. Start the process unless a worker of this test run already has."""
     address = f"\0{_address()}"
     while True:
         connection = socket.socket(socket.AF_UNIX)
@@ -193,12 +192,12 @@ def _forker() -> socket.socket:
             listener.listen()
             listener.set_inheritable(True)
             command = [sys.executable, "-X", "utf8", "-m", "tests.cli.forking", str(listener.fileno())]
-            # Nobody waits for it: it may outlive this worker.
+            # No process waits for it, because it may outlive this worker.
             os.posix_spawn("/bin/sh", ["sh", "-c", 'cd "$0" && exec "$@" </dev/null', str(ROOT), *command], os.environ)
 
 
 class _Forker:
-    """Forks a program for every request: its number is the answer, and its exit code once it has ended."""
+    """Forks a program for each request. Replies with its process id, and later with its exit code."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
@@ -207,7 +206,7 @@ class _Forker:
         self._imported: set[str] = set()
 
     def serve(self) -> None:
-        """Serve until the last worker has gone."""
+        """Serve until the last worker has disconnected."""
         self._watch(self._listener.fileno(), self._accept)
         while True:
             for key, _ in self._watched.select():
@@ -261,7 +260,7 @@ class _Forker:
 
 
 def _become(request: dict[str, Any], streams: Sequence[int]) -> None:
-    """Do what `python -m workbench` does, in this process, with the streams as its standard streams."""
+    """Do what `python -m workbench` does in this process. `streams` become the standard streams."""
     if request["run"] != WORKER:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     if len(streams) == 1:
@@ -283,7 +282,7 @@ def _become(request: dict[str, Any], streams: Sequence[int]) -> None:
 
 
 def _end(run: Callable[[], int]) -> None:
-    """Run a program to its end, with all that Python does there but taking modules apart."""
+    """Run a program to its end and exit as Python does, without tearing down modules."""
     code: Any = 1
     try:
         code = code_of(run)
@@ -299,7 +298,7 @@ def _end(run: Callable[[], int]) -> None:
 
 
 def code_of(run: Callable[[], int]) -> int:
-    """Run a program, and tell of an error as Python does. Returns its exit code."""
+    """Run a program and return its exit code. Print an error as Python does."""
     try:
         return run()
     except SystemExit as exit_:
@@ -311,13 +310,12 @@ def code_of(run: Callable[[], int]) -> int:
 
 
 def run_code() -> int:
-    """Do what `python -c CODE` does, the last of the words."""
+    """Do what `python -c CODE` does. CODE is the last word."""
     exec(sys.argv[-1], {"__name__": "__main__"})
     return 0
 
 
 def run_python() -> int:
-    """Do what `python FILE WORD...` or `python -m MODULE WORD...` does."""
     del sys.argv[0]
     if sys.argv[0] == "-m":
         del sys.argv[0]
@@ -341,7 +339,8 @@ def _import_all(package: str) -> None:
 
 
 def _make_what_is_made_late() -> None:
-    """Make what modules make when it is first used, which each program would make again: half of a short one's time."""
+    """Build what modules build lazily. Each program would otherwise repeat it, which is half the time of a short
+    one."""
     for made in gc.get_objects():
         if isinstance(made, _Late):
             getattr(made._cls, made._name)
@@ -358,7 +357,7 @@ cases = [{ name = "Light", user = "Turn on the light.", ordered = [{ tool = "set
 
 
 def _run_a_suite() -> None:
-    """Make what a program makes at its first use: patterns, late imports, type hints. It is a third of a short run."""
+    """Run a suite once to fill the caches of patterns, lazy imports and type hints. That is a third of a short run."""
     environment, here = dict(os.environ), Path.cwd()
     with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
         os.environ.update(dict.fromkeys(FOLDERS, folder))
@@ -374,7 +373,7 @@ def _run_a_suite() -> None:
 
 
 def main() -> None:
-    """Import what programs need, then fork one for every request of those who connect."""
+    """Import what programs need, then fork one for each request."""
     for name in IMPORTED_WHEN_NEEDED:
         import_module(name)
     _import_all("workbench")

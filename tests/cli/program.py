@@ -1,4 +1,4 @@
-"""The real program, run as a user runs it, with folders of its own."""
+"""The real program as a user runs it, with its own folders."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tests.cli.repeated import run_program
 
 COMMAND = [sys.executable, "-m", "workbench"]
 OK, QUALITY_MISSED, USAGE, INFRASTRUCTURE = range(4)
-"""The exit codes of the documentation."""
+"""The documented exit codes."""
 IN_FULL = ("-q", "--format", "text")
-"""The options for the whole report without the steps."""
+"""The options for the full report without the steps."""
 _FOLDERS = {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}
 
 
 @dataclass(frozen=True)
 class Program:
-    """The program in a folder; its state, logs and settings stay below it. `variables` complete its environment."""
+    """The program in a folder, with state, logs and settings below it. `variables` are added to its environment."""
 
     folder: Path
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Program:
         return kept | own | {"TERM": "xterm-256color", "PYTHONUTF8": "1"} | dict(self.variables)
 
     def run(self, *words: str, first: str = "") -> subprocess.CompletedProcess[str]:
-        """Run to the end, without a terminal. `first` is Python to begin with, as for `ForkedProgram`."""
+        """Run to the end without a terminal. `first` is Python code to run first, as for `ForkedProgram`."""
         with TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
             streams = [_nothing(), output.fileno(), errors.fileno()]
             if first:
@@ -55,11 +55,11 @@ class Program:
             return subprocess.CompletedProcess(["workbench", *words], code, output.read(), errors.read())
 
     def start(self, *words: str, first: str = "") -> StartedProgram:
-        """Start without a terminal, and return at once."""
+        """Start without a terminal and return at once."""
         return StartedProgram(words, self.folder, self.environment, first)
 
     def ask(self, *words: str, first: str = "") -> Dialogue:
-        """Start on a terminal, and return at once."""
+        """Start on a terminal and return at once."""
         return Dialogue(words, self.folder, self.environment, first)
 
     def write(self, name: str, text: str) -> Path:
@@ -70,7 +70,7 @@ class Program:
 
 
 class StartedProgram(ForkedProgram):
-    """The program while it runs, without a terminal; what it prints can be read meanwhile."""
+    """A running program without a terminal, whose output can be read before it ends."""
 
     def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], first: str) -> None:
         reading, writing = os.pipe()
@@ -85,7 +85,7 @@ class StartedProgram(ForkedProgram):
         self._errors.close()
 
     def communicate(self) -> tuple[str, str]:
-        """Read until the program has ended. Returns the rest of what it prints, and all that it complains of."""
+        """Read until the program has ended. Return the rest of standard output, and all of standard error."""
         with self, killed_in_time(self):
             rest = self.stdout.read()
             self.wait()
@@ -94,7 +94,7 @@ class StartedProgram(ForkedProgram):
 
 
 class Dialogue(ForkedProgram):
-    """The program on a wide terminal of its own, where a person answers what it asks."""
+    """A program on a wide terminal, in which a test answers its questions."""
 
     def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], first: str) -> None:
         self._terminal, its = pty.openpty()
@@ -104,21 +104,20 @@ class Dialogue(ForkedProgram):
         self._said = b""
 
     def wait_for(self, text: str) -> None:
-        """Read until the program has said something. Raises AssertionError when it ends before that."""
+        """Read until a text appears. Raises AssertionError if the program ends first."""
         with killed_in_time(self):
             while text.encode() not in self._said:
                 assert self._read(), f"the program ended before it said {text!r}: {self._said.decode()}"
 
     def answer(self, line: str) -> None:
-        """Type a line."""
         os.write(self._terminal, f"{line}\n".encode())
 
     def press(self, key: str) -> None:
-        """Press a key, such as Ctrl+D (`\\x04`)."""
+        r"""Press a key such as Ctrl+D (`\x04`)."""
         os.write(self._terminal, key.encode())
 
     def end(self) -> str:
-        """Read until the program has ended. Returns all that was on the terminal."""
+        """Read until the program has ended. Return everything that was on the terminal."""
         with killed_in_time(self):
             while self._read():
                 pass
@@ -137,7 +136,7 @@ class Dialogue(ForkedProgram):
 
 @contextmanager
 def killed_in_time(program: ForkedProgram) -> Iterator[None]:
-    """Kill the program when what is done meanwhile does not end."""
+    """Kill the program if the body of the `with` statement takes too long."""
     too_late = Timer(60, program.kill)
     too_late.start()
     try:
@@ -152,13 +151,13 @@ def _nothing() -> int:
 
 
 def wait_until(condition: Callable[[], bool], running: ForkedProgram) -> None:
-    """Wait until something of the system holds; raises AssertionError when the program ends before that."""
+    """Wait until a condition of the system holds. Raises AssertionError if the program ends first."""
     while not condition():
         assert running.poll(0.01) is None, "the program has ended"
 
 
 def read_until(running: StartedProgram, text: str) -> str:
-    """What a program prints up to the line with `text`; raises AssertionError when it ends before that."""
+    """Return the program's output up to the line with `text`. Raises AssertionError if the program ends first."""
     said = ""
     while text not in said:
         line = running.stdout.readline()

@@ -1,10 +1,9 @@
-"""Programs that run one after the other in one process.
+"""Programs that run one after another in one process.
 
-Forking, and copying the pages that a program writes to, takes as long as a short command. A program that nobody watches
-or changes runs where others ran before it, with its own words, environment, folder and standard streams. What a program
-leaves that would end with its process (a thread, an open file, a child, a module of the test's) ends the process: then
-the next program gets a new one.
-"""
+Forking, and copying the pages that a program writes, takes as long as a short command. So a program that no test
+observes or changes reuses a process, with its own words, environment, folder and standard streams. If a program leaves
+something behind that would end with its process (a thread, an open file, a child process, a module of the test), the
+process ends, and the next program gets a new one."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ REQUEST_BYTES = 1 << 20
 
 
 class _Process:
-    """A process that runs programs until one leaves something."""
+    """A process that runs programs until one leaves something behind."""
 
     def __init__(self) -> None:
         self._requests, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -48,7 +47,7 @@ class _Process:
         environment: Mapping[str, str],
         timeout_s: float,
     ) -> tuple[int, bool]:
-        """Run a program. Returns its exit code, and whether the process takes another one."""
+        """Run a program. Return its exit code, and whether the process can run another one."""
         request = json.dumps([*map(list, (words, environment.items())), str(folder)]).encode()
         socket.send_fds(self._requests, [request], streams)
         self._requests.settimeout(timeout_s)
@@ -65,16 +64,16 @@ class _Process:
 
 @functools.cache
 def _idle() -> list[_Process]:
-    """Returns the processes of this worker that wait for a program."""
+    """Return the processes of this worker that wait for a program."""
     return []
 
 
 def run_program(
     words: Sequence[str], streams: Sequence[int], folder: Path, environment: Mapping[str, str], timeout_s: float
 ) -> int:
-    """Run `workbench` to its end, with standard input, output and errors as `streams`. Returns its exit code.
+    """Run `workbench` to its end with `streams` as its standard streams, and return its exit code.
 
-    Raises subprocess.TimeoutExpired, after killing it, when that takes longer than `timeout_s`."""
+    Kills the program and raises subprocess.TimeoutExpired after `timeout_s`."""
     process = _idle().pop() if _idle() else _Process()
     code, goes_on = process.run(words, streams, folder, environment, timeout_s)
     if goes_on:
@@ -83,8 +82,7 @@ def run_program(
 
 
 def serve() -> int:
-    """Run the programs that are asked for, until one leaves something or nobody asks any more. Returns the exit code
-    of the last."""
+    """Run the requested programs until one leaves something behind or the requests end. Return the last exit code."""
     requests = socket.socket(fileno=os.dup(0))
     before = _State()
     first = sys.stdin, sys.stdout, sys.stderr  # they would be closed with their descriptors
@@ -123,7 +121,7 @@ def _are_flushed(*streams: TextIO) -> bool:
 
 
 class _State:
-    """What a process is before a program, and what of it a program can change."""
+    """The state of a process before a program, as far as a program can change it."""
 
     def __init__(self) -> None:
         self._files = _open_files()
@@ -134,7 +132,7 @@ class _State:
         self._hooks = sys.excepthook, threading.excepthook
 
     def comes_back(self) -> bool:
-        """Put back what can be put back, and return whether that is all."""
+        """Restore the state, and return whether nothing else remains."""
         for number, handler in self._handlers.items():
             if signal.getsignal(number) is not handler:
                 signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Suites for the command line's tests; the offline model gets the first case right and cannot get the second right."""
+"""Suites for tests of the command line. The offline model passes the first case and always fails the second."""
 
 WEATHER = """
 format = 1
@@ -54,7 +54,7 @@ user = "What is the weather in Oslo?"
 mocks = [{ tool = "get_weather", result = "late", delay_ms = 60000 }]
 limits = { timeout_s = 0.05 }
 """
-"""A case that ends in an error."""
+"""A case that ends with an error."""
 
 CHAIN = """
 [[cases]]
@@ -64,4 +64,4 @@ steps = [
   { user = "What is the weather in Bergen?", tool = "get_weather", args = { city = "Rome" } },
 ]
 """
-"""Its first step the offline model gets right, its second one it cannot."""
+"""A chain whose first step the offline model passes, and whose second step it always fails."""

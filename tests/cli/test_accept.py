@@ -1,4 +1,4 @@
-"""`workbench accept`: what several runs share becomes the expectation of their case, in its file."""
+"""`workbench accept`: the calls that several runs share become the expectation of their case in its file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Script = Sequence[Sequence[Call] | Answer]
 
 @contextmanager
 def scripted(program: Program, runs: Script) -> Iterator[tuple[str, ...]]:
-    """An endpoint whose runs, one after the other, make these calls in their first answer, and then none."""
+    """Serve an endpoint whose runs make these calls in their first answer, run by run, and no calls afterwards."""
     left = iter(runs)
 
     def answer(request: Request) -> Answer:

@@ -1,4 +1,4 @@
-"""`workbench run --baseline` says what changed since a batch, and `--fail-on regression` decides by that."""
+"""`workbench run --baseline` reports changes since a batch, and `--fail-on regression` sets the exit code by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workbench run --break`: the app is opened on a run that is held; what makes no sense with it is refused before."""
+"""`workbench run --break` opens the app on a held run. Options that contradict it are refused first."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_a_command_ends_as_it_does_with_all_streams(program: Program, command: s
     done = program.run(*words, first=closing(stream))
     assert done.returncode in (OK, QUALITY_MISSED, USAGE, INFRASTRUCTURE)
     assert "Traceback" not in done.stdout + done.stderr
-    # A command that is refused says so on the stream that is left.
+    # A refused command says so on the remaining stream.
     assert done.returncode != USAGE or stream == 2 or done.stderr
 
 

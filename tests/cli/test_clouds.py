@@ -1,4 +1,4 @@
-"""Models at clouds from the command line: how they are listed, what approval says, and runs on them."""
+"""Cloud models on the command line: listing, approval and runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRETS = (AWS_KEYS["AWS_SECRET_ACCESS_KEY"], AWS_KEYS["AWS_SESSION_TOKEN"])
 
 
 def weather(request: Request) -> Answer:
-    """A call of the tool at first, and an answer when its result is there."""
+    """Call the tool, and answer once its result is there."""
     if request.method == "GET":
         return document({"message": "Missing Authentication Token"}, 403)
     if b"tool_result" in request.body:

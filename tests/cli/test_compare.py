@@ -1,4 +1,4 @@
-"""`workbench compare`: endpoints that differ in what they answer and how fast; and the app opened on them."""
+"""`workbench compare` with endpoints that differ in answers and speed, and the app that shows it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SLOW_S = 0.2
 
 
 def right(request: Request) -> Answer:
-    """Calls the tool that is asked for, and then says so."""
+    """Call the requested tool, then answer with text."""
     messages = request.json["messages"]
     if "Oslo" in str(messages) and messages[-1]["role"] != "tool":
         return said("openai", calls=[Call("get_weather", {"city": "Oslo"})])

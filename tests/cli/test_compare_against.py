@@ -1,4 +1,4 @@
-"""`workbench compare --baseline` holds what is run now against a batch of the history, with the paired tests."""
+"""`workbench compare --baseline` compares new runs with a batch of the history by the paired tests."""
 
 from __future__ import annotations
 

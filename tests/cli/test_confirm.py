@@ -1,4 +1,4 @@
-"""`--fail-on regression` makes sure that a case broke: it is made again until chance is excluded."""
+"""`--fail-on regression` confirms that a case broke by reruns, until chance is excluded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripted users in whole runs: what is said when, how runs end, and what is graded."""
+"""Whole runs with scripted users: the messages, the ends of runs, and the grades."""
 
 from __future__ import annotations
 

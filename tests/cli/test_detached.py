@@ -1,4 +1,4 @@
-"""Batches that go on without a terminal: `--detach`, `workbench attach`, `workbench batches`, with real processes and
+"""Batches without a terminal (`--detach`, `workbench attach`, `workbench batches`) with real processes and
 terminals."""
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def folders_of(program: Program) -> Folders:
 
 
 def answering(gate: Signal) -> Any:
-    """The first request of a run is answered with a call; the answer behind the first result waits for the gate."""
+    """Answer the first request of a run with a call. The answer after its result waits for the gate."""
 
     def answer(request: Request) -> Answer:
         if len(request.json["messages"]) == 1:
@@ -66,7 +66,7 @@ def timeless(value: Any) -> Any:
 
 
 def both(planned: PlannedRun) -> Sequence[EventPayload]:
-    """What happens in either run."""
+    """The events of both runs."""
     return conversation(planned, [("get_weather", {"city": "Oslo"})], "It rains.")
 
 
@@ -109,7 +109,7 @@ def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program:
     assert plain.returncode == 1
     both = [json.loads((program.folder / name).read_text(encoding="utf-8")) for name in ("detached.json", "plain.json")]
     assert timeless(both[0]) == timeless(both[1])
-    # What is seen in a terminal is what `run` prints, but for times, the progress and the number of the batch.
+    # A terminal shows the output of `run` except for times, the progress and the number of the batch.
     for line in ("✓ passed 1.00", "2 runs: 1 passed, 1 failed", "wrong argument: call 1 get_weather.city"):
         assert line in seen and line in plain.stdout
     again = program.run("attach", "1", "--quiet")

@@ -1,4 +1,4 @@
-"""`workbench init --draft`: a model drafts the cases of a suite, and only what holds is written."""
+"""`workbench init --draft`: a model drafts the cases of a suite, and only valid ones are written."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DOES = {
 
 
 def drafting(asked: Callable[[str], Answer], said_of: Counter[str] | None = None) -> Callable[[Request], Answer]:
-    """An endpoint that drafts as told, and makes the calls of `DOES`."""
+    """Return an endpoint that drafts as `asked` decides, and makes the calls of `DOES`."""
 
     def answer(request: Request) -> Answer:
         user = request.json["messages"][-1]["content"]

@@ -1,4 +1,4 @@
-"""Ctrl+C while a command starts: it ends with 130, and says nothing."""
+"""Ctrl+C during the start of a command ends it with exit code 130 and without a message."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ sys.argv[:] = ["workbench", *sys.argv[2:]]
 
 
 def ran(program: Program, code: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Python that runs to its end as a process of its own."""
+    """Run Python code to its end in its own process."""
     return subprocess.run(
         [sys.executable, "-c", code, *words],
         cwd=program.folder,

@@ -1,4 +1,4 @@
-"""Faults of endpoints and unfinished answers, as every report of a real run says them, and taken out by a gate."""
+"""Faults of endpoints and unfinished answers in every report of a real run, and a gate that excludes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workbench run` on real endpoints: what it says of an error, and what the runs cost."""
+"""`workbench run` on real endpoints: its error messages, and the cost of the runs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_run_says_that_it_waits_since_its_endpoint_told_another_one_to(program
     told = Signal()
 
     def answer(request: Request) -> Answer:
-        """Has the case about Oslo wait; the other one calls a tool meanwhile, and then wants to ask again."""
+        """Delay the case about Oslo. Meanwhile the other case calls a tool and sends its next request."""
         if "Oslo" in str(request.json["messages"]):
             return document({"error": {"message": "slow down"}}, status=429, headers={"retry-after": "30"})
         return Answer((told, *said("openai", calls=[Call("get_weather", {"city": "Rome"})]).pieces))

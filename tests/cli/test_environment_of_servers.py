@@ -1,4 +1,4 @@
-"""The variables and the folder of servers that a command starts: what passes, what is held back, and what is said."""
+"""The environment variables and the folder of a started server: what is passed on, withheld and reported."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_question_lists_what_passes_and_asks_again_only_for_more(program: Pr
         ({"HTTPS_PROXY": PROXY}, 0),
         ({}, 0),
         ({"HTTPS_PROXY": PROXY, "PIP_CERT": "/x.pem"}, 2),
-        # One with a password never passes, so there is nothing to ask.
+        # A variable with a password is never passed on, so there is no question.
         ({"HTTPS_PROXY": PROXY, "NPM_CONFIG_PROXY": "http://u:p@h.test"}, 0),
     ):
         done = replace(program, variables=variables).run("tools", "shop.toml")
@@ -119,7 +119,7 @@ def test_a_server_runs_in_its_folder_which_is_part_of_the_approval(program: Prog
         asked.answer("yes")
         assert f"{program.folder.resolve()}/inner" in asked.end()
     assert program.run("tools", "shop.toml").returncode == 3
-    # A link that leads elsewhere makes it another folder.
+    # A link to another folder makes it another folder.
     (program.folder / "inner").rmdir()
     (program.folder / "inner").symlink_to("/")
     assert program.run("tools", "shop.toml").returncode == 2

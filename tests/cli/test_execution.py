@@ -1,4 +1,5 @@
-"""What `workbench run` really executes: read-only tools with `--execute`, all with `--execute-all`, else nothing."""
+"""The calls that `workbench run` executes: read-only tools with `--execute`, all with `--execute-all`, otherwise
+none."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def sending_case() -> str:
 
 @pytest.fixture
 def copy(program: Program) -> Path:
-    """The sample suite, but not where it came with the program; its server has the tool of one case."""
+    """Copy the sample suite out of the installed program. Its server has the tool of one case."""
     program.write("office_server.py", OFFICE_SERVER)
     return Path(shutil.copy(OFFICE, program.folder))
 

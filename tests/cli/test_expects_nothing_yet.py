@@ -62,7 +62,7 @@ def test_runs_of_a_case_that_expects_nothing_yet_are_not_graded_anywhere(program
     same = json.loads(program.run("history", "diff", "1", "2", "--format", "json").stdout)
     assert same["left_out"] == 2
 
-    # What is expected later decides about the runs that are there.
+    # Later expectations decide about the existing runs.
     file.write_text((GATED + NEW).replace("expect_nothing_yet = true", "expect_no_calls = true", 1), encoding="utf-8")
     again = program.run("grade", "runs", "--suite", "weather.toml")
     assert again.returncode == 1

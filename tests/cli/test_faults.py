@@ -1,4 +1,4 @@
-"""`workbench faults`: each planted weakness is found by the fault made for it, and by no other."""
+"""`workbench faults`: each planted weakness is found by its own fault and by no other."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_page_and_the_command_have_all_faults_and_verdicts(program: Program)
 
 
 class _Page(HTMLParser):
-    """The cells of the matrix by where they lead, and the text of what has an id."""
+    """The cells of the matrix by their link targets, and the texts of elements with an id."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""A disk without room: what was asked for by name is a failure, the message names the file, and nothing half-written
-is left."""
+"""A full disk: a missing file that the user asked for is a failure, the message names the file, and no partial file is
+left."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.sampled_rows import first_of
 
 
 def on_full_disk(program: Program, *words: str, most: int = 4096) -> subprocess.CompletedProcess[str]:
-    """Run the program, none of whose files can grow beyond so many bytes: the system refuses to write, as on a full
-    disk. Its output goes to pipes, which have no limit."""
+    """Run the program with a maximum file size of `most` bytes, which has the effect of a full disk. Its output goes to
+    pipes, which have no limit."""
     return subprocess.run(
         [*COMMAND, *words],
         capture_output=True,
@@ -35,7 +35,7 @@ RUN = ("run", "weather.toml", "--quiet", "--repeats", "20")
 
 @pytest.fixture
 def program(program: Program) -> Program:
-    """The program beside a suite."""
+    """The program in a folder with a suite."""
     program.write("weather.toml", WEATHER)
     program.write("workbench.toml", "")
     return program

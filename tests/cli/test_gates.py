@@ -1,4 +1,4 @@
-"""Gates as a user meets them: with several models, and over runs that failed beside their score."""
+"""Gates on the command line: with several models, and over runs that failed despite their score."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def test_a_program_that_is_not_there_is_named(program: Program) -> None:
 
 
 def test_models_with_other_headers_have_lanes_of_their_own(program: Program) -> None:
-    """Two models behind one gateway differ only in a header, and neither waits for the other's limit."""
+    """The two models differ only in a header, and neither waits for the other's limit."""
     program.write("weather.toml", WEATHER)
     model = '[models.{name}]\nprovider = "openai"\nmodel = "m"\nbase_url = "{url}/v1"\nrequests_per_minute = 1\n'
     with serve(rain("openai"), rain("openai")) as server:

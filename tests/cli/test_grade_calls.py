@@ -1,4 +1,4 @@
-"""`workbench grade --calls`: what an agent did elsewhere is graded by the cases of a suite, without a model."""
+"""`workbench grade --calls` grades the calls of an external agent by the cases of a suite, without a model."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_a_look_up_passes_and_a_second_payment_fails_where_the_suite_says_so(pro
     program.write("s.toml", PAYMENTS.replace("[grading]", '[grading]\nextra_calls = "allow_read_only"'))
     free = graded(program, find, pay)
     assert "1 run: 1 passed, 0 failed" in free
-    # The published system knows no such rule.
+    # The published system has no such rule.
     published = graded(program, find, pay, verbose=True)
     assert "as Arcade evals reports it: 1 case, 0 passed, 1 failed, pass rate 0.00%" in published
     assert "1 run: 0 passed, 1 failed" in graded(program, pay, pay)

@@ -48,7 +48,7 @@ def program(tmp_path: Path, kept: Path) -> Program:
 
 
 def words_of(*words: str) -> list[str]:
-    """The words of a command on batches: those of `workbench history`, but for two commands of their own."""
+    """Return the words of a command on batches: those of `workbench history`, except for two separate commands."""
     if words[:1] == ("regrade",):
         return ["grade", *words[1:]]
     if words[:1] == ("export",):
@@ -57,14 +57,14 @@ def words_of(*words: str) -> list[str]:
 
 
 def said(program: Program, *words: str, code: int = 0) -> str:
-    """What a command on batches prints; nothing is complained of."""
+    """Return the output of a command on batches, which prints no complaints."""
     done = program.run(*words_of(*words))
     assert (done.returncode, done.stderr) == (code, "")
     return done.stdout
 
 
 def complaint(program: Program, *words: str, code: int = 2) -> str:
-    """What it complains of, in one line."""
+    """Return the complaint of a command, one line."""
     done = program.run(*words_of(*words))
     assert done.returncode == code
     assert done.stderr.count("\n") == 1, done.stderr
@@ -281,7 +281,7 @@ def test_a_key_that_a_suite_expects_is_found_in_no_new_grades(program: Program) 
     with closing(sqlite3.connect(history)) as connection:
         (outcomes,) = zip(*connection.execute("SELECT outcome FROM regrades"), strict=True)
         assert [key.encode() in zlib.decompress(each) for each in outcomes] == [False, False]
-        # As a Workbench that did not know the key would have kept it.
+        # A Workbench that did not know the key would have stored this.
         spoilt = zlib.compress(zlib.decompress(outcomes[1]).replace(b"$S3", key.encode()))
         connection.execute("UPDATE regrades SET outcome = ? WHERE outcome = ?", (spoilt, outcomes[1]))
         connection.commit()
@@ -399,7 +399,7 @@ IMPATIENT = """
 from workbench.evaluation import runtime
 runtime.SETTLING_TIMEOUT_S = 0.05
 """
-"""To begin a program with that waits a moment only until what it made is stored."""
+"""Python code for the start of a program: it waits only a moment until its runs are stored."""
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def change(file: Path, *statements: str) -> None:
 
 
 def lose(file: Path, batch: int) -> None:
-    """Have the second run of a batch be missing, as if the program had been killed before its end."""
+    """Delete the second run of a batch, as if the program had been killed before its end."""
     change(
         file,
         f"DELETE FROM details WHERE run = (SELECT id FROM runs WHERE batch = {batch} AND place = 1)",

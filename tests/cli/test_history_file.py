@@ -1,4 +1,4 @@
-"""What a history takes of the disk, what is removed of it, and how its cases are called where no line is limited."""
+"""The size of a history, removing batches from it, and the names of its cases in reports without a line limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workbench history flaky`: what does not always come out alike, while nothing of it changed."""
+"""`workbench history flaky` lists cases with varying results although nothing about them changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workbench history` says by which graders batches were graded, and where two were graded by others."""
+"""`workbench history` names the graders of a batch, and reports when two batches had different ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.suites import WEATHER, WRONG
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """A project with two batches: the suite's own grader decided the first, another one the second."""
+    """A project with two batches. The suite's own grader decided the first, another grader the second."""
     program = Program(tmp_path)
     (tmp_path / ".workbench").mkdir()
     program.write("weather.toml", WEATHER + WRONG)

@@ -18,7 +18,7 @@ TIMES = {"started_at", "latency_ms", "latency", "loop_ms", "first_token_ms", "ti
 
 
 def without_times(value: Any) -> Any:
-    """A report without what no two batches have alike."""
+    """Return a report without the parts that differ in every batch."""
     if isinstance(value, dict):
         return {key: without_times(each) for key, each in value.items() if key not in TIMES and key[-3:] != "_ms"}
     return [without_times(each) for each in value] if isinstance(value, list) else value

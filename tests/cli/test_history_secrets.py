@@ -1,4 +1,4 @@
-"""What became a secret after a batch was kept is shown by no word of `workbench history`."""
+"""A value that became a secret after a batch was stored appears in no output of `workbench history`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUITE = WEATHER.replace('"Right"', f'"Right {PASSWORD}"').replace('name = "Weath
 
 @pytest.fixture
 def program(program: Program) -> Program:
-    """Two batches, the second one of which failed; and the variable that came later."""
+    """A program with two batches, the second of which failed, and a variable that was set later."""
     program.write("weather.toml", SUITE)
     program.run("run", "weather.toml", "--quiet")
     program.write("weather.toml", SUITE.replace('{ city = "Oslo" }', '{ city = "Rome" }'))

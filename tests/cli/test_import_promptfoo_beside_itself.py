@@ -1,4 +1,4 @@
-"""The verdicts of promptfoo itself beside those of the suite imported from its configuration, on one endpoint."""
+"""The verdicts of promptfoo and of the suite imported from its configuration, on one endpoint."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ROWS: list[tuple[object, list[dict[str, Any]], bool]] = [
 
 
 def answer_to(request: Request) -> Answer:
-    """What the request asks for: the calls or the text in its last user message; after their results, a text."""
+    """Make the calls, or return the text, in the last user message. After the results, return a text."""
     body = json.loads(request.body)
     if body["messages"][-1]["role"] == "tool":
         return said("openai", "Done.")

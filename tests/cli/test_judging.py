@@ -1,4 +1,4 @@
-"""Judged checks on the command line: `run --judge`, what is said without a judge, and `grade`, which asks nobody."""
+"""Judged checks on the command line: `run --judge`, messages without a judge, and `grade`, which asks no judge."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The keys of all models and judges of a batch are known before anything of it is written, whoever named the models and
-whatever the variables are called."""
+"""The keys of all models and judges of a batch are registered as secrets before anything of the batch is written.
+
+The source of the models' names and the names of the variables do not matter."""
 
 from __future__ import annotations
 
@@ -19,20 +20,20 @@ from tests.tui.in_terminal import Terminal
 
 KEY = "zz-4711-planted"
 VARIABLE = "MYSTUFF"
-"""Nothing in its name says that its value is secret."""
+"""A name that does not suggest a secret value."""
 
 SUITE = WEATHER.replace('name = "Right"', f'name = "Right {KEY}"').replace("Oslo?", f"Oslo? {KEY}")
 
 
 def oslo(request: Request) -> Answer:
-    """Calls the tool, and then says so."""
+    """Call the tool, then answer with text."""
     if request.json["messages"][-1]["role"] == "tool":
         return said("openai", "Done.")
     return said("openai", calls=[Call("get_weather", {"city": "Oslo"})])
 
 
 def with_key(program: Program) -> Program:
-    """The program with the suite in a project that has a history of its own, and the key in its environment."""
+    """The program with the suite in a project with its own history, and the key in its environment."""
     program.write("workbench.toml", "")
     program.write("weather.toml", SUITE)
     (program.folder / ".workbench").mkdir()
@@ -40,7 +41,7 @@ def with_key(program: Program) -> Program:
 
 
 def keyed(server: Server) -> tuple[str, ...]:
-    """What has a model asked with the key."""
+    """Sends a request with the key."""
     return ("--model", "openai:gpt-x", "--base-url", f"{server.url}/v1", "--api-key-env", VARIABLE)
 
 

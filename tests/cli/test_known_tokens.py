@@ -1,4 +1,4 @@
-"""Tokens of known forms: secret in what programs say, and the user's own where a suite holds them."""
+"""Tokens of known formats in the output of programs, and the user's own tokens in suites."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WORDS = ("--model", "m", "-q")
 
 @pytest.fixture
 def ran(program: Program) -> Program:
-    """A batch, stored and recorded, whose model says the suite's own token and another one."""
+    """The program with a stored and recorded batch. Its model repeats the suite's own token and another one."""
     program.write("tokens.toml", SUITE)
     with Server([said("openai", calls=[CALL]), said("openai", text=f"Done with {OWN} and {OTHER}.")]) as server:
         program.write("workbench.toml", SETTINGS.replace("URL", server.url))

@@ -1,4 +1,4 @@
-"""`--lean`: a smaller JSON report that says the same."""
+"""`--lean`: a smaller JSON report with the same information."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def address_in(text: str) -> str:
 
 
 def log_in(program: Program, *words: str) -> str:
-    """Log in with a browser that follows the printed address, and return what is printed besides."""
+    """Log in with a browser that follows the printed address. Return the rest of the output."""
     with program.start(*(words or LOGIN)) as running:
         said = read_until(running, "/authorize?")
         assert httpx2.get(address_in(said), follow_redirects=True).status_code == 200

@@ -1,4 +1,5 @@
-"""Lists of models on the command line: bare names take the provider before them, and the first line says so."""
+"""Lists of models on the command line. Bare names take the provider of the name before them, and the first line says
+so."""
 
 from __future__ import annotations
 

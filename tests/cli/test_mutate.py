@@ -1,4 +1,4 @@
-"""`workbench mutate`: what a model does not look at survives, what it looks at is noticed."""
+"""`workbench mutate`: changes that a model ignores survive, the others are noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named checks of answers where models are compared, as they run and from the history."""
+"""Named checks of answers in comparisons of models, new ones and those of the history."""
 
 from __future__ import annotations
 

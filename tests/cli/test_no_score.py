@@ -1,4 +1,4 @@
-"""Runs of cases that expect no calls have no score, and every surface says so and what decided instead."""
+"""Runs of cases without expected calls have no score. Every report says so, and names what decided instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for the options of every command: nothing is abbreviated, no key is repeated, forms follow file names."""
+"""Rules for the options of every command: no abbreviations, no repeated keys, and formats by file name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pinned definitions of tools: written once, held against what servers list before runs, named beside regressions."""
+"""Pinned definitions of tools: written once, compared with the servers' before runs, and named next to regressions."""
 
 from __future__ import annotations
 

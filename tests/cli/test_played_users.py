@@ -1,4 +1,4 @@
-"""Users that a model plays, with planted habits: what is sent, what is refused, what is paid, what is replayed."""
+"""Users played by a model with planted habits: requests, refusals, costs and replays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_good_player_is_told_no_more_than_it_may_know(tmp_path: Path) -> None:
     assert not any(
         "ann@example.com" in text or "get_order" in text or "open" in text.split("It is")[0] for text in asked
     )
-    # Three answers of the player, 18 tokens each at 2 dollars a million; the model's figures stay its own.
+    # Three answers of the player with 18 tokens each at 2 dollars per million. The model's figures are separate.
     assert (made["user_requests"], made["user_tokens"]["input_tokens"]) == (3, 33)
     assert made["user_cost_usd"] == pytest.approx(3 * 18 * 2 / 1e6)
     assert made["cost_usd"] == pytest.approx(5 * 18 / 1e6)
@@ -59,7 +59,7 @@ def test_a_player_hears_answers_in_words_and_no_text_beside_a_call(tmp_path: Pat
 
 
 def once(first: Answer, body: Mapping[str, Any]) -> Answer:
-    """A player with one slip, which it mends when it is told."""
+    """Return a first answer with a mistake, which the player corrects after the complaint."""
     return player(body) if "This was not sent" in texts(body) or "Which order" not in texts(body) else first
 
 
@@ -177,7 +177,7 @@ def test_a_rerun_pays_for_the_player_only_from_its_first_difference(tmp_path: Pa
         assert (again["user_requests"], again["user_cost_usd"], again["status"]) == (0, 0, "passed")
         [twice, _] = run(program, "--repeats", "2")
         players = [each for each in server.requests if each.json["model"] == "player"]
-    # The second repeat is another user.
+    # The second repeat has another user.
     assert (twice["user_requests"], len(players)) == (0, 6)
 
 
@@ -186,7 +186,7 @@ def test_a_rerun_pays_for_the_player_only_from_its_first_difference(tmp_path: Pa
     [
         ("max_turns = 6\nvary = false", ("--repeats", "2"), player, [0, 0]),
         ("max_turns = 6", ("--repeats", "2"), player, [0, 3]),
-        # A refused message is remembered. An answer without a message is not: one in each of three turns.
+        # A refused message is cached. An answer without a message is not: one in each of three turns.
         ("max_turns = 6", (), partial(once, FAULTS[0][0]), [0]),
         ("max_turns = 6", (), partial(once, FAULTS[7][0]), [3]),
     ],
@@ -332,7 +332,7 @@ def test_the_tokens_and_the_cost_of_the_user_stand_apart_on_every_surface(tmp_pa
         compared = program.run("compare", *both)
         assert compared.returncode == 0, compared.stdout + compared.stderr
         rows = {line[:15].strip(): line[15:].split() for line in compared.stdout.splitlines()}
-        # An answer of the player that both runs need is paid by the first of them.
+        # The first of two runs that need the same answer of the player pays for it.
         tokens = [int(shown) for shown in rows["tokens of users"] if shown != "–"]
         assert 54 <= sum(tokens) <= 108 and len(rows["cost of users"]) == 2
         assert "+ user $0.0" in program.run("history", "show", "1").stdout

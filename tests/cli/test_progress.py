@@ -49,7 +49,7 @@ class FakeTerminal(io.StringIO):
 
 
 class Drawn:
-    """A bar of four runs on a terminal, with a clock of its own."""
+    """A progress bar of four runs on a terminal, with its own clock."""
 
     def __init__(self, **environment: str) -> None:
         self.now_s = 100.0
@@ -60,7 +60,7 @@ class Drawn:
         self.bar = ProgressBar(self.progress, self.terminal, variables, lambda: self.now_s)
 
     def written(self) -> str:
-        """What was written since this was asked last."""
+        """Return the output since the last call."""
         text = self.terminal.getvalue()
         self.terminal.seek(0)
         self.terminal.truncate()

@@ -1,4 +1,4 @@
-"""Scores below 0, down to infinitely far, are kept as any other: `arcade_compatible` has no lower bound."""
+"""Scores below 0, even negative infinity, are stored as any other, because `arcade_compatible` has no lower bound."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def ask(url: str, messages: list[object]) -> bytes:
 
 
 def started(program: Program, *words: str) -> tuple[subprocess.Popen[str], str]:
-    """The proxy as a program of its own, and the base URL that it names."""
+    """Start the proxy as a separate program. Return it and the base URL that it prints."""
     proxy = subprocess.Popen(
         [*COMMAND, "record", "--listen", "127.0.0.1:0", *words],
         cwd=program.folder,
@@ -64,7 +64,7 @@ def started(program: Program, *words: str) -> tuple[subprocess.Popen[str], str]:
 
 
 async def called_through_tee(program: Program) -> str:
-    """A client with the tee in its configuration. Returns what the tool answered."""
+    """Call the tool with a client whose configuration has the tee. Return the tool's answer."""
     from mcp import Client, StdioServerParameters, stdio_client
 
     program.write("server.py", SERVER)

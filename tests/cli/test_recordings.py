@@ -1,4 +1,4 @@
-"""`workbench run` records, streams and replays; whatever goes wrong with a file, the runs and the report are there."""
+"""`workbench run` records, streams and replays. Problems with a file affect neither the runs nor the report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def the_recording_in(folder: Path) -> Recording:
 
 
 def without_times(trajectory: Trajectory) -> Trajectory:
-    """What was said and done, without when, in which run and by which model."""
+    """Return a trajectory without times, run ids and models."""
     assert trajectory.start is not None
     rounds = [
         replace(
@@ -110,7 +110,7 @@ def test_a_folder_with_recordings_of_several_models_is_refused_until_one_is_chos
         "",
         "kept contains no recording of the model 'other', only of offline and replay:kept\n",
     )
-    # Where a suite names it, the run says so.
+    # If a suite names it, the run says so.
     program.write("weather.toml", WEATHER.replace("[[tools]]", 'models = ["replay:kept"]\n[[tools]]', 1))
     named = program.run("run", "weather.toml")
     assert named.returncode == 3
@@ -138,7 +138,7 @@ def test_a_replay_takes_its_time_only_when_that_is_wanted(program: Program) -> N
     program.run("run", "weather.toml", "--record", "out")
     [file] = (program.folder / "out").glob("*.run.jsonl")
     head, *events, end = file.read_text().splitlines()
-    # As if each event had come 30 ms after the one before it: the first answer then takes 180 ms.
+    # Each event comes 30 ms after the one before it, so the first answer takes 180 ms.
     spread = [json.dumps({**json.loads(line), "ms": 30 * number}) for number, line in enumerate(events)]
     file.write_text("\n".join([head, *spread, end]))
     words = ("run", "weather.toml", "--model", f"replay:{file}", "--format", "json")

@@ -1,4 +1,4 @@
-"""Reports in files beside the main one, of every command that has them."""
+"""Further reports in files, of every command that has them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(
 
 def test_a_report_in_a_folder_that_nobody_may_write_is_refused(program: Program) -> None:
     program.write("weather.toml", WEATHER)
-    # A user who may write everywhere may not write here either.
+    # Even a user who may write everywhere cannot write here.
     done = program.run("run", "weather.toml", "--report", "/proc/x.csv")
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot write /proc/x.csv: cannot create a file in /proc" in done.stderr
@@ -105,7 +105,7 @@ def test_records_and_rows_stand_on_standard_output_alone(program: Program) -> No
 
 
 EXPECTED = ['Expectedget_weatherordered 1city"Oslo"', 'get_weatherordered 1city"Oslo"']
-"""What the first run of a page was to do."""
+"""Return the user message of the first run in a page."""
 
 
 def test_a_page_is_written_for_runs_grades_and_batches(program: Program) -> None:

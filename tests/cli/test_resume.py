@@ -1,4 +1,4 @@
-"""`workbench run --resume` goes on with a batch where it was cut off, and reports on all of it."""
+"""`workbench run --resume` continues an interrupted batch, and reports on all of it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_history_in_a_project_goes_where_the_project_goes(tmp_path: Path) -> N
     (before.folder / ".workbench").mkdir()
     interrupted(before, signal.SIGKILL)
     before.folder.rename(tmp_path / "after")
-    # Somebody else's suite where the project was is none of this one.
+    # Another user's suite at the project's former path is not this suite.
     before.write("weather.toml", "")
     after = Program(tmp_path / "after")
     done = after.run("run", "--resume")

@@ -1,4 +1,4 @@
-"""A batch goes on although something of it can no longer be read in which nothing is missing, and that is said."""
+"""A batch can be resumed although a finished part of it is unreadable, and a message says so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODEL = '[models.local]\nprovider = "openai"\nmodel = "m"\nbase_url = "{url}/v1"
 
 @pytest.fixture
 def program(program: Program) -> Program:
-    """The program in a project that has a history of its own."""
+    """The program in a project with its own history."""
     program.write("workbench.toml", "")
     (program.folder / ".workbench").mkdir()
     return program
@@ -38,7 +38,7 @@ def change(program: Program, *statements: str) -> None:
 
 
 def lose(program: Program, place: int) -> None:
-    """Have a run be missing in the first batch, as if the program had been killed before its end."""
+    """Delete a run of the first batch, as if the program had been killed before its end."""
     run = f"batch = 1 AND place = {place}"
     of_run = f"(batch, suite, model) = (SELECT batch, suite, model FROM runs WHERE {run})"
     counts = ", ".join(
@@ -123,8 +123,9 @@ def test_what_was_compared_comes_to_the_same_when_it_is_reported_again(program: 
 
 
 def two_suites(program: Program, text: str) -> tuple[Program, Path]:
-    """A batch of two suites, in whose second one a run is missing; `text` is the first one, whose file is another one
-    by now."""
+    """Return a program with a batch of two suites, and the path of the first suite.
+
+    A run of the second suite is missing. `text` is the first suite, whose file has changed since."""
     program = replace(program, variables={"API_TOKEN": TOKEN})
     first = program.write("a.toml", text)
     program.write("b.toml", OTHER)
@@ -182,7 +183,7 @@ def signalled(*_):
     os.kill(os.getpid(), signal.SIGTERM)
 {name}.{function} = signalled
 """
-"""To begin a program with to which SIGTERM comes instead of a call."""
+"""Python code for the start of a program: it gets SIGTERM in place of a call."""
 
 
 def test_sigterm_before_the_first_run_tells_how_to_resume(program: Program) -> None:

@@ -226,7 +226,7 @@ def test_a_broken_suite_stops_no_other_and_is_named_first_and_last(
     assert done.returncode == 2
     assert shown in done.stdout
     assert done.stderr.startswith("broken.toml:3: error: ")
-    # The errors themselves are first; all of them are named again at the end.
+    # The errors come first, and are all named again at the end.
     last = [*done.stdout.splitlines()[-1:], *done.stderr.splitlines()[-1:], *done.stdout.splitlines()[:1]]
     assert any(BROKEN_LINE in line for line in last)
 

@@ -1,4 +1,4 @@
-"""What is written of a batch as JSON is the same while it runs and later: a script can put both together."""
+"""The JSON of a batch is the same during the batch and later, so scripts can combine the two."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def written(program: Program, *words: str) -> dict[str, Any]:
 
 
 def kind(program: Program, name: str, *words: str) -> dict[str, Any]:
-    """What a command about batches writes, which is of this kind and of no other."""
+    """Return the JSON of a command about batches, which has only this kind of report."""
     report = written(program, *words, "--format", "json")
     choices = SCHEMA["$defs"]
     fitting = [
@@ -65,7 +65,7 @@ def kind(program: Program, name: str, *words: str) -> dict[str, Any]:
 
 
 def named(runs: list[dict[str, Any]]) -> set[tuple[str, str]]:
-    """By what a script puts reports together."""
+    """Return the keys by which a script joins reports."""
     return {(run["suite"], run["case_id"]) for run in runs}
 
 

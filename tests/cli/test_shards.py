@@ -1,4 +1,4 @@
-"""`workbench run --shard`: one part of a plan, and which part a scheduler says it is."""
+"""`workbench run --shard`: one part of a plan, chosen by the user or by a scheduler's variables."""
 
 from __future__ import annotations
 

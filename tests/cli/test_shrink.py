@@ -1,4 +1,4 @@
-"""`workbench shrink`: of a case that a planted weakness fails, what is left is what the weakness falls for."""
+"""`workbench shrink` reduces a case that a planted weakness fails to the part that triggers the weakness."""
 
 from __future__ import annotations
 

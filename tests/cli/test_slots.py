@@ -1,4 +1,4 @@
-"""Slots of an endpoint on the command line: said once, and the wait for one named apart from the latency."""
+"""Slots of an endpoint on the command line: reported once, and the wait for a slot separate from the latency."""
 
 from __future__ import annotations
 

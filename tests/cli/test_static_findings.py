@@ -1,4 +1,4 @@
-"""What is found without running anything, as SARIF, as Code Quality of GitLab and as annotations."""
+"""Findings without runs as SARIF, GitLab Code Quality and annotations."""
 
 from __future__ import annotations
 

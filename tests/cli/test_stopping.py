@@ -97,7 +97,7 @@ def test_a_clear_difference_stops_a_comparison_and_what_is_spared_is_neither_mis
     assert sum(each["skipped"] for each in totals.values()) == found["saved"] > CASES // 2
     assert all(each["interval"] is None for each in totals.values()), "an interval does not hold after stopping"
     assert all(each["stopped"] == each["errors"] == 0 for each in totals.values())
-    # Nothing is missing: there is nothing to resume, and what is read from the history says the same.
+    # No run is missing: there is nothing to resume, and the report from the history is the same.
     assert "nothing to resume" in program.run("compare", "--resume").stderr
     again = compared(program, "--resume", "1")
     assert watched(again) == found
@@ -128,7 +128,7 @@ def test_looks_are_taken_after_a_quarter_of_the_cases_and_the_order_follows_the_
     program.write("light.toml", suite())
     found = watched(compared(program, "light.toml", "--until", "decided,looks=4,seed=1", *MODELS))
     assert (found["decided"], found["cases"], found["look"]) == (True, CASES // 2, 2)
-    # The values were options of their own once.
+    # The values were separate options once.
     compared(program, "light.toml", *BOTH, "--seed", "1", "--looks", "4")
     compared(program, "light.toml", "--until", "decided,looks=4,seed=2", *MODELS)
     orders = [[row.case_name for row in stored(program, number)] for number in (1, 2, 3)]
@@ -204,14 +204,14 @@ def test_a_gate_is_decided_early_and_decides_the_exit_code(
 
 @pytest.mark.slow
 def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None:
-    # A twentieth fails: between the gate and what is worse, and too few runs.
+    # A twentieth fails, which is between `gate` and `worse`, and there are too few runs.
     program.write("light.toml", suite(("red",) * 14 + ("violet",)))
     former = ("--until", "decided", "--gate", "0.95", "--worse", "0.9")
     done = program.run("run", "light.toml", *former, "--model", "offline:careless", "--quiet", "--format", "text")
     assert "--gate, --worse: now written --until decided,gate=0.95,worse=0.9\n" in done.stderr
     assert done.returncode == 1
     assert f"not decided against 90% after {CASES} cases: 93.3% (95%: 84.7% to 97.8%); the rate " in done.stdout
-    # Some are missing, the first one among them: nothing behind it decides, in no report.
+    # The first run and others are missing. No report decides by the runs after it.
     (file,) = program.folder.rglob("*.sqlite3")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE runs SET status = NULL WHERE place < 3")

@@ -1,4 +1,4 @@
-"""Suites with a subject: a program that gets each case and does all of it, in the place of a model."""
+"""Suites with a subject: a program that processes each case in place of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workbench submission`: the prompts that a directory of plugins asks for, and the table of what came of them."""
+"""`workbench submission`: the prompts that a plugin directory asks for, and the table of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that sends more than any suite can mean fails, with the reason, and the program goes on."""
+"""A model that sends far too much fails with a reason, and the program continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workbench tools` on real servers: what they list, and one tool called by hand."""
+"""`workbench tools` on real servers: their lists, and a manual call of one tool."""
 
 from __future__ import annotations
 

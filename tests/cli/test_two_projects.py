@@ -1,4 +1,4 @@
-"""Two projects that share a history: their suites are two, also where they are at the same path in their projects."""
+"""Two projects that share a history have separate suites, even at the same path in each project."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ TWO = ("one/weather.toml", "two/weather.toml")
 
 @pytest.fixture(scope="module")
 def two_projects(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """A batch over two projects, each with a suite at the same path and a case that is right; it is called main. The
-    first one's is wrong by now."""
+    """A batch over two projects, each with a suite at the same path and a passed case called main. The first project's
+    case has since become wrong."""
     program = Program(tmp_path_factory.mktemp("two"))
     for file in TWO:
         program.write(file, WEATHER)

@@ -1,4 +1,4 @@
-"""A command that a message tells to type works with the history that the message is about."""
+"""The commands that messages recommend work with the history of the message."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ HISTORY = "a place/kept.sqlite3"
 
 @pytest.fixture(scope="module")
 def cut_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a batch of the suite weather.toml in a history of its own, of which two of three runs are missing;
-    the user's own history has a batch of another suite under the same number."""
+    """A folder with a batch of weather.toml in its own history, with two of three runs missing. The user's own history
+    has a batch of another suite under the same number."""
     folder = tmp_path_factory.mktemp("cut off")
     program = Program(folder)
     program.write("mine.toml", WEATHER)
@@ -49,7 +49,7 @@ def said_of(program: Program, *words: str) -> str:
 
 
 def typed(program: Program, said: str) -> subprocess.CompletedProcess[str]:
-    """What the command answers that stands in what was said, `N` and `PATH` filled in."""
+    """Run the command in a message, with `N` and `PATH` filled in."""
     (command,) = re.findall(r"'(workbench .*)'(?: \w|$)", said, re.MULTILINE)
     name, *words = shlex.split(command)
     assert name == "workbench"

@@ -1,4 +1,4 @@
-"""A history that cannot be written: what is made for it alone is not made, and what is not in it is not said to be."""
+"""A history that cannot be written: no file is created for it alone, and no message claims that it has a batch."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def file(program: Program) -> Path:
 
 
 class Model:
-    """Calls the tool, then is done. With `lock`, another program begins to write into the history once it is asked, and
-    comes to no end."""
+    """Calls the tool, then ends. With `lock`, another program starts an endless write to the history at the first
+    request."""
 
     def __init__(self) -> None:
         self.lock: sqlite3.Connection | None = None

@@ -1,4 +1,4 @@
-"""Users who gave up or spoilt a run, in reports, comparisons and the history, also after regrading and merging."""
+"""Users who gave up or spoilt a run, in reports, comparisons and the history, and after regrading and merging."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conversations import HEAD, PLAYED, SCRIPTED, desk
 from tests.cli.program import Program
 
-# The agent asks for the order, which the second message does not answer.
+# The agent asks for the order, and the second message does not answer that.
 GIVES_UP = """
 [[cases]]
 name = "Nothing fits"
@@ -29,7 +29,7 @@ say = "Hello."
 say = "Blue."
 when = { answer = { contains = "colour" } }
 """
-# All is done after the third turn, but the user has another message.
+# Everything is done after the third turn, but the user has another message.
 GOES_ON = SCRIPTED.replace("max_turns = 6", "max_turns = 3")
 WHY = 'user gave up (no message of the script fits in turn 3 after the answer "Which order is it?")'
 
@@ -79,7 +79,7 @@ def test_a_comparison_says_in_which_cells_the_user_gave_up(tmp_path: Path) -> No
 
 
 def counts(program: Program, batch: int) -> tuple[int, int, int]:
-    """The errors, errors of users and users who gave up in a batch, from the list of batches."""
+    """Return the numbers of errors, of users' errors and of users who gave up in a batch, from the list of batches."""
     listed = json.loads(output(program, "history", "list", "--format", "json"))["batches"]
     [part] = next(each for each in listed if each["number"] == batch)["parts"]
     return part["error"], part["user_errors"], part["gave_up"]
@@ -114,7 +114,7 @@ def test_a_regraded_and_a_merged_batch_count_their_users(tmp_path: Path) -> None
         done = program.run("history", "merge", "1.sqlite3", "2.sqlite3")
         assert done.returncode == 3, done.stderr
         assert counts(program, 1) == (1, 1, 1)
-        # All that `final` required is gone, so the user no longer went on after everything was done.
+        # `final` requires nothing any more, so the user no longer continued after everything was done.
         suite = HEAD + GIVES_UP + GOES_ON
         program.write("desk.toml", suite[: suite.index("[cases.final]")] + 'response = { contains = "Done" }\n')
         assert program.run("grade", "1", "--suite", "desk.toml").returncode in (0, 1)

@@ -77,7 +77,7 @@ def evaluated(suite: Path, *levels: int, **options: Any) -> workbench.Report:
 
 
 def forms_of(report: workbench.Report) -> dict[str, str]:
-    """The report in each form, with what a reader of Markdown and HTML sees."""
+    """Return the report in each form, with the visible text of Markdown and HTML."""
     forms = {name: "".join(report.pieces(name)) for name in ("markdown", "junit", "csv", "records", "html")}
     page = Page(forms["html"])
     return {

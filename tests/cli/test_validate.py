@@ -12,7 +12,7 @@ from tests.cli.suites import WEATHER
 from tests.samples import SAMPLES
 
 WITH_RULE = WEATHER.replace("format = 1", 'format = 1\ngrading.extra_calls = "allow_read_only"', 1)
-"""A suite that says which surplus calls are free."""
+"""A suite with a rule for extra calls."""
 
 
 def test_a_sound_suite_answers_zero(program: Program) -> None:
@@ -24,7 +24,7 @@ def test_a_sound_suite_answers_zero(program: Program) -> None:
 
 
 def test_where_the_grader_counts_surplus_calls_the_key_that_frees_them_is_named(program: Program) -> None:
-    """A note, which fails nothing: once for all suites under the same rule of a grader."""
+    """The note fails nothing, and appears once for all suites with the same rule of a grader."""
     program.write("a.toml", WEATHER)
     program.write("b.toml", WEATHER)
     program.write("c.toml", WEATHER.replace("format = 1", 'format = 1\ngrading.by = "trajectory"'))

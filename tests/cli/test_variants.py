@@ -1,4 +1,4 @@
-"""Variants in `workbench run` and `workbench compare`: what is asked, what is executed, and what is kept."""
+"""Variants in `workbench run` and `workbench compare`: approval, execution and storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stood on the screen when somebody said yes is what happens, whatever was rewritten meanwhile."""
+"""Exactly what the user approved on the screen happens, even if files were changed meanwhile."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_nothing_that_is_rewritten_while_the_question_stands_is_used(
     assert other.requests == []
     assert [request.headers["authorization"] for request in approved.requests] == [f"Bearer {APPROVED}"]
     assert (program.folder / "started").read_text() == f"approved {APPROVED}"
-    # What was rewritten is asked about when it is run.
+    # Rewritten content needs approval when it is run.
     done = program.run("run", "suite.toml")
     assert (done.returncode, other.requests) == (2, [])
 

@@ -1,4 +1,4 @@
-"""Where models at clouds are, and whose credentials they get, by their settings and the environment."""
+"""The addresses and credentials of cloud models, by their settings and the environment."""
 
 from __future__ import annotations
 

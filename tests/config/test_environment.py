@@ -1,4 +1,5 @@
-"""The environment of a folder's suites: the process's own first, then `.env` files, read anew when they change."""
+"""The environment of a folder's suites: the process's own first, then `.env` files, which are read again after a
+change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a history names the folders of projects: one that stands beside a project goes where that goes."""
+"""The names of project folders in a history. A history next to a project moves with it."""
 
 from __future__ import annotations
 

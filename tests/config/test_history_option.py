@@ -1,4 +1,4 @@
-"""What a command that a message tells to type says of the history that it is about."""
+"""The `--history` option of commands in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of well-known services, private keys and passwords in addresses are secret whoever's they are."""
+"""Tokens of well-known services, private keys and passwords in addresses are always secret."""
 
 from __future__ import annotations
 

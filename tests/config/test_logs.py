@@ -1,4 +1,4 @@
-"""The log is one file, made when needed; nothing is ever printed."""
+"""The log is one file, created when needed, and nothing is ever printed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _handlers_as_before() -> Iterator[None]:
 def test_warnings_of_any_part_go_to_the_file(tmp_path: Path) -> None:
     file = log_to(tmp_path / "deep" / "log")
     assert not file.exists()
-    # Not into pytest's reports: half a character there ends a worker of a parallel test run.
+    # Not into pytest's reports: half a character there would end a worker.
     root = logging.getLogger()
     root.handlers = [handler for handler in root.handlers if not type(handler).__module__.startswith("_pytest")]
     logging.getLogger("some.library").warning("odd answer \udcff")

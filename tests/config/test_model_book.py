@@ -1,4 +1,4 @@
-"""How a model is reached follows from its name: in a `workbench.toml`, or in words that say it all."""
+"""The access to a model follows from its name, in a `workbench.toml` or as a full name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def settings(folder: Path, text: str) -> Path:
     return folder
 
 
-# Words that say it all
+# Full names
 
 
 @each_row(
@@ -218,7 +218,7 @@ def test_an_unknown_name_says_what_there_is_and_how_to_write_one(tmp_path: Path)
     assert "openai:lokal@http://localhost:1234/v1" in message
 
 
-# What the command line says
+# Names on the command line
 
 
 def test_an_address_makes_any_name_a_model() -> None:
@@ -262,7 +262,7 @@ def test_everything_wrong_with_the_options_is_said_at_once() -> None:
     assert "hidden" not in str(raised.value)
 
 
-# Who judges
+# Judges
 
 
 def test_the_command_line_chooses_the_judge_before_the_suites_settings_and_these_before_the_users(

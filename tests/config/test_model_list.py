@@ -1,4 +1,4 @@
-"""Lists of models: a bare name behind a comma takes the provider before it, and nothing else changes."""
+"""Lists of models: a bare name after a comma takes the provider before it, and nothing else changes."""
 
 from __future__ import annotations
 

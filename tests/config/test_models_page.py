@@ -1,4 +1,4 @@
-"""docs/models.md keeps its word: its TOML can be loaded, its table is complete, its ad hoc names mean the same."""
+"""docs/models.md is true: its TOML loads, its table is complete, and its ad hoc names have the described meaning."""
 
 from __future__ import annotations
 

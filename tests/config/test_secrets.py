@@ -1,4 +1,4 @@
-"""Which values are kept secret, and what text with them looks like."""
+"""Secret values, and texts from which they were removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything wrong with a `workbench.toml` is said at once: the file, the line, the place and what to do."""
+"""All problems of a `workbench.toml` are reported at once, with the file, the line, the place and a remedy."""
 
 from __future__ import annotations
 

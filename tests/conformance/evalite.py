@@ -1,4 +1,4 @@
-"""What the vectors have of Evalite beyond its scores, its summary of a run."""
+"""Evalite's summary of a run, as the test vectors describe it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class RunSummary:
-    """`average` is that of all single scores, 0..1, `None` without any; `exit_code` is `None` where it has no say."""
+    """The mean of all scores (0..1, or `None` without scores) and the exit code (`None` if undefined)."""
 
     average: float | None
     exit_code: int | None
@@ -20,11 +20,10 @@ class RunSummary:
 def run_summary(
     evals: Sequence[Sequence[float | None]], threshold: float | None = None, failed_evals: int = 0
 ) -> RunSummary:
-    """A run of evals, each with its scores; a score that is `None` counts as 0, `threshold` is in 0..100.
+    """Return the summary of a run of evals. A score of `None` counts as 0, and `threshold` is 0..100.
 
-    The average is over the scores, not over the evals' averages. An eval that failed makes the exit code 1, as does an
-    average below the threshold, or none at all; without a threshold nothing else is asked.
-    """
+    The average is over all scores, not over the averages of the evals. The exit code is 1 if an eval failed, or if the
+    average is missing or below the threshold. Without a threshold, the average does not count."""
     scores = [score or 0.0 for scores in evals for score in scores]
     average = statistics.fmean(scores) if scores else None
     if threshold is None:

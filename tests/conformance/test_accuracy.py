@@ -35,7 +35,7 @@ def of_kind(kind: str) -> list[Any]:
 
 
 def input_of(call: Call) -> dict[str, Any] | None:
-    """A call's input as an object, `None` without one; what is no object stands in one of its own."""
+    """Return a call's input as an object, or `None` without one. Other values are wrapped in an object."""
     if "input" not in call:
         return None
     given = call["input"]
@@ -70,7 +70,7 @@ def published(call: Call) -> dict[str, Any]:
 
 
 def grading_of(given: Mapping[str, Any]) -> Grading:
-    """The grading of a suite with the vector's mode and weights; raises ValidationError where it cannot be written."""
+    """Return the grading of a suite with the vector's mode and weights. Raises ValidationError if it is invalid."""
     options = {OPTIONS[name]: value for name, value in given.get("weights", {}).items() if name in OPTIONS}
     if given.get("mode") is not None:
         options["mode"] = given["mode"]

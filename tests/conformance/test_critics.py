@@ -74,7 +74,7 @@ OPTIONS = {
 
 
 def case_of(given: Mapping[str, Any]) -> Case:
-    """The case of a suite that says what the vector says."""
+    """Return the vector's case as a suite would have it."""
     critics = {critic["field"]: critic for critic in given["critics"] or []}
     direct = given.get("via") == "case"
     fields = {name for call in given["expected"] for name in call["args"]}

@@ -47,7 +47,7 @@ def call_of(tool: str, expected: Mapping[str, Any] | None) -> ExpectedCall:
 
 
 def tool_call(tool: str, arguments: Any, number: int = 0) -> ToolCall:
-    """A call as a provider hands it over; what is no object counts as no arguments."""
+    """Return a call as a provider delivers it. Arguments that are not an object count as none."""
     if isinstance(arguments, dict):
         return ToolCall(f"call-{number}", tool, arguments)
     return ToolCall(f"call-{number}", tool, raw=json.dumps(arguments), problem="no object")
@@ -88,7 +88,7 @@ def test_a_decision_scores_as_published(vector: Vector) -> None:
     predicted = tool_call(tool, prediction.get("arguments", {}))
     expected = None
     if example["expected_should_call"]:
-        # A suite always names the tool; an example that names none takes any.
+        # A suite always names the tool. An example without a tool accepts any.
         expected = call_of(example.get("expected_tool_name") or tool, example["expected_arguments"])
     judged = judge_decision(expected, called, tool, predicted.arguments)
     assert judged.score == pytest.approx(expect["score"], abs=CLOSE)

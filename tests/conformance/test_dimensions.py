@@ -45,7 +45,7 @@ OPERATORS: dict[str, Any] = {
 
 
 def case_of(given: Mapping[str, Any]) -> Case:
-    """The case of a suite that says what the vector says."""
+    """Return the vector's case as a suite would have it."""
     expected = []
     for call in given["expected_calls"]:
         args: dict[str, Any] = {
@@ -90,7 +90,7 @@ ARGUMENT_KINDS = {
 
 
 def found_in(grade: Grade) -> Counter[tuple[Any, ...]]:
-    """The issues in the published words: kind and what they are about."""
+    """Return the issues in the published terms: kind and subject."""
     single = Counter[tuple[Any, ...]]()
     lists: dict[str, list[Any]] = {}
     for issue in grade.issues:
@@ -184,7 +184,7 @@ def test_a_suite_s_gate_is_met_as_published(vector: Vector) -> None:
         result(Status.PASSED if number < given[Status.PASSED] else Status.FAILED, 1.0, case=f"case-{number}")
         for number in range(given["total"])
     ]
-    # A suite without cases has no run that names it: its gate is then asked of runs of which none was graded.
+    # No run names a suite without cases, so its gate gets runs of which none was graded.
     runs = runs or [result(Status.SKIPPED)]
     quality = quality_of(runs, {"suite.toml": Gate(min_pass_rate=given["min_pass_rate"])})
     assert quality.met is vector["expect"]["gate_passed"]

@@ -39,7 +39,7 @@ def of_kind(kind: str) -> list[Any]:
 
 
 def check_of(matcher: Mapping[str, Any]) -> dict[str, Any]:
-    """What a suite writes for one of the nine matchers."""
+    """Return the suite's text for one of the nine matchers."""
     match matcher["kind"]:
         case "exact":
             return {"equals": matcher["value"]}
@@ -84,7 +84,7 @@ def both_of(matchers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def case_of(expectation: Mapping[str, Any] | None) -> Case:
-    """The case of a suite that says what the vector says; one without a word on calls has no trajectory."""
+    """Return the vector's case as a suite would have it. A case without expected calls has no trajectory."""
     if expectation is None:
         return Case.model_validate({"name": "vector", "user": "go"})
     lists = {name: [call_of(single) for single in expectation[name]] for name in ("ordered", "unordered", "disallowed")}
@@ -152,7 +152,7 @@ def test_a_trajectory_is_graded_as_published(vector: Vector) -> None:
 
 
 def assert_lines(case: Case, grade: Grade, expect: Mapping[str, Any]) -> None:
-    """Who was matched with whom, as the lines of the grade tell it."""
+    """Return the pairs of expected and actual calls, read from the lines of the grade."""
     call_of = {line.expected_call: line.call for line in grade.pairings if line.outcome == "matched"}
     sizes = [len(item.any_order) if isinstance(item, AnyOrder) else 1 for item in case.ordered]
     starts = [sum(sizes[:number]) for number in range(len(sizes))]

@@ -1,4 +1,4 @@
-"""Makes one run of a small weather suite on a model of a test's own."""
+"""Makes one run of a small weather suite on the test's model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CALL = ("get_weather", {"city": "Oslo"})
 
 @dataclass
 class Clock:
-    """Time that passes only by being looked at: a millisecond a look, or `step` seconds."""
+    """A clock that advances by `step` seconds at each reading, by default a millisecond."""
 
     now: float = 100.0
     step: float = 0.001
@@ -43,7 +43,7 @@ class Clock:
 
 @dataclass
 class Made:
-    """A run that was made: what came of it and what was said meanwhile."""
+    """A finished run, its events and its result."""
 
     trajectory: Trajectory
     events: list[Event] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A model that says what a test tells it to, for the engine's tests."""
+"""A scripted model for tests of the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from workbench.trajectory.events import (
 
 @dataclass(frozen=True)
 class Say:
-    """One answer: words, calls as (tool, arguments), and how it ends."""
+    """One answer: text, calls as (tool, arguments), and the reason of its end."""
 
     text: str = ""
     calls: Sequence[tuple[str, Mapping[str, JsonValue]]] = ()
@@ -37,7 +37,7 @@ class Say:
 
 @dataclass(frozen=True)
 class Fail:
-    """The endpoint fails after some words."""
+    """Sends some text, then the endpoint fails."""
 
     error: Exception
     text: str = ""
@@ -45,21 +45,21 @@ class Fail:
 
 @dataclass(frozen=True)
 class Hang:
-    """Says some words, then nothing more, until cancelled."""
+    """Sends some text, then waits until it is cancelled."""
 
     text: str = ""
 
 
 @dataclass(frozen=True)
 class BreakOff:
-    """Ends in the middle, without an end."""
+    """Stops in the middle, without an end of the answer."""
 
     text: str = ""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Says everything but that it is over, then fails."""
+    """Sends everything except the end of the answer, then fails."""
 
     answer: Say
     error: Exception
@@ -67,14 +67,14 @@ class Cut:
 
 @dataclass
 class ScriptedModel:
-    """Plays its answers in order, one a request, and keeps the requests."""
+    """Plays its answers in order, one for each request, and records the requests."""
 
     answers: Sequence[Say | Fail | Hang | BreakOff | Cut]
     name: str = "scripted"
     seed: int | None = None
     notices: tuple[str, ...] = ()
     renumber: bool = True
-    """Whether call ids go on counting from round to round, as they should."""
+    """Whether call ids continue to count from round to round, as they should."""
     requests: list[ModelRequest] = field(default_factory=list)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -1,5 +1,5 @@
-"""A session whose runs somebody steps through: does at each place, named as "call 1", what is written for it, and goes
-on to the next."""
+"""A session whose runs are stepped through. At each hold, named as in "call 1", it performs the commands that the test
+gives for it, and continues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Does = Mapping[str, Sequence[Command]]
 
 @dataclass
 class Stepped:
-    """A run that is over: what was said of it, and where it was held."""
+    """The events and results of runs, and the places at which they were held."""
 
     events: list[Event] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Stepped:
 
 
 class Person:
-    """A session with somebody at it. To be closed."""
+    """A session with a user who steps through runs. The caller closes the session."""
 
     def __init__(self, program: Program) -> None:
         self.said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
@@ -79,8 +79,8 @@ class Person:
         return stepped
 
     def hold(self, file: SuiteFile, model: str, at: str, record: Recordings | None = None) -> str:
-        """Start a run of the first case and step to a place, where it stays held; gives the run's id. `held_at` is that
-        hold."""
+        """Run the first case up to a place, where it stays held. Return the run's id. `held_at` is the hold's
+        number."""
         run, *_ = plan_runs([file], models=[model])
         begin(self.session, [run], until="stop", record=record)
         while True:
@@ -92,7 +92,7 @@ class Person:
                 self._act(said.event, [])
 
     def finished(self) -> list[RunResult]:
-        """Wait for the end of the batch; gives the results that came until then."""
+        """Wait for the end of the batch, and return the results that arrive until then."""
         results = []
         while not isinstance(said := self.said.get(timeout=30), BatchDone):
             if isinstance(said, RunDone):
@@ -100,7 +100,8 @@ class Person:
         return results
 
     def _act(self, held: Event, commands: Sequence[Command]) -> None:
-        """Do what is to be done at once, as quick fingers do, and go on unless the last of it does."""
+        """Send commands without waiting for their replies, as a fast user does. Continue the run unless the last
+        command does."""
         refusals = [self.session.apply_command(held.run_id, command, held.sequence) for command in commands]
         leaving = AnswerCall | AnswerQuestion | SkipCall | Regenerate | EditMessage | SayMessage
         if not commands or not isinstance(commands[-1], leaving):

@@ -34,7 +34,7 @@ def agent(request):
 
 
 def result_of(folder: Path, subject: str, messages: list[str]) -> RunResult:
-    """The run of a conversation with a subject, whose user says these messages."""
+    """Return the run of a conversation between a subject and a user with these messages."""
     said = ""
     for number, message in enumerate(messages):
         last = 'end = "done"\n' if number == len(messages) - 1 else ""

@@ -1,4 +1,4 @@
-"""A session that asks: runs on a real server are held until somebody answers, or they are stopped."""
+"""Runs on a real server that ask for permission: they are held until the user answers or they are stopped."""
 
 from __future__ import annotations
 

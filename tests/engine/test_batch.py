@@ -1,4 +1,4 @@
-"""Many runs: in order, so many at a time, stoppable, and each ending in exactly one result."""
+"""Batches of runs: their order, their concurrency and stopping. Each run ends with exactly one result."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def case(name: str, more: str = "") -> str:
 
 @dataclass
 class Watched:
-    """A batch that is watched: everything it said, and models by name."""
+    """A batch with its events, and its models by name."""
 
     models: dict[str, Callable[[], Model]]
     said: list[BatchEvent] = field(default_factory=list)
@@ -310,7 +310,7 @@ async def test_no_run_takes_the_place_of_others_while_too_many_wait_to_be_stored
 @pytest.mark.parametrize(("kind", "times"), [("values", 3), ("text", 8)])
 async def test_memory_of_a_run_follows_what_the_model_sent(kind: str, times: int) -> None:
     async def took(number: int) -> tuple[int, int]:
-        """The size of what was sent, and the most that was taken while the run was made, graded and packed."""
+        """Return the size of the answer, and the peak memory while the run was made, graded and packed."""
         city: Any = [f"s{n}" for n in range(number)] if kind == "values" else "x" * (20 * number)
         sent = sum(map(sys.getsizeof, city)) + sys.getsizeof(city) if kind == "values" else sys.getsizeof(city)
         watched = Watched({"big": scripted(Say(calls=[("get_weather", {"city": city})]), DONE)})

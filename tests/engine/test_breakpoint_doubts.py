@@ -1,4 +1,4 @@
-"""Breakpoints that may never hold are told apart from those against which nothing speaks."""
+"""Breakpoints that may never hold a run are distinguished from the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breakpoints as lines of text: what is read is what is written, and mistakes are told with the way out."""
+"""Breakpoints as lines of text: reading and writing agree, and messages about mistakes name a remedy."""
 
 from __future__ import annotations
 

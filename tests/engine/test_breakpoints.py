@@ -1,4 +1,4 @@
-"""Runs held at breakpoints: where, in which words, and what is asked for that."""
+"""Runs held at breakpoints: the places, the words, and the requests to judges."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ BRIGHT: Calls = [("set_lights", {"room": "hall", "brightness": 60})]
 
 @dataclass
 class Held:
-    """A run that is over: why it was held, before which calls, after which results or requests, and what it came to."""
+    """A finished run: the reasons of its holds, the calls, results or requests at them, and its result."""
 
     why: list[str] = field(default_factory=list)
     at: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ async def held(
     trusted: bool = True,
     judge_says: Sequence[str] | None = None,
 ) -> Held:
-    """Make a run whose model makes calls, round by round, and let it go on wherever it is held."""
+    """Run a model that makes calls round by round, and continue the run at every hold."""
     (planned,) = plan_runs([parse_suite(HOME + case, folder / "home.toml")], models=["scripted"])
     steppers = Steppers(lambda _event: None)
     steppers.breakpoints = tuple(breakpoint_of(each) if isinstance(each, str) else each for each in breakpoints)

@@ -1,4 +1,4 @@
-"""What a run cost: its tokens at the price of its model, and unknown wherever either is."""
+"""The cost of a run is its tokens at the price of its model, and unknown if either is unknown."""
 
 from __future__ import annotations
 

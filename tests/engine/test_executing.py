@@ -45,7 +45,7 @@ DONE = Say("Done.")
 
 
 class Office(Toolbox):
-    """Tools that are all executed on one server, which answers as the test says."""
+    """Tools that are all executed on one server, whose answers the test defines."""
 
     def __init__(self, answer: MakeAnswer) -> None:
         def no_python(reference: str, value: JsonValue) -> object:
@@ -67,12 +67,12 @@ async def _fine(on_progress: OnProgress | None = None, ask: object = None) -> To
 
 @dataclass
 class Making:
-    """Runs on the office, their events and what they asked."""
+    """Runs with the office's tools, their events and their questions."""
 
     folder: Path
     answer: MakeAnswer = _fine
     says: PermissionAnswer | None = None
-    """What a person answers; `None`: nothing, ever."""
+    """The user's answer; `None` if the user never answers."""
     events: list[Event] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     waiting: asyncio.Event = field(default_factory=asyncio.Event)

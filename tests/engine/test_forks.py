@@ -1,4 +1,4 @@
-"""Forks: the beginning of another run told again without asking anybody, and a run of one's own from there."""
+"""Forks: the beginning of another run, repeated without requests, and a new run from there."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_what_is_replayed_counts_neither_tokens_nor_time() -> None:
     assert made.trajectory.usage == Usage(10, 4)
 
 
-# Where a run can be forked
+# The places at which a run can be forked
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ async def test_a_fork_that_is_made_nevertheless_ends_at_once_and_says_why() -> N
     assert model.requests == []
 
 
-# What came before
+# The replayed part
 
 
 async def test_a_run_that_is_held_or_broke_off_is_forked_as_far_as_it_is() -> None:

@@ -1,4 +1,4 @@
-"""Forks in a real session: endpoints and servers that count are asked about nothing that came before."""
+"""Forks in real batches: endpoints and stateful servers receive nothing of the replayed part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Garbage is collected as before once all batches are over, however they end."""
+"""Garbage collection is restored after all batches, however they end."""
 
 from __future__ import annotations
 

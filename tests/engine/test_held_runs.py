@@ -1,5 +1,6 @@
-"""A run that is held waits for nobody's harm: time does not count, endpoints may hang up, and however it ends there is
-no process left, no half file, and no secret in the recording."""
+"""Holding a run harms nothing: the time does not count, and endpoints may close connections.
+
+However the run ends, no process and no partial file is left, and no secret is in the recording."""
 
 from __future__ import annotations
 
@@ -204,7 +205,7 @@ def next_hold(person: Person) -> Event:
 
 
 def the_end(person: Person) -> RunResult:
-    """What the one run that is under way came to."""
+    """Return the result of the only active run."""
     results: list[RunResult] = []
     while not isinstance(event := person.said.get(timeout=30), BatchDone):
         if isinstance(event, RunDone):

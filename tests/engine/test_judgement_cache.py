@@ -1,4 +1,4 @@
-"""What judges said is remembered from run to run, whatever becomes of the file in which it is."""
+"""Judgements are cached between runs, and damage to the cache file is harmless."""
 
 from __future__ import annotations
 

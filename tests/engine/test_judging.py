@@ -1,4 +1,4 @@
-"""A judge asked over real HTTP: what counts as a verdict, what does not, and what a hostile value can do."""
+"""A judge over real HTTP: valid and invalid verdicts, and hostile values."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_whatever_the_value_is_it_stands_whole_between_its_marks(criteria: str, 
 
 
 def _value_in(prompt: str) -> tuple[str, str]:
-    """What a reader finds who goes by the marks, and the mark."""
+    """Return the texts that a reader would find by the markers, and the marker."""
     lines: Sequence[str] = prompt.split("\n")
     [mark] = {found[1] for line in (lines[0],) if (found := re.search(r"CRITERIA (\w+):$", line))}
     first, last = (number for number, line in enumerate(lines) if line == f"VALUE {mark}")

@@ -1,4 +1,4 @@
-"""Judged checks in whole runs, the judge behind real HTTP: who is asked, how often, and what it comes to."""
+"""Judged checks in whole runs with a judge over real HTTP: the requests, their number and their results."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ price = {{ input = 1000, output = 10000 }}
 
 
 def judging(request: Request) -> Answer:
-    """Holds whatever is asked about, but for rain in a city that is not Oslo."""
+    """Accept only values about Oslo."""
     holds = b"Oslo" in request.body
     return said("openai", calls=[Call("verdict", {"mark": MARK, "rationale": "Seen.", "holds": holds})])
 
@@ -216,7 +216,7 @@ def test_a_judge_that_a_suite_names_needs_trust_like_any_model_of_it(tmp_path: P
         needs = needs_of(load_suite(place.file), ModelSpecs(place.program.models, place.program.environment))
         assert [model.url for model in needs.models] == [f"{server.url}/v1"]
         assert place.one(trusted=True).status == "passed"
-        # So does the choice of a workbench.toml beside the suite.
+        # The same holds for a choice in a workbench.toml beside the suite.
         (place.file.parent / "workbench.toml").write_text(f'judge = "openai:m@{server.url}/v1"\n')
         place.file.write_text(HEAD + CASE)
         assert "is not trusted" in (place.one(anew=True).error or "")
@@ -262,7 +262,7 @@ def test_a_mock_that_cannot_be_judged_ends_the_run_as_an_error(tmp_path: Path) -
 
 
 def judges_of(runs: Iterable[RunToGrade], program: Program, chosen: str | None) -> RegradingJudges:
-    """Judges for somebody who trusts none of the suites."""
+    """Return the judges for a user who trusts none of the suites."""
     proposal = Needs.of_grading([(run.file, run.case) for run in runs], program, judges=chosen is not None)
     return RegradingJudges(program, proposal.approved(()), chosen)
 

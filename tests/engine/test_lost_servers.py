@@ -1,4 +1,5 @@
-"""Batches whose server dies or forgets its session: one run is an error that says so, and the others go on."""
+"""Batches whose server dies or forgets its session: one run ends with an error that says so, and the others
+continue."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def case(name: str, more: str = "") -> str:
 
 
 async def caller(request: Any) -> Any:
-    """Call the tool that the user names, as often as the user says."""
+    """Call the tool that the user names, as often as the user asks."""
     tool, _, times = request.messages[0].content.partition(" ")
     calls = {"add": {"a": 1, "b": 2}, "talk": {"number": 1}}
     if len(request.results) < int(times or "1"):
@@ -94,7 +95,7 @@ workbench.evaluate(sys.argv[1], model=caller, approve=workbench.ALL, execute_all
 
 
 def begun(suite: Path, folder: Path) -> subprocess.Popen[bytes]:
-    """Start a batch in a process of its own, with its own folders."""
+    """Start a batch as a separate process with its own folders."""
     folders = {name: str(folder) for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "HOME")}
     return subprocess.Popen([sys.executable, "-c", BATCH, str(suite)], env={**os.environ, **folders})
 

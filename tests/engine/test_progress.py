@@ -1,4 +1,4 @@
-"""What is told of an execution's progress, and when."""
+"""The reported progress of an execution, and its rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.trajectory.events import CallStarted, Event, ExecutionProgress, R
 
 
 class Told:
-    """What was told of the progress of one call, on a loop that runs for real."""
+    """The reported progress of one call on a real event loop."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []

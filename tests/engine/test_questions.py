@@ -1,4 +1,4 @@
-"""What judges are asked for runs: together, once for all who want to know, and of no value that cannot be told."""
+"""The requests to judges for runs: combined, shared by equal values, and none for values that cannot be expressed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs are recorded as they happen, each in a file of its own, and no trouble with a file ever touches a run."""
+"""Runs are recorded as they happen, one file each, and a problem with a file never affects a run."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def stopped(run: PlannedRun) -> RunResult:
 
 @dataclass
 class Made:
-    """What a batch said."""
+    """The events of a batch."""
 
     events: dict[str, list[Event]]
     results: dict[str, RunResult]
 
 
 class Maker:
-    """Makes runs, and hands each event to `seen` as it comes in."""
+    """Makes runs, and passes each event to `seen`."""
 
     def __init__(self, folder: Path) -> None:
         self._said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""Runs recorded while they are held: what such a recording says, and what it is graded."""
+"""Recordings of held runs: their content and their grades."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EDITED = CallEdited("c1", {"brightness": 5}, {"brightness": 60})
 
 
 def saved(folder: Path, happenings: Sequence[EventPayload]) -> Recording:
-    """Save a run that is not over, and read what was saved."""
+    """Save an unfinished run, and read the file."""
     (planned,) = plan_runs([SUITE])
     events = [Event(planned.run_id, number, float(number), what) for number, what in enumerate(happenings)]
     began = "2026-11-22T10:00:00.000+00:00"

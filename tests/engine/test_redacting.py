@@ -1,4 +1,5 @@
-"""No event that leaves holds a secret, however the model's stream is cut; what is no secret stays the same object."""
+"""No redacted event contains a secret, however the model's stream is split. Events without secrets stay the same
+object."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def secrets_of(*values: str) -> Secrets:
 
 
 def told(secrets: Secrets, happenings: Iterable[EventPayload]) -> tuple[list[EventPayload], Trajectory]:
-    """What leaves of a run whose happenings begin with the first request. Every event keeps its number."""
+    """Return the redacted events of a run that starts with the first request. Every event keeps its number."""
     redaction = EventRedaction(SuiteParts(secrets))
     events = [Event("run-1", at, 0.0, what) for at, what in enumerate((START, RequestStarted(1), *happenings))]
     shown = [stored for event in events for stored in redaction.add(event)] + redaction.flush()

@@ -1,4 +1,4 @@
-"""A batch goes on with exactly the runs that are missing, made as they were meant to be."""
+"""A resumed batch makes exactly the missing runs, as they were planned."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_execution_and_concurrency_are_those_of_the_batch(suite: Path, history: 
 
 
 def only_planned(runs: Sequence[PlannedRun], program: Program, history: Path) -> None:
-    """Keep the plan of a batch and none of its runs, as if the program had been killed at once."""
+    """Store the plan of a batch without any run, as if the program had been killed at once."""
     writer = HistoryWriter(history, pytest.fail)
     specs = ModelSpecs(program.models, program.environment)
     HistoryRecorder(writer, runs, settings_of_batch(runs, specs, ExecutionRules(), 4), program.secrets, home=None)

@@ -1,4 +1,4 @@
-"""Trying a request again: which failures, how often, after what wait, and what does not count."""
+"""Retries of requests: for which failures, how often, after which wait, and what they leave out of the figures."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ async def test_tool_time_and_model_time_are_numbers_of_their_own() -> None:
     trajectory = await run_case(request, model, tools, Recorder("run-1", clock, events.append))
     (slow,) = [event.payload for event in events if isinstance(event.payload, ResultReceived)]
     assert slow.latency_ms == 5001.0
-    # A look at the clock takes a millisecond: one for the first token, one for each event, one for the end.
+    # Reading the clock takes a millisecond: once for the first token, once for each event, once for the end.
     assert [round_.latency_ms for round_ in trajectory.rounds] == [6.0, 3.0]
     assert [round_.first_token_ms for round_ in trajectory.rounds] == [1.0, 1.0]
 

@@ -1,4 +1,4 @@
-"""Servers that ask in the middle of a call: the case answers, and what it does not answer is declined and named."""
+"""Servers that ask during a call. The case answers; what it does not answer is declined and named."""
 
 from __future__ import annotations
 
@@ -426,7 +426,7 @@ def test_a_person_who_steps_may_answer_and_the_recording_asks_no_server(
 
 
 class Leaving(Person):
-    """A person who stops the run when its server asks."""
+    """A user who stops the run when its server asks."""
 
     def _act(self, held: Event, commands: Sequence[Command]) -> None:
         if isinstance(held.payload, Paused) and held.payload.at == "question":

@@ -1,4 +1,4 @@
-"""Shards of a plan: each run is made by exactly one of them, and all of them know the whole plan."""
+"""Shards of a plan: exactly one of them makes each run, and all know the whole plan."""
 
 from __future__ import annotations
 

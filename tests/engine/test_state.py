@@ -1,4 +1,4 @@
-"""Equal runs do not see each other: what one run does to its tools is nothing to another."""
+"""Equal runs are independent: one run's effects on its tools do not affect another's."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def add(arguments):
 
 
 async def shopper(request: Any) -> Any:
-    """Add two items, and answer with what the tool said."""
+    """Add two items, and answer with the tool's text."""
     if not request.results:
         return [workbench.call("add_item", name="apple"), workbench.call("add_item", name="another")]
     return " ".join(result.content for result in request.results)
@@ -152,7 +152,7 @@ ONE_CHANGE = '[cases.final]\nchanges = [{ tool = "pay_order", args = { id = "A17
 
 
 def model_of(*calls: tuple[str, dict[str, Any]]) -> Any:
-    """An agent that makes calls at once, and then answers."""
+    """Return an agent that makes all calls in one answer, and then answers with text."""
 
     async def agent(request: Any) -> Any:
         if request.results:

@@ -1,4 +1,4 @@
-"""One step back: a fork that is held where the run was held before, as it was when it came there."""
+"""One step back: a fork that is held at the earlier hold, in the state of that time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PERSONS: dict[str, dict[str, list[Command]]] = {
 
 
 def seen(trajectory: Trajectory) -> object:
-    """What a run is so far for the model and for the person who changes it."""
+    """Return the partial run as the model and the user who edits it see it."""
 
     def of(each: Round) -> object:
         calls = [
@@ -111,7 +111,7 @@ async def test_steps_back_from_a_step_back_lead_to_the_first_hold() -> None:
     assert left == 4
     once, _ = await back_to(before, 3, [Say("Sun.")])
     assert once.trajectory.calls[0].edited == {"city": "Bergen"}
-    # Of its own, a fork knows only the holds after the one that it went back to.
+    # A fork itself knows only the holds after the one that it went back to.
     assert len(holds(once.events)) == 1
     for hold in (2, 1, 0):
         made, _ = await back_to(before, hold, [Say(calls=[CALL]), Say("Sun.")][int(hold > 0) :])

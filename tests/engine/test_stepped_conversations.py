@@ -1,4 +1,4 @@
-"""Conversations that a person steps through and forks: what is held, who speaks for the user, what it costs."""
+"""Conversations that a user steps through and forks: the holds, the speaker in place of the user, and the cost."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_step_back_holds_the_run_before_the_same_message_again(tmp_path: Path)
 
 
 def forked_held(person: Person, file: SuiteFile, fork: Fork) -> Paused:
-    """The place where a fork is held first."""
+    """Return the first hold of a fork."""
     assert file.suite is not None
     run = plan_fork(file, file.suite.cases[0], "agent", fork)
     begin(person.session, [run], until="stop")

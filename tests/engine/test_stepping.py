@@ -1,4 +1,4 @@
-"""A run that a person steps through: held everywhere, changed meanwhile, and otherwise as if nobody had looked."""
+"""A run that is stepped through: held everywhere, edited, and otherwise the same as an unattended run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNTIL: tuple[StepTarget, ...] = ("stop", "round", "end")
 
 
 class Scripted:
-    """A person who does at each place, named as "call 1", what is written for it, and then goes on."""
+    """A user who performs the given commands at each place, named as in "call 1", and continues."""
 
     def __init__(self, **does: list[Command]) -> None:
         self._does = {place.replace("_", " "): list(commands) for place, commands in does.items()}
@@ -136,7 +136,7 @@ async def test_a_round_is_asked_again_by_the_same_request() -> None:
 
 
 class Watched(Stepper):
-    """Tells where it holds a run."""
+    """Records where it holds a run."""
 
     def __init__(self) -> None:
         super().__init__("stop")

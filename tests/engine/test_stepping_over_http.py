@@ -1,4 +1,4 @@
-"""What a person changes in a held run stands word for word in the request that the endpoint gets, in its place."""
+"""The edits of a held run are in the endpoint's next request, word for word and in their place."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Said:
 
 
 def conversation(api: Api, body: Any) -> list[Said]:
-    """What a request's body says, without its system prompt, in order, read by what the vendors document."""
+    """Return the messages in a request's body without the system prompt, read as the vendors document them."""
     return {"openai": _chat, "openai-responses": _responses, "anthropic": _messages}[api](body)
 
 
@@ -121,13 +121,13 @@ def _messages(body: Any) -> list[Said]:
 
 
 def answer_to(api: Api, request: Request) -> Answer:
-    """Two calls, then words, by what the request holds."""
+    """Answer with two calls, or with text after their results."""
     done = any(thing.who == "result" for thing in conversation(api, request.json))
     return said(api, "It rains.") if done else said(api, calls=[OSLO, ROME])
 
 
 class Endpoint:
-    """One API behind a real server, and somebody who steps through runs on it."""
+    """One API on a real server, and a user who steps through runs."""
 
     def __init__(self, api: Api, folder: Path) -> None:
         self.api = api
@@ -136,11 +136,11 @@ class Endpoint:
 
     @property
     def model(self) -> str:
-        """The model behind it."""
+        """The name of the endpoint's model."""
         return f"{self.api}:test-model@{base_url_of(self.server, self.api)}"
 
     def run(self, file: SuiteFile = FILE, **does: list[Command]) -> tuple[list[list[Said]], Stepped]:
-        """A run with what is done at its places, such as `call_1`: what its requests said, and what it was."""
+        """Make a run with commands by place, such as `call_1`. Return the messages of its requests, and the run."""
         before = len(self.server.requests)
         places = {place.replace("_", " "): commands for place, commands in does.items()}
         stepped = self.person.run(file, self.model, places)
@@ -148,7 +148,7 @@ class Endpoint:
         return [conversation(self.api, request.json) for request in self.server.requests[before:]], stepped
 
     def failed(self, text: str) -> Said:
-        """A failed result as this API can say it: OpenAI's have no sign for it."""
+        """Return a failed result as this API expresses it. OpenAI's APIs have no field for a failure."""
         return Said("result", text, "call_1", failed=self.api == "anthropic")
 
 
@@ -183,7 +183,7 @@ def test_a_run_stepped_through_without_edits_says_what_an_unstepped_one_says(end
 
 
 def _kinds(made: Stepped) -> list[type]:
-    """The kinds of a run's events but for its holds, pieces that came in several readings counted once."""
+    """Return the types of a run's events without holds. Consecutive pieces count once."""
     kinds = (type(event.payload) for event in made.events)
     return [kind for kind, _ in groupby(kind for kind in kinds if kind not in (Paused, Resumed))]
 
@@ -201,7 +201,7 @@ def test_a_chain_stepped_through_says_what_an_unstepped_one_says_and_what_was_ad
 
 
 def without_times(trajectory: Trajectory) -> Trajectory:
-    """A trajectory whose times and run are nobody's."""
+    """Return a trajectory without times and run id."""
     rounds = tuple(
         replace(
             done,
@@ -246,7 +246,8 @@ def test_a_person_s_answer_stands_where_the_tool_s_would(endpoint: Endpoint, tex
 
 
 def as_read(endpoint: Endpoint, text: str, failed: bool) -> Said:
-    """A result as a request holds it. Messages takes no blank text: it is left out, or stands for a failure's."""
+    """Return a result as a request holds it. Messages accepts no blank text, so it is left out, or replaced for a
+    failure."""
     if endpoint.api == "anthropic" and not text.strip():
         text = NO_TEXT if failed else ""
     return endpoint.failed(text) if failed else Said("result", text, "call_1")

@@ -1,4 +1,4 @@
-"""The engine's thread: programs start on it, and closing it ends what still runs."""
+"""The engine's thread: programs start on it, and closing it ends the running ones."""
 
 from __future__ import annotations
 

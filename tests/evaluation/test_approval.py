@@ -1,4 +1,4 @@
-"""What suites and the settings beside them want from models needs trust; the user's own models need none."""
+"""Requests to models of suites and of the settings beside them need trust. The user's own models need none."""
 
 from __future__ import annotations
 

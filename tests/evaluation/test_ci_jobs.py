@@ -1,4 +1,4 @@
-"""The CI job of a suite: what it installs, what it passes on, and where this program came from."""
+"""The CI job of a suite: its installation, its variables, and the source of this program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock of a case: told to the model, kept in the run, and the time to which the dates of checks are relative."""
+"""The clock of a case: sent to the model, stored in the run, and the reference for dates in checks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ordered = [{ tool = "remind", args = { due = { datetime = "today+1d 15:00" } } }
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder; what the program stores lies below it."""
+    """The current folder. The program stores its data below it."""
     for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
     monkeypatch.chdir(tmp_path)
@@ -55,7 +55,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Reminding:
-    """A model that calls `remind` once with a date, and keeps its system prompts."""
+    """A model that calls `remind` once with a date, and records its system prompts."""
 
     def __init__(self, due: str) -> None:
         self.due = due
@@ -109,7 +109,7 @@ def test_a_clock_without_a_time_has_that_of_the_start_and_stands_alone_without_a
 def test_a_run_is_graded_later_by_the_time_that_its_model_was_told(capsys: pytest.CaptureFixture[str]) -> None:
     _, result = ran(HEAD + CASE)
     assert result.status == Status.PASSED
-    # The time of the suite is another one now, but the run keeps its own.
+    # The suite has another time now, but the run keeps its own.
     Path("s.toml").write_text((HEAD + CASE).replace(FIXED, "Europe/Berlin"), encoding="utf-8")
     assert main(["grade", "1"]) == 0
     assert "no grade changed" in capsys.readouterr().out
@@ -133,7 +133,7 @@ def test_the_offline_model_and_the_page_of_a_run() -> None:
 
 @contextmanager
 def endpoint() -> Iterator[tuple[str, list[dict[str, object]]]]:
-    """A local server of the Chat Completions API that keeps the requests and answers each with a text."""
+    """Serve the Chat Completions API. Yield the address and the received requests, each of which gets a text."""
     asked: list[dict[str, object]] = []
 
     class Answering(BaseHTTPRequestHandler):

@@ -1,5 +1,5 @@
-"""Runs made by the workers of a real dask cluster: what one process comes to, without a key on the way, however many
-workers die."""
+"""Runs on the workers of a real dask cluster: the results equal those of one process, no key is sent, and workers may
+die."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _untimed(payload: EventPayload) -> Any:
 
 
 def told_in(history: Path) -> list[Any]:
-    """What a history tells of each run, apart from times."""
+    """Return a history's facts on each run, without times."""
     with History(history) as opened:
         runs = opened.runs(1)
         recordings = [opened.recording(run) for run in runs]
@@ -115,7 +115,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scheduler(home: Path) -> Iterator[str]:
-    """A cluster of somebody else's: two workers, with a key and a token that this process does not have."""
+    """A cluster of another user: two workers with a key and a token that this process does not have."""
     from distributed import LocalCluster
 
     folders = {f"XDG_{name}_HOME": str(home / name) for name in ("STATE", "CONFIG", "DATA")}
@@ -150,7 +150,7 @@ async def evaluated(plan: Plan, said: list[str] | None = None) -> Report:
 
 
 class Wiretap:
-    """Passes on what goes to a scheduler and comes from it, and keeps it."""
+    """Forwards and records the traffic with a scheduler."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.removeprefix("tcp://").rpartition(":")

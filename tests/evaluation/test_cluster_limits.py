@@ -1,4 +1,4 @@
-"""What an endpoint allows holds over all workers, whoever has which part of it when, also when some are lost."""
+"""The limits of an endpoint hold over all workers, also when some are lost."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpo
     asyncio.run(run())
     assert max(under_way, default=0) <= concurrency
     if per_minute is not None:
-        # A rate below one a minute says how long to wait; else it counts in every minute.
+        # A rate below one per minute determines the wait. A higher one is counted per minute.
         span_s, most = (60.0, int(per_minute)) if per_minute >= 1 else (60.0 / per_minute, 1)
         for first in arrivals:
             assert sum(first <= at < first + span_s for at in arrivals) <= most

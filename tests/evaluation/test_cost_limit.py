@@ -1,4 +1,4 @@
-"""Which runs of a batch may begin under a limit on cost, without any clock: runs begin and end as the test says."""
+"""The runs of a batch that may begin under a cost limit. Runs begin and end as the test says, without a clock."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def begun(spending: CostGuard, *runs: PlannedRun) -> list[asyncio.Task[str
 
 
 async def settled(tasks: list[asyncio.Task[str | None]]) -> list[object]:
-    """The answer of each, "waits" where there is none yet."""
+    """Return the result of each task, or "waits" if there is none yet."""
     for _ in range(5):
         await asyncio.sleep(0)
     return [task.result() if task.done() else "waits" for task in tasks]

@@ -1,4 +1,4 @@
-"""Exit codes of any batch: nothing graded, or a failed case, is 0 only where a setting says so."""
+"""Exit codes of any batch: a batch without grades or with a failed case exits with 0 only if a setting allows it."""
 
 from __future__ import annotations
 

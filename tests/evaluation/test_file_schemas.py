@@ -1,4 +1,5 @@
-"""The JSON Schemas of suites and settings: what loads fits, what has unknown keys does not, editors can use them."""
+"""The JSON Schemas of suites and settings: valid files match, files with unknown keys do not, and editors can use
+them."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def test_settings_fit_and_unknown_ones_do_not() -> None:
 
 
 def test_an_editor_that_follows_the_directive_finds_the_wrong_key(tmp_path: Path) -> None:
-    """taplo is what editors use for TOML; it reads `#:schema` as they do."""
+    """taplo, which editors use for TOML, reads `#:schema` as they do."""
     (tmp_path / "suite.schema.json").write_text(json.dumps(schema_of("suite")))
     good = '#:schema ./suite.schema.json\nformat = 1\nname = "Clock"\n\n[[cases]]\nname = "Time"\nuser = "Time?"\n'
     (tmp_path / "clock.toml").write_text(good)

@@ -1,5 +1,4 @@
-"""Results of a large batch while it goes on: of what its history has, only figures stay in memory, and no report shows
-it."""
+"""Results of a large running batch: for stored runs only figures stay in memory, which no report shows."""
 
 from __future__ import annotations
 
@@ -75,11 +74,11 @@ def test_a_report_read_from_the_history_is_that_of_runs_in_memory(
         assert one == other == third
     assert [*read.figures_by_run] == [*in_memory.figures_by_run] and read.timing == in_memory.timing
 
-    # What is written to it is not there once somebody has removed it: said, and never left out.
+    # Runs written to a history that was then removed are reported as missing, never silently omitted.
     file.rename(tmp_path / "elsewhere")
     with pytest.raises(HistoryError, match="no longer has run"):
         written(outcome_of(handle).report(plan))
-    # What a history has lost, or never had, is still in memory.
+    # Runs that a history has lost, or never had, are still in memory.
     handle.mark_all_lost()
     lacking = outcome_of(handle)
     assert not lacking.results.are_in_memory and written(lacking.report(plan)) == expected

@@ -1,4 +1,4 @@
-"""The same suites come to the same report whoever runs them: the command line, the app, or a Python caller."""
+"""The command line, the app and Python callers get the same report for the same suites."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What can be reached is found without asking, and what it offers by asking: only where a key is found or on this
-machine."""
+"""Reachable endpoints are found without a request. Their models are requested only with a key or on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that stand twice in one object of a JSON text."""
+"""Repeated keys in one object of a JSON text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan from options to report: events, futures, stopping, and what is refused before anything runs."""
+"""A plan from options to report: events, futures, stopping, and refusals before any run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session: batches on the engine's thread, watched from another, and closed with nothing left behind."""
+"""The runtime: batches on the engine's thread, observed from another thread, and closed without remains."""
 
 from __future__ import annotations
 

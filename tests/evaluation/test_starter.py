@@ -1,4 +1,4 @@
-"""The first suite for tools, whatever their schemas and names are."""
+"""The first suite for tools with any schemas and names."""
 
 from __future__ import annotations
 

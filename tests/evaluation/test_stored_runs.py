@@ -190,7 +190,7 @@ def test_of_stored_runs_a_few_are_in_memory(kept: Path) -> None:
     gc.collect()
     before = sum(isinstance(each, Trajectory) for each in gc.get_objects())
     assert len(report.runs) == 2 * REPEATS
-    # Four that were looked at last, one that is read, and the one that is written.
+    # Four recently read runs, one that is being read, and one that is being written.
     assert all(most_while(report.pieces(form)) <= before + 6 for form in ("records", "csv"))
 
 

@@ -1,4 +1,4 @@
-"""The `accuracy` grader on runs that no published result covers: checks, ties, issues, and what always holds."""
+"""The `accuracy` grader on runs that no published result covers: checks, ties, issues and invariants."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class TestEveryGrader:
         for made in [("a", {}), ("b", {"x": 1})]:
             assert graded(grader, case, made) == RIGHT
         assert graded(grader, case)[1] == "failed"
-        # A name of the model's own making is a call, and no call of the tool "*" is needed.
+        # A name that the model invented is a call, so no call of the tool "*" is needed.
         assert graded(grader, case, ("*", {}))[1] == "passed"
 
     def test_its_arguments_are_checked(self, grader: GraderName) -> None:

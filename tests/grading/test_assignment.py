@@ -12,7 +12,7 @@ NARROW, WIDE = st.integers(-3, 3), st.integers(-(10**40), 10**40)
 
 @st.composite
 def tables(draw: st.DrawFn, *kinds: st.SearchStrategy[int]) -> list[list[int]]:
-    """Tables of up to five rows and columns; narrow values, so that ties are common, unless it says otherwise."""
+    """Draw a table of up to five rows and columns. By default its values are narrow, so that ties are common."""
     rows, columns = draw(st.integers(1, 5)), draw(st.integers(1, 5))
     values = draw(st.sampled_from(kinds or (NARROW,)))
     return draw(st.lists(st.lists(values, min_size=columns, max_size=columns), min_size=rows, max_size=rows))

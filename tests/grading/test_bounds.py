@@ -1,4 +1,4 @@
-"""Large runs: what is looked at grows with the calls, not with all pairs of them or worse."""
+"""Large runs: the work grows with the number of calls, not with the number of pairs or faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large runs are paired by what expected calls and calls have in common, and come to what comparing all comes to."""
+"""Pairing large runs by shared features gives the same result as comparing all pairs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_right_calls_are_paired_whatever_their_order_and_a_wrong_one_with_what_i
     wrong = grade(by, case, stolen)
     assert [line.call for line in wrong.pairings if line.expected_call == 70] == [size - 71]
     assert sum(line.credit >= 1 for line in wrong.pairings) >= size - 1
-    # The wrong call gains nowhere more, so that this is known to be the best pairing.
+    # The wrong call earns no more elsewhere, so this pairing is known to be the best.
     assert NOT_ALL_COMPARED not in wrong.reason
 
 

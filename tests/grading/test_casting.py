@@ -31,7 +31,7 @@ DIFFERENT: list[tuple[JsonValue, JsonValue, bool, bool]] = [
     (False, 0.0, False, True),
     (1, True, False, True),
     (0.0, False, False, True),
-    # A number comes out of text by JSON's grammar alone.
+    # Only JSON's grammar makes a number of a text.
     (1000, "1_000", False, True),
     (5, "\uff15", False, True),
     (5, "+5", False, True),

@@ -36,7 +36,7 @@ def test_a_tolerance_counts_the_same_with_arcade_compatible() -> None:
     for grading in (DEFAULT, COMPATIBLE):
         assert score(case, ("f", {"n": 12, "m": 1}), grading=grading) == 1.0
         assert score(case, ("f", {"n": 13, "m": 1}), grading=grading) == pytest.approx(0.875)
-    # What is not a number keeps its weight, or loses it as the published critic's does.
+    # A value that is not a number keeps its weight, or loses it as in the published critic.
     assert score(case, ("f", {"m": 1})) == 0.75
     assert score(case, ("f", {"m": 1}), grading=COMPATIBLE) == 1.0
 

@@ -115,7 +115,7 @@ def test_calls_of_one_tool_are_paired_as_well_as_can_be(
         for column, arguments in enumerate(considered)
     }
     places = [*range(len(considered)), *[len(expected)] * (len(expected) - len(considered))]
-    # Of the pairings with the largest sum the first by the calls of the first expectation, the second and so on.
+    # Among the pairings with the largest sum: the first by the calls of the first expectation, the second, and so on.
     best = min(permutations(places), key=lambda chosen: (-total(chosen, credit), chosen))
     found = {line.expected_call: line.call for line in grade.pairings if line.expected_call is not None}
     assert [found[row] if found[row] is not None else len(expected) for row in range(len(expected))] == list(best)

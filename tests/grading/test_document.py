@@ -1,7 +1,6 @@
-"""The examples in docs/graders.md are what really happens.
+"""The examples in docs/graders.md are true.
 
-An example is a part of a suite, the calls that a model made (or those with its final answer), and the score and status.
-"""
+An example has a part of a suite, the calls of a model (or its calls and final answer), and the score and status."""
 
 from __future__ import annotations
 

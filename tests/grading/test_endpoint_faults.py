@@ -1,5 +1,5 @@
-"""Faults of an endpoint fail a run under every grader, whatever is expected, and are named as the endpoint's; answers
-that were cut off or refused are named too."""
+"""Faults of an endpoint fail a run under every grader and are named as the endpoint's. Answers that were cut off or
+refused are named too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations of grades: the filled formula is the score, and what the lines earn adds up to it."""
+"""Explanations of grades: the filled-in formula equals the score, and the credits of the lines add up to it."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_what_the_lines_add_is_the_score(run: Run, grading: dict[str, Any]) -> N
             )
         else:
             if grade.grader == "decision":
-                # A decision not to call has no line. It earns all that it can, or nothing if it was never come to.
+                # A decision not to call has no line. It earns everything, or nothing if the run never reached it.
                 items = grade.numbers["items"]
                 without_line = grade.numbers["total"] - math.fsum(line.credit for line in grade.pairings)
                 counted = sum(line.outcome != ALLOWED_EXTRA_CALL for line in grade.pairings)

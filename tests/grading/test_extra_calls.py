@@ -126,7 +126,7 @@ def test_of_several_calls_of_a_free_tool_those_that_fit_best_count() -> None:
     other: CallSpec = ("search", {"q": "alice"})
     for calls in ([other, SEARCH, PAYMENT], [SEARCH, other, PAYMENT], [SEARCH, PAYMENT, other]):
         assert statuses(SEARCHES_AND_PAYS, *calls, extra_calls="allow_read_only") == {"passed"}
-    # The only look-up is not surplus, wherever it stands.
+    # The only look-up is never surplus, at any place.
     late = grades_of(SEARCHES_AND_PAYS, run_of(PAYMENT, SEARCH), {"extra_calls": "allow_read_only"})
     assert {name: grade.status for name, grade in late.items()} == {
         "critics": "passed",
@@ -229,7 +229,7 @@ def test_a_right_run_stays_right_with_more_calls_of_expected_free_tools(
     for added in (SEARCH, ("search", {"q": "eve"})):
         calls = with_inserted(right, places, added)
         missing = sum(each["tool"] == "search" for each in expected)
-        # Without a search among the expected calls all of them are surplus; with some, those beyond their number.
+        # Without an expected search all searches are surplus, otherwise those beyond the expected number.
         assert missing <= sum(tool == "search" for tool, _ in calls)
         assert {grade.status for grade in grades_of(case, run_of(*calls), grading).values()} == {"passed"}
 

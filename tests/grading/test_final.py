@@ -1,4 +1,4 @@
-"""`final` decides by what a run changed and by what tools said after it, and counts in no score."""
+"""`final` decides by the effects of a run and the later answers of tools. It does not change the score."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Made = tuple[str, dict[str, JsonValue], bool]
 
 
 def run_of(made: Sequence[Made], states: Sequence[OwnCallAnswered] = (), source: Any = "suite mock") -> Trajectory:
-    """A run with calls that have results, and what tools said after it."""
+    """Return a run with calls and their results, and the answers of tools after it."""
     calls: list[CallSpec] = [(tool, arguments) for tool, arguments, _ in made]
     run = trajectory_of(*calls, tools=(READER,))
     records = []

@@ -1,4 +1,4 @@
-"""Judgements: what they are about, who repeats them, and when grading wants one."""
+"""Judgements: their subjects, their reuse, and when grading needs one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_what_asking_took_adds_up_and_one_unknown_cost_makes_the_sum_unknown() -
 
 
 def needed(grader: str, *calls: tuple[str, dict[str, JsonValue]], **case: Any) -> list[JsonValue]:
-    """The values that a judge is asked about, one after the other, who says yes to all."""
+    """Return the values that a judge is asked about, in order. The judge accepts all."""
     known: dict[str, CheckVerdict] = {}
     asked: list[JsonValue] = []
 

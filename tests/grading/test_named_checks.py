@@ -1,4 +1,4 @@
-"""Several checks of one answer: each is graded by itself, and its value is kept with the run."""
+"""Several checks of one answer: each is graded separately, and its value is stored with the run."""
 
 from __future__ import annotations
 

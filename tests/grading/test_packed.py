@@ -1,4 +1,4 @@
-"""Finished runs in few bytes: equal to what was packed, whatever is asked of them, and small however many there are."""
+"""Packed runs equal the original ones, and stay small in any number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from workbench.trajectory.events import Event, ToolDefinition
 from workbench.trajectory.fold import fold
 
 MOST_BYTES = 1600
-"""What a small run may take that nobody looks at; whole it takes five times as many."""
+"""The maximum size of a small packed run. Unpacked, it takes five times as much."""
 
 ASKED_OF_ALL = [name for name, value in vars(RunResult).items() if isinstance(value, property) and name != "small"]
 

@@ -23,7 +23,7 @@ V, E, R, C = "verify", "verify!", "refund", "close"
 
 
 def run_of(*rounds: Sequence[str], usage: Usage | None = None, latency_ms: float = 10.0) -> Trajectory:
-    """A run whose answers made these calls; the argument of a call is the text behind its colon."""
+    """Return a run whose answers make these calls. The text after a call's colon is its argument."""
     made = []
     for number, names in enumerate(rounds, 1):
         records = []
@@ -62,7 +62,7 @@ def verified(**more: Any) -> dict[str, Any]:
         ({"before": verified()}, [[E], [R]], []),
         ({"before": verified()}, [[V, R]], []),
         ({"before": verified()}, [[R, V]], [0]),
-        # A result must have been seen: it is that of an earlier answer.
+        # A result must have been visible, so it comes from an earlier answer.
         ({"before": verified(is_error=False)}, [[E], [R]], [1]),
         ({"before": verified(is_error=False)}, [[V, R]], [1]),
         ({"before": verified(is_error=False)}, [[E], [V], [R]], []),

@@ -1,4 +1,4 @@
-"""A stored run without its secrets is regraded where no check looks at one, and keeps its verdict elsewhere."""
+"""A stored run without its secrets is regraded if no check needs a secret. Otherwise it keeps its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several runs of a case come to: the rules, what they leave out, and the numbers beside them."""
+"""The result of several runs of a case: the rules, the runs they leave out, and their figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An argument that must match fails the run when it does not, and the score stays what the formula makes of it."""
+"""A required argument that does not match fails the run. The score still follows the formula."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_an_optional_argument_that_is_left_out_is_fine_and_a_call_that_is_missin
     grade, status = graded(case_of(*many), *made, critics=FREE)
     assert (grade.verdict, status) == ("passed", "failed")
     assert [issue.kind for issue in grade.issues if issue.decides] == ["missing call"]
-    # Where a rule decided before anything was scored, its reason stays the reason.
+    # If a rule decided before anything was scored, its reason stays.
     grade, status = graded(case_of(*many), *made)
     assert (grade.score, status, reason_of(grade)) == (0.0, "failed", "quantity: 10 calls expected, 9 made")
     assert not any(issue.decides for issue in grade.issues)

@@ -32,7 +32,7 @@ INFINITE = float("inf")
 
 @dataclass(frozen=True)
 class Want:
-    """An expected call: alternatives of a tool and the value of `x` (`None`: any), and how often it is made."""
+    """An expected call: alternatives of a tool with a value of `x` (`None`: any value), and the number of times."""
 
     any_of: tuple[tuple[str, int | None], ...]
     fewest: int = 1
@@ -149,7 +149,7 @@ def test_a_run_of_exactly_what_lists_allow_has_the_full_score(
 ) -> None:
     if (ordered or unordered) and can_be_met(ordered, unordered, calls, each=True):
         graders: tuple[GraderName, ...] = ("trajectory", "critics", "dimensions")
-        # With both lists, a call that both could take may be surplus, which costs nothing under `trajectory` alone.
+        # With both lists, a call that fits both may be surplus. Only `trajectory` does not charge for it.
         for by in graders[: 1 if ordered and unordered else 3]:
             grade = graded(by, suite_of(ordered, unordered), calls)
             assert (grade.score, grade.status) == (1.0, Status.PASSED), (by, grade)
@@ -160,7 +160,8 @@ Answered = tuple[str, dict[str, JsonValue], str | None, bool]
 
 
 def answered(*calls: Answered | None) -> Trajectory:
-    """Return a run with calls and their results, an error where the last value is true; `None` begins an answer."""
+    """Return a run with calls and their results. A true last value makes the result an error, and `None` begins a new
+    answer."""
     rounds: list[list[CallRecord]] = [[]]
     for number, call in enumerate(calls):
         if call is None:
@@ -239,7 +240,7 @@ def test_what_no_list_of_calls_can_say_fails_the_run_and_not_its_score(
 
 
 _BESIDE = ("wrong result", "wrong order", "too many calls", "not parallel")
-"""The issues beside the score; a wrong order is one where only results show it."""
+"""Issues that do not change the score. A wrong order is one of them only if results alone show it."""
 
 
 def test_a_call_that_is_expected_to_fail_may_be_invalid() -> None:

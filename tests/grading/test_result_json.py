@@ -35,12 +35,12 @@ def test_it_reads_back_to_the_same_grades() -> None:
 def test_its_words_are_those_of_the_json_report() -> None:
     [grade] = json.loads(json.dumps(outcome_to_json(outcome_of(result(Status.FAILED, grade=GRADE)))))["grades"]
     pairing = grade["pairings"][0]
-    # A recording says all of a grade; what the report does not have of it is left out here.
+    # A recording has the whole grade. Parts that the report lacks are left out here.
     for name in ("tool_score", "tool_weight"):
         del pairing[name]
     del pairing["arguments"][0]["counted"]
     reported = GradeReport.model_validate(GRADE).model_dump(mode="json")
-    # The reason of the suite is left out where it gives none.
+    # The suite's reason is left out if there is none.
     for issue in reported["issues"]:
         assert issue.pop("because") is None
     assert grade == reported

@@ -79,7 +79,7 @@ def test_a_plain_value_in_a_prohibition_is_compared_as_the_grader_compares() -> 
 
 @pytest.mark.parametrize("options", [{}, {"latency": "model"}])
 def test_dimensions_goes_by_the_wall_clock_and_the_others_by_the_model(options: dict[str, Any]) -> None:
-    """What takes too long only informs, whatever the clock."""
+    """Exceeded time limits only inform, whatever the clock."""
     run = trajectory_of(("f", {}), latency_ms=250.0, loop_ms=900.0)
     case = case_of(call("f"), grading={"dimensions": options})
 

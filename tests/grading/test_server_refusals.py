@@ -45,7 +45,7 @@ def test_the_refusals_of_the_sdks_are_recognised(content: str) -> None:
 @each_row(
     ("content", "code"),
     [
-        # The work of the tool failed: the server time says so of a time zone that does not exist.
+        # The tool itself failed: the time server reports a time zone that does not exist.
         ("Error executing tool convert_time: Invalid timezone: 'No time zone found with key Mars/X'", None),
         ("Error executing tool fetch: 1 validation error for WeatherReport\ncity\n  Field required", None),
         ("Error calling tool 'set': the lamp is broken", None),

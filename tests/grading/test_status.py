@@ -1,4 +1,4 @@
-"""Every status has all its parts, and no other module says again what they are."""
+"""Every status has all its parts, and no other module repeats them."""
 
 import ast
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def test_no_other_module_lists_the_names_of_statuses() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         text = path.read_text(encoding="utf-8")
-        # Parsing takes seconds: most modules are told apart by their text.
+        # A filter by text, because parsing all modules takes seconds.
         if name not in OTHER_WORDS and sum(f'"{each}"' in text for each in NAMES) > 2:
             listed = NAMES.intersection(_decided_by(ast.parse(text)))
             assert len(listed) < 3, f"{name} lists {sorted(listed)}: ask workbench.grading.status.Status"
@@ -67,8 +67,9 @@ def test_no_script_of_the_html_report_lists_statuses() -> None:
 
 
 def _decided_by(tree: ast.Module) -> Iterator[str]:
-    """Yields the texts by which a module tells things apart: what is compared, matched, looked up or listed. Roles are
-    passed on instead, so most of their words are none of these."""
+    """Yield the texts by which a module distinguishes values: compared, matched, looked up or listed texts.
+
+    Roles are passed on instead, so most of their words are not among these."""
     for node in ast.walk(tree):
         match node:
             case ast.Compare(left, _, others):

@@ -1,4 +1,4 @@
-"""The steps of a chain: each judged on its own, by the grader that decides, beside the chain as a whole."""
+"""The steps of a chain: the deciding grader judges each step, besides the chain as a whole."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def chain(*steps: dict[str, Any], by: str = "critics", **more: Any) -> tuple[Sui
 
 
 def run_of(*rounds: list[CallSpec], reason: FinishReason = "steps done", old: bool = False) -> Trajectory:
-    """A chain's run with these calls in its rounds; an `old` one does not say which round is which step's."""
+    """Return a chain's run with these calls in its rounds. In an `old` run, the rounds do not name their steps."""
     made = tuple(
         Round(
             number,

@@ -1,4 +1,4 @@
-"""Every grader has all its parts: how it grades, how its formula reads, how it is shown and what its system reports."""
+"""Every grader has all its parts: its formula, its words on screens, and the report of its original system."""
 
 from __future__ import annotations
 

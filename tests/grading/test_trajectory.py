@@ -1,4 +1,4 @@
-"""What the `trajectory` grader says beside its score: lines, issues, and whom it asks. The rules are in the vectors."""
+"""The `trajectory` grader besides its score: lines, issues and requests to judges. The vectors have the rules."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_what_the_grader_calls_wrong_is_not_said_twice() -> None:
 
 
 class Asked:
-    """A judge who says yes, and of what."""
+    """A judge that accepts everything, and records its questions."""
 
     def __init__(self) -> None:
         self.values: list[object] = []

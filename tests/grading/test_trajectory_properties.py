@@ -79,7 +79,7 @@ def test_graders_that_share_what_they_find_out_grade_as_each_does_alone(case: Ca
     run, settings = trajectory_of(*made), settings_of(suite, case)
     together = grade_run(suite, case, run)[0]
     assert together == tuple(grade_by(name, case, settings, run, EMPTY_CONTEXT) for name in GRADERS)
-    # What was found out once for a case is no different for a copy that was never graded.
+    # Values cached for a case equal those of a copy that was never graded.
     assert repr(grade_run(suite, deepcopy(case), run)[0]) == repr(together)
 
 
@@ -94,7 +94,7 @@ def fits(expected: ExpectedCall, made: CallSpec) -> bool:
 
 
 def most_pairs(expected: list[ExpectedCall], made: list[CallSpec]) -> int:
-    """The size of the largest pairing, found by trying all ways: `None` stands for an expectation without a call."""
+    """Return the size of the largest pairing, found by trying all. `None` stands for an expectation without a call."""
     chances: list[CallSpec | None] = [*made, *[None] * len(expected)]
     return max(
         sum(one is not None and fits(single, one) for single, one in zip(expected, way, strict=True))

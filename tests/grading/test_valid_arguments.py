@@ -1,5 +1,4 @@
-"""Calls checked against their tools' own schemas: the measure, what decides, and calls without a JSON
-object."""
+"""Calls checked against their tools' schemas: the measure, its effect, and calls without a JSON object."""
 
 from __future__ import annotations
 
@@ -74,7 +73,7 @@ def run_of(*calls: CallRecord) -> Trajectory:
         ([record("{")], [False], []),
         ([record(BAD), record(GOOD, answer=2)], [False, True], [0]),
         ([record("{"), record(GOOD, answer=2)], [False, True], [0]),
-        # Nothing told the model that the call was wrong.
+        # The model was not told that the call was wrong.
         ([record(BAD, refused=False), record(GOOD, answer=2)], [False, True], []),
         # Calls of one answer do not correct each other.
         ([record(BAD), record(GOOD)], [False, True], []),

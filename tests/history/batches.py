@@ -1,4 +1,4 @@
-"""Batches for tests of the history: real runs of the offline model, kept as the command line keeps them."""
+"""Batches for tests of the history: real runs of the offline model, stored as the command line stores them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ args = {{ city = "Rome" }}
 def run_kept(
     folder: Path, history: Path, *, suite: str = SUITE, repeats: int | None = None, models: Sequence[str] = ()
 ) -> tuple[list[RunResult], list[str]]:
-    """Run a suite and keep the batch: its results, and what was said of the history."""
+    """Run a suite and store the batch. Return the results and the messages about the history."""
     file = folder / "weather.toml"
     file.write_text(suite, encoding="utf-8")
     runs = plan_runs([load_suite(file)], repeats=repeats, models=models)

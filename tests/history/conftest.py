@@ -1,4 +1,4 @@
-"""A place for a history: the user's own."""
+"""A path for the user's history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches made by hand, for tests of how they are written."""
+"""Hand-made batches, for tests of the writer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = parse_suite(SUITE, Path("/project/weather.toml"))
 
 
 def batch_of(runs: int, *, file: SuiteFile = FILE, started_at: str = "2030-01-01T00:00:00.000+00:00") -> NewBatch:
-    """A batch of the first case's repeats; its runs are called run-0, run-1, …"""
+    """Return a batch with the repeats of the first case. Its runs are called run-0, run-1, …."""
     return NewBatch(
         kind="runs",
         started_at=started_at,
@@ -28,7 +28,7 @@ def batch_of(runs: int, *, file: SuiteFile = FILE, started_at: str = "2030-01-01
 
 
 def done(number: int) -> RunWithEvents:
-    """The run of that number, passed."""
+    """Return a passed run with this number."""
     passed = result(Status.PASSED, 1.0, case="paris", suite="weather.toml", repeat=number)
     return RunWithEvents(f"run-{number}", passed, (), 1000.0 * number, 1000.0 * number + 5)
 
@@ -49,7 +49,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def child(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
-    """Another program that uses the history `file`, its first argument; it says what it is told with `say`."""
+    """Start another program that uses the history `file`, its first argument. The program prints texts with `say`."""
     return subprocess.Popen(
         [sys.executable, "-B", "-c", _CHILD + program, *map(str, arguments)],
         cwd=ROOT,
@@ -60,7 +60,7 @@ def child(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
 
 
 def lines_of(program: str, *arguments: str | Path) -> list[str]:
-    """What another program says until its end."""
+    """Return the lines that another program prints until its end."""
     with child(program, *arguments) as running:
         said, _ = running.communicate(timeout=60)
     assert running.returncode == 0

@@ -1,4 +1,4 @@
-"""Histories as somebody else may have made them: a batch that lacks its run, of whatever suite, at whatever path."""
+"""Histories written by another user: a batch with a missing run, of any suite at any path."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ HEAD = 'format = 1\nname = "Theirs"\nmodels = ["offline"]\n'
 
 
 def starting(command: str) -> str:
-    """A suite whose server is a shell's command."""
+    """Return a suite whose server is a shell command."""
     return f'{HEAD}[[servers]]\nname = "theirs"\ncommand = ["sh", "-c", "{command}"]\n{ONE_CASE}'
 
 
 def foreign_history(file: Path, suite: Path, text: str, model: str = "offline") -> None:
-    """A history whose only run is missing: of a suite that had this text at this path, on a model of which is said that
-    a person named it."""
+    """Write a history whose only run is missing. Its suite had this text at this path, and it claims that the user
+    named its model."""
     file.parent.mkdir(exist_ok=True)
     run_kept(file.parent, file, suite=HEAD + ONE_CASE)
     (file.parent / "weather.toml").unlink()

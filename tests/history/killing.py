@@ -1,9 +1,7 @@
-"""A program of its own, which forks programs that make a batch and kills them: `python -m tests.history.killing FOLDER
-KILLS IN_THE_MIDST SEED`. It goes on until there were so many kills, and so many of them hit a batch that was half made,
-and prints as JSON what it found.
+"""Forks programs that run a batch, and kills them: `python -m tests.history.killing FOLDER KILLS IN_THE_MIDST SEED`.
 
-It has imported everything when it forks, so that a hundred kills cost little more than the runs themselves.
-"""
+Continues until there were KILLS kills, IN_THE_MIDST of them in a half-stored batch, and prints its findings as JSON. It
+imports everything before it forks, so that a hundred kills cost little more than the runs themselves."""
 
 from __future__ import annotations
 
@@ -45,8 +43,8 @@ result = "Rain in {city}"
 delay_ms = 40
 """
 GATHER_TIME_S = 0.05
-"""Runs wait so long for one commit, a tenth of the program's own time: the batch takes several times as long, so most
-kills find it half stored."""
+"""The time in seconds in which runs are gathered for one commit, a tenth of the program's own. The batch takes several
+times as long, so most kills find it half stored."""
 CASES = "".join(
     f"""
 [[cases]]
@@ -67,7 +65,7 @@ REPEATS = 3
 
 
 class Program:
-    """A batch of the suite in a folder, made or gone on with by whoever calls."""
+    """A batch of the suite in a folder, which the caller starts or resumes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -75,7 +73,7 @@ class Program:
         self.suite.write_text(f"{HEAD}\n{MOCKS}{CASES}", encoding="utf-8")
 
     def go_on(self, file: Path) -> None:
-        """Make the batch, or what is missing in it. Raises AssertionError when something is wrong with the history."""
+        """Start or resume the batch. Raises AssertionError if the history is damaged."""
         program = program_of(self.folder)
         plan = Plan.of(plan_runs([load_suite(self.suite)], repeats=REPEATS), program, concurrency=2)
         with History(file) as history:
@@ -94,7 +92,8 @@ class Program:
 
 
 def forked(program: Program, file: Path, killed_after_s: float | None) -> bool:
-    """Let a program of its own go on with the batch, and kill it after a while if it is not done; whether it was."""
+    """Continue the batch in a forked program, and kill the program after a while. Return whether it was killed before
+    the end."""
     ended, lives = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -119,7 +118,7 @@ def forked(program: Program, file: Path, killed_after_s: float | None) -> bool:
 
 
 def content_of(file: Path) -> list[Any]:
-    """All that a history says of its batches, but for times and numbers that count rows."""
+    """Return the content of a history's batches without times and row numbers."""
     with History(file) as history:
         return [
             [
@@ -143,7 +142,7 @@ def content_of(file: Path) -> list[Any]:
 
 
 def _without_times(recording: Recording) -> Any:
-    """What the model wrote, what it called, what came back, and all grades."""
+    """Return the answers, calls, results and grades of a recording."""
     times = {"run_id", "first_token_ms", "latency_ms", "loop_ms", "duration_ms"}
 
     def plain(value: Any) -> Any:
@@ -155,7 +154,7 @@ def _without_times(recording: Recording) -> Any:
 
 
 def is_whole(file: Path, copies: Path) -> bool:
-    """Whether SQLite finds nothing wrong in a copy, so that it is the program that tidies up."""
+    """Return whether SQLite finds no damage in a copy. The copy leaves recovery to the program."""
     shutil.rmtree(copies, ignore_errors=True)
     copies.mkdir()
     for name in (file.name, f"{file.name}-wal"):

@@ -1,4 +1,4 @@
-"""A batch that is going on belongs to one program, for as long as that lives."""
+"""A batch in progress belongs to one program while that program runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is damaged in a history costs the batch or the run that it is in, and no other one."""
+"""Damage in a history affects only the batch or the run that contains it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a history's file, it is said in one sentence, and what is in the file stays there."""
+"""A damaged history causes one sentence of error, and the file keeps its content."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def nothing_said(said: str) -> None:
 
 
 def filled(file: Path, batches: int = 1, runs: int = 3) -> None:
-    """A history of so many batches, all their runs done."""
+    """Write a history with finished batches."""
     with closing(open_for_writing(file, nothing_said)) as connection, transaction(connection):
         shared = SharedTexts(connection)
         for _ in range(batches):

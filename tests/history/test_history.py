@@ -1,4 +1,4 @@
-"""What is kept of a batch is found again, as it was."""
+"""A stored batch is read back unchanged."""
 
 from __future__ import annotations
 

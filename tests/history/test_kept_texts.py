@@ -1,4 +1,4 @@
-"""Whatever texts a batch is made of, the same come out of the history."""
+"""All texts of a batch are read back unchanged."""
 
 from __future__ import annotations
 

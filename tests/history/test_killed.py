@@ -1,4 +1,4 @@
-"""A program that is killed loses the runs that were under way, and nothing else: what is missing is made later."""
+"""A killed program loses only the runs in progress, which can be made later."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.history.history import History
 ROOT = Path(__file__).parents[2]
 KILLS = 100
 IN_THE_MIDST = 50
-"""So many of the kills hit a batch that is half made: it goes on until they did, however fast the machine is."""
+"""The number of kills that must hit a half-stored batch, on any machine."""
 WAITING = """
 [[cases]]
 name = "Waiting"

@@ -1,4 +1,4 @@
-"""Shards of a plan become the batch that one machine would have made, in whatever order and however often they come."""
+"""The shards of a plan become the batch that one machine would have made, in any order, even if repeated."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def keep(
     at_ms: float = 0,
     models: dict[str, Any] | None = None,
 ) -> int:
-    """Store a shard, or without `ref` a whole batch; only the places in `made` have been made. Returns its number."""
+    """Store a shard, or a whole batch without `ref`. Only the places in `made` have runs. Return the batch's number."""
     plan = plan_of(runs)
     outlined = [OutlinedRun(0, run.case_id, run.case_name, run.model, True, None, run.repeat) for run in plan]
     outline = Outline.of(outlined, [("weather.toml", FILE.hash)])
@@ -96,7 +96,7 @@ def keep(
 
 
 def content(file: Path, number: int) -> list[Any]:
-    """What a batch holds, but for numbers, times and the bytes in which it is packed."""
+    """Return the content of a batch without numbers, times and packed bytes."""
     with History(file) as history:
         batch = history.batch(f"#{number}")
         rows = list(history.runs(number))

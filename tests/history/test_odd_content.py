@@ -1,4 +1,5 @@
-"""A history may come from anybody: whatever its rows hold is a value of their column, or said to be damaged."""
+"""A history may come from another user: each value in its rows is either valid for its column or reported as
+damaged."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def nothing_said(said: str) -> None:
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """One batch, regraded once."""
+    """A history with one batch that was regraded once."""
     file = tmp_path / "history.sqlite3"
     run_kept(tmp_path, file)
     with History(file) as kept:
@@ -221,7 +222,7 @@ def program(tmp_path: Path) -> Program:
 
 
 def escaped(value: Any, is_sound: Callable[[Any], bool]) -> Any:
-    """A JSON value with an escape sequence in place of, or behind, everything in it that stays sound so."""
+    """Return a JSON value with an escape sequence in place of each part, or after it, if the value stays valid."""
     holder = [copy.deepcopy(value)]
 
     def put_in(where: Any, key: Any) -> None:
@@ -250,7 +251,7 @@ def _is_read(read: Callable[[Any], object]) -> Callable[[Any], bool]:
 
 
 def _escapes_in_runs(connection: sqlite3.Connection) -> None:
-    """Put them into whatever happened in the runs, and into what they came to, as far as that can be read then."""
+    """Put escape sequences into the events and results of runs, as far as they can then be read."""
     events_read = _is_read(lambda lines: fold([event_from_line(json.dumps(line)) for line in lines]))
     put = 0
     shared = {id_: zlib.decompress(text) for id_, text in connection.execute("SELECT id, text FROM shared")}

@@ -1,4 +1,5 @@
-"""A secret in the id of a case or in the name of a suite or model reaches no history; what is kept is found again."""
+"""A secret in a case's id or a name of a suite or model is not stored in the history, and the stored data can still be
+found."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def test_a_secret_in_a_name_is_in_no_history_and_its_case_is_found_again(tmp_pat
 
 
 KEY = "zz-471"
-"""Too short to be guessed from the variable's name: it is known once a model is found to need it."""
+"""A key too short to be recognised by its variable's name. It becomes known when a model needs it."""
 
 JUDGED = SUITE.replace('{ city = "Rome" }', '{ city = { judged = "Rome", model = "openai:judge" } }')
 ASKED = SUITE.replace('models = ["offline"]', 'models = ["offline", "openai:gpt"]')

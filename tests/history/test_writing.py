@@ -1,4 +1,4 @@
-"""What a writer is given is in the history in the end, or it is said what is not, and why."""
+"""Everything given to a writer is in the history at the end, or a message says what is missing and why."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def nothing_said(said: str) -> None:
 
 
 def way_out(file: Path) -> str:
-    """How what is missing in the first batch can be made."""
+    """Return the message on how to make the missing runs of the first batch."""
     return f"'workbench run --resume 1 --history {file}' makes the missing runs"
 
 
@@ -211,7 +211,7 @@ def test_runs_that_end_together_are_committed_together_and_a_bad_one_costs_no_ot
 
 
 def commits_in(wal: Path) -> int:
-    """How many transactions SQLite has appended to its log: the last frame of each says how large the file is then."""
+    """Return the number of transactions in SQLite's log: the last frame of each has the size of the file."""
     content = wal.read_bytes()
     page_size = int.from_bytes(content[8:12], "big")
     frames = range(32, len(content), page_size + 24)

@@ -1,4 +1,4 @@
-"""Everything that a history holds, as text: what is packed in it too, in which no word would ever be found as it is."""
+"""All texts of a history, including packed ones, in which a search for a word would find nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.history.packing import texts_in_block, texts_of_run
 
 
 def texts_in(history: Path) -> list[str]:
-    """Every text in every column of every table."""
+    """Return every text in every column of every table."""
     with closing(sqlite3.connect(history)) as connection:
         connection.row_factory = sqlite3.Row
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -39,7 +39,7 @@ def _texts(value: object, samples: dict[bytes | None, bytes]) -> Iterator[str]:
 
 
 def store_alone(history: Path) -> None:
-    """Store the texts of each run as earlier versions did: compressed alone, with its sample."""
+    """Store the texts of each run as earlier versions did: compressed individually, with their sample."""
     with closing(sqlite3.connect(history)) as connection, connection:
         for run, block, nth, sample in connection.execute(
             "SELECT run, blocked.text, nth, sampled.text FROM details JOIN shared AS blocked ON blocked.id = block"

@@ -1,4 +1,4 @@
-"""Sessions of pytest with the plugin, each a process of its own."""
+"""Sessions of pytest with the plugin, each in its own process."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tests.cli.program import _nothing
 
 @functools.cache
 def _modules_of_pytest() -> list[str]:
-    """Returns pytest, its plugins and those that are installed, without the one that is tested."""
+    """Return the modules of pytest and its installed plugins, except the plugin under test."""
     installed = [each.module for each in entry_points(group="pytest11") if each.name != "workbench"]
     return ["pytest", "hypothesis", *(f"_pytest.{name}" for name in default_plugins), *installed]
 
 
 class Session(NamedTuple):
-    """What a session of pytest left."""
+    """The outcome of a session of pytest."""
 
     code: int
     output: str
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """The counts of its last line, in the words of pytest."""
+        """Return the counts in the last line, by pytest's words."""
         return {
             word.rstrip("s"): int(count) for count, word in re.findall(r"(\d+) (\w+)", self.output.splitlines()[-1])
         }
@@ -43,7 +43,7 @@ class Session(NamedTuple):
 def session(
     folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, starts: bool = False
 ) -> Session:
-    """Run pytest in a folder, in a process that has imported it, or that `starts` from nothing."""
+    """Run pytest in a folder, in a process that has already imported it. With `starts`, run it in a new process."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     homes = {f"XDG_{kind}_HOME": str(folder / ".home") for kind in ("STATE", "CONFIG", "DATA", "CACHE")}
     words, variables = ["-W", "ignore", "--color=no", *arguments], {**own, **homes, **(environment or {})}

@@ -43,7 +43,7 @@ async def served(folder: Path, *options: str, environment: Mapping[str, str] | N
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> Any:
-    """What a tool answers; its text where it refuses."""
+    """Return a tool's answer, or the text of its refusal."""
     answer = await client.call_tool(tool, arguments)
     if answer.is_error:
         return "".join(getattr(block, "text", "") for block in answer.content)

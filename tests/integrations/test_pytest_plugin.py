@@ -333,7 +333,7 @@ def test_nothing_is_started_that_was_not_approved(project: Path) -> None:
 
 
 def test_the_batch_ends_with_the_session(tmp_path: Path) -> None:
-    """`-x` after the first failure: requests that are under way are given up, and no more are made."""
+    """`-x` after the first failure cancels the requests in progress, and no more are sent."""
     _many(tmp_path, 40)
     (tmp_path / "many.toml").write_text(
         (tmp_path / "many.toml").read_text().replace("expect_no_calls = true", "[[cases.ordered]]\ntool = 'get_time'")
@@ -364,7 +364,7 @@ def test_what_was_trusted_for_good_needs_no_option(project: Path) -> None:
 
 @pytest.mark.slow
 def test_only_what_surely_broke_since_a_baseline_fails_its_test(tmp_path: Path) -> None:
-    """Room 2 fails for good, room 3 once, room 4 failed before, and room 5 is skipped."""
+    """Room 2 always fails, room 3 fails once, room 4 failed before, and room 5 is skipped."""
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p no:randomly"\n')
     (tmp_path / ".workbench").mkdir()
     rooms = suite(6)

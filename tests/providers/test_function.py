@@ -1,4 +1,4 @@
-"""A model made of an async function: what it is asked, what its replies become, and on which loop it runs."""
+"""A model made from an async function: its requests, its replies, and its event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded run plays again: its last attempts, its errors, its end, and its pace where that is wanted."""
+"""A recorded run is replayed: its last attempts, its errors, its end and, on request, its pace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that calls tools as it is asked to, behind an endpoint that handles its answers well or with one fault."""
+"""A model that calls tools as requested, behind an endpoint that works or has one fault."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THOUGHTS = "It is 17 times 23."
 
 
 def endpoint(api: Api, fault: Fault = "none") -> Callable[[Request], Answer]:
-    """Return what answers the requests of the probes."""
+    """Return the function that answers the probes' requests."""
 
     def answer_to(request: Request) -> Answer:
         body = request.body.decode()
@@ -62,7 +62,7 @@ def _reaction(body: str) -> tuple[str, list[Call]]:
 
 
 def cumulative(calls: Sequence[Call], usage: Usage | None, size: int = 7) -> Answer:
-    """Chat Completions whose chunks each hold the arguments so far."""
+    """Return a Chat Completions answer whose chunks repeat all arguments so far."""
 
     def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
         return sse({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})

@@ -1,4 +1,4 @@
-"""A real small model behind llama.cpp's own server, set up as docs/models.md says, where its packages are installed."""
+"""A real small model on llama.cpp's server, set up as in docs/models.md. It needs that server's packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODEL = "smollm2"
 
 
 def why_not() -> str | None:
-    """Why there is no such model here; `None` where there is."""
+    """Return why there is no such model here, or `None` if there is one."""
     try:
         done = subprocess.run([_PYTHON, "-c", _PACKAGES], check=False)
     except OSError as error:
@@ -35,8 +35,8 @@ def why_not() -> str | None:
 
 @contextmanager
 def served(folder: Path, *, with_tools: bool) -> Iterator[str]:
-    """Serve the model on one thread, with a chat template that writes the tools into the prompt or without one. Yields
-    the base URL."""
+    """Serve the model on one thread, and yield the base URL. The chat template writes the tools into the prompt or
+    omits them."""
     script, template = (folder / name for name in ("serve.py", "tools.jinja"))
     shutil.copyfile(_DOCS / "serve.txt", script)
     template.write_text((_DOCS / "tools.txt").read_text(encoding="utf-8").removesuffix("\n"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A suite for a small model: tools of a common size, and requests that each need one of them or none."""
+"""A suite for a small model: tools of common size, and requests that each need one of them or none."""
 
 SUITE = """format = 1
 name = "Small model"

@@ -1,4 +1,4 @@
-"""A real model behind a real server, from the registries alone: how its failing runs are explained."""
+"""A real model on a real server, both from the registries, and the explanations of its failed runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_failing_runs_are_explained_and_waiting_is_no_latency(program: Program, 
         assert "4 of 4 failures are the endpoint's" in text
         assert text.count("the prompt is smaller than the tools that were sent") == 4
         assert causes["endpoint"]["advice"].startswith("use a chat template that writes the tools into the prompt")
-    # There is one slot: with four requests in flight, each latency would have those before it in it.
+    # There is one slot, so with four concurrent requests each latency would include the waits for the others.
     spent_ms = sum(round_["latency_ms"] for run in runs for round_ in run["rounds"])
     assert spent_ms <= report["timing"]["took_ms"]
 

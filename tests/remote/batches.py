@@ -1,4 +1,4 @@
-"""A batch as a process without a terminal has it, whose events a test tells."""
+"""A batch in a process without a terminal, with events from the test."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from workbench.trajectory.events import Event
 from workbench.version import __version__
 
 TOKEN = "planted-0815-token"
-"""What is secret in it."""
+"""The secret of the batch."""
 
 
 class ToldBatch:
-    """A batch as its process has it: it is stored, and told to whoever attaches."""
+    """A batch as its process sees it: events are stored, and sent to attached viewers."""
 
     def __init__(self, folders: Folders, history: Path, suite: Path, does: Does) -> None:
         program = create_program(folders, {})

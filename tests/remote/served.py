@@ -1,4 +1,4 @@
-"""`workbench serve` as a process, and visitors who talk to it as a browser does."""
+"""`workbench serve` as a process, and visitors that speak to it as a browser does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_WAIT_S = 20.0
 
 @dataclass(frozen=True)
 class Served:
-    """A running server: where, with which token, and its process."""
+    """A running server: its address, token and process."""
 
     address: str
     token: str
@@ -31,14 +31,14 @@ class Served:
         return f"{self.address}/?token={self.token}"
 
     def apps(self) -> list[int]:
-        """The processes of its visitors."""
+        """The process ids of the visitors' apps."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [int(child) for child in children]
 
 
 @contextmanager
 def served(program: Program, *words: str) -> Iterator[Served]:
-    """Serve at a free port, until the end."""
+    """Serve on a free port until the context is left."""
     process = subprocess.Popen(
         [*COMMAND, "serve", "--port", "0", *words],
         cwd=program.folder,
@@ -70,7 +70,7 @@ class Visit:
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self.sizes: list[int] = []
-        """The bytes of each frame that came."""
+        """The number of bytes in each received frame."""
 
     @property
     def text(self) -> str:
@@ -80,7 +80,7 @@ class Visit:
         await self.socket.send_json(["stdin", text])
 
     async def until(self, *texts: str) -> str:
-        """Read until the screen shows all of these."""
+        """Read until the screen shows all of these texts."""
         try:
             async with asyncio.timeout(LONGEST_WAIT_S):
                 while not all(text in self.text for text in texts):
@@ -93,7 +93,7 @@ class Visit:
         return self.text
 
     async def until_closed(self) -> str | None:
-        """Returns why."""
+        """Read until the connection closes, and return the reason."""
         async with asyncio.timeout(LONGEST_WAIT_S):
             while (message := await self.socket.receive()).type is aiohttp.WSMsgType.BINARY:
                 pass
@@ -101,7 +101,7 @@ class Visit:
 
 
 async def enter(session: aiohttp.ClientSession, server: Served) -> str:
-    """Take the cookie. Returns the address of the app's page."""
+    """Get the cookie. Return the address of the app's page."""
     async with session.get(server.entry) as response:
         found = re.search(r"url=([^\"]+)", await response.text())
     assert found is not None
@@ -120,5 +120,5 @@ async def visit(
 
 
 def browser() -> aiohttp.ClientSession:
-    """What keeps cookies as a browser does, those of an address too."""
+    """Return a session that keeps cookies as a browser does, including those of IP addresses."""
     return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))

@@ -1,4 +1,4 @@
-"""What a request says of itself decides whether it is let in."""
+"""The headers of a request decide whether it is admitted."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium o
 
 
 class Page:
-    """The app's page in a browser, and what its terminal shows."""
+    """The app's page in a browser, and the text of its terminal."""
 
     def __init__(self, browser: Browser, server: Served) -> None:
         self.browser = browser

@@ -1,4 +1,4 @@
-"""What only shows runs, edits and writes nothing, whatever is asked of it."""
+"""A read-only app runs, edits and writes nothing, whatever the input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ command = ["python", "shop.py"]
 
 
 def below(folder: Path) -> dict[str, bytes]:
-    """All files but logs, and those that SQLite keeps beside a history while it is open."""
+    """Return all files except logs and SQLite's temporary files."""
     return {
         str(file): file.read_bytes()
         for file in sorted(folder.rglob("*"))

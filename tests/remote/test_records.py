@@ -1,4 +1,4 @@
-"""The folder of sockets: nobody else can open it, put another one in its place, or lead it elsewhere."""
+"""The folder of sockets: no other user can open, replace or redirect it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def test_a_visitor_runs_a_case_and_leaves(server: Served, program: Program
             await visitor.until("weather", "Right", "r run")
             await visitor.type("r")
             await visitor.until("get_weather", "passed")
-            # A byte of a terminal that cannot be, half a character, and a size beyond all bounds do nothing.
+            # An impossible byte, half a character and an enormous size have no effect.
             await visitor.type("\x1b[<999999;1;1M\udcff")
             await visitor.socket.send_json(["resize", {"width": 10**9, "height": -5}])
             await visitor.socket.send_json(["resize", {"width": 100, "height": 30}])
@@ -138,7 +138,7 @@ async def test_of_a_hundred_at_once_as_many_get_in_as_there_are_places(server: S
         in_it = [answer for answer in answers if isinstance(answer, aiohttp.ClientWebSocketResponse)]
         refused = [answer for answer in answers if isinstance(answer, aiohttp.WSServerHandshakeError)]
         assert len(in_it) == 2 and {each.status for each in refused} == {503}
-        # Those beyond the bound of connections hear nothing.
+        # Connections beyond the limit receive nothing.
         assert {type(each) for each in answers} - {type(in_it[0]), type(refused[0])} <= {
             aiohttp.ServerDisconnectedError,
             aiohttp.ClientOSError,
@@ -245,7 +245,7 @@ async def test_the_server_ends_its_visitors_with_itself(program: Program) -> Non
     ],
 )
 async def test_a_page_is_told_why_its_app_ended(script: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # It would take the exit code from asyncio, which complains on the terminal.
+    # It would take the exit code from asyncio, which prints a complaint.
     monkeypatch.setattr(subprocess.Popen, "send_signal", lambda *_: pytest.fail("asks for the exit code"))
     told: asyncio.Queue[bytes] = asyncio.Queue()
     visitor = Visitor(App(("sh", "-c", script), os.environ), write=told.put, write_text=print, close=told.put)  # type: ignore[arg-type]

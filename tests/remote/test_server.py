@@ -1,4 +1,4 @@
-"""The socket of a batch: who may open it, who is told what, and that no viewer holds anything up."""
+"""The socket of a batch: who may open it, what each viewer receives, and that no viewer delays the batch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A process that only shows, in which everything is tried: `python -m tests.remote.walking HISTORY PATH ...`.
+"""Tries everything in a read-only app: `python -m tests.remote.walking HISTORY PATH ...`.
 
-Prints the names of the screens that it came by, and the actions that were not refused although they change something.
-"""
+Prints the names of the screens it reached, and the actions that change something but were not refused."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ LOOKS = {action.id for action in ALL_ACTIONS.values() if not action.changes}
 
 
 class ReadOnlyWalk(Walk):
-    """Takes down which actions change something and were not refused."""
+    """Records the actions that change something but were not refused."""
 
     def __init__(self, app: Workbench, pilot: Pilot[int]) -> None:
         super().__init__(app, pilot, keys=True)

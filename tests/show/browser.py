@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its own protocol; nothing of it is needed to install or to run Workbench."""
+"""Headless Chromium, driven over its own protocol. Neither installing nor running Workbench needs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _Value = TypeVar("_Value")
 
 
 class Browser:
-    """A browser with one page. `profile` is an empty folder for what it stores; `events` are what it told, in order."""
+    """A browser with one page. `profile` is an empty folder for its data, and `events` are the events it sent, in
+    order."""
 
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
@@ -52,11 +53,11 @@ class Browser:
         self._runner.close()
 
     def call(self, method: str, **parameters: Any) -> Any:
-        """Call a method of the protocol, and return its result."""
+        """Call a method of the protocol and return its result."""
         return self._wait(self._call(method, parameters))
 
     def run(self, script: str) -> Any:
-        """Evaluate an expression in the page; one that is a promise is awaited."""
+        """Evaluate an expression in the page and await its promise, if it is one."""
         done = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
@@ -70,21 +71,21 @@ class Browser:
         return value
 
     def until_told(self, method: str) -> None:
-        """Wait until the browser tells something."""
+        """Wait for an event of the browser."""
         until = time.monotonic() + LONGEST_WAIT_S
         while not self.told(method):
             assert time.monotonic() < until, f"never told: {method}"
             self.call("Page.getFrameTree")  # what it tells comes with its answers
 
     def open(self, address: str) -> None:
-        """Open a report, and wait until it is shown."""
+        """Open a report and wait until it is shown."""
         self.call("Page.navigate", url="about:blank")
         self.events.clear()
         self.call("Page.navigate", url=address)
         self.until("document.documentElement?.dataset.ready === 'yes'")
 
     def told(self, *methods: str) -> list[dict[str, Any]]:
-        """What the browser told of some kinds since the page was opened."""
+        """Return the events of some kinds since the page was opened."""
         return [event["params"] for event in self.events if event["method"] in methods]
 
     def _wait(self, work: Coroutine[Any, Any, _Value]) -> _Value:

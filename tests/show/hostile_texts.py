@@ -1,4 +1,4 @@
-"""Texts of models, tools and suites that mean to be more than texts, and reports that hold them."""
+"""Texts of models, tools and suites that attack a format of reports, and reports with these texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = (
     "a|b\\|c", ":boom: $x^2$", "\x00\x07\x1b[31mred\x1b]0;title\x07", "\u202eright to left\u2066", "\ufffe\uffff\ud800",
     "a\u2028b\u2029c\x85d", "", " ", "x" * 70_000,
 )  # fmt: skip
-"""Texts that some reader of a report takes for something else."""
+"""Texts that some reader of a report would mistake for markup or a command."""
 
 _SHORT = [text for text in HOSTILE if len(text) < 1000]
 
@@ -41,7 +41,7 @@ texts: st.SearchStrategy[str] = st.one_of(
 
 
 def hostile_run(text: str, status: Status = Status.FAILED, **more: str | int) -> RunResult:
-    """A run in which suite, model, tool and answer all say the same text."""
+    """Return a run whose suite, model, tool and answer all have the same text."""
     grade = None
     if status is Status.PASSED or status is Status.WARNED or status is Status.FAILED:
         issues = (Issue("wrong argument", text, text, 0, 0, text, text, text),) if status is Status.FAILED else ()
@@ -58,7 +58,7 @@ def report_on(
     names: Sequence[str] = (),
     secrets: Secrets = NO_SECRETS,
 ) -> Report:
-    """The report on some runs; `cases` and `lines` by the ids of the cases, `names` of the suites."""
+    """Return the report on some runs. `cases` and `lines` are by case id, `names` are the names of the suites."""
     case = case_of(call("get_weather", {"city": "Oslo"}))
     paths = dict.fromkeys(each.suite for each in results)
     names = [name.encode(errors="replace").decode() for name in names]  # a file holds nothing else

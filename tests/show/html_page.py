@@ -1,4 +1,4 @@
-"""A report as a page, taken apart again."""
+"""The parsed page of an HTML report."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ HOSTILE = (
     "<!-- ]]> --> <svg onload=alert(1)> javascript:alert(1) &lt; \u202eabc\u2028\u2029\x00\x07\x1b[31m \ud800 "
     "<style>*{display:none}</style> <meta http-equiv=refresh content='0;url=https://example.com'>"
 )
-"""What a model may answer, lone surrogate and all."""
+"""A hostile answer with a lone surrogate."""
 
 
 async def careful(request: workbench.AgentRequest) -> workbench.AgentReply:
-    """Gets everything right, and says hostile things."""
+    """Get everything right, with hostile texts."""
     if request.results or "time" not in request.prompt:
         return workbench.AgentAnswer(HOSTILE, reasoning="so be it", usage=workbench.Usage(100, 20))
     calls = [workbench.call("get_time", timezone="Europe/Oslo")]
@@ -69,14 +69,14 @@ async def careful(request: workbench.AgentRequest) -> workbench.AgentReply:
 
 
 async def hasty(request: workbench.AgentRequest) -> workbench.AgentReply:
-    """Looks up one wrong zone for everything."""
+    """Look up one wrong time zone for everything."""
     if request.results:
         return "It is noon."
     return workbench.call("get_time", timezone="Mars/</script>")
 
 
 def evaluated(folder: Path, *, repeats: int = 1) -> workbench.Report:
-    """The report on both agents with the suite, written into `folder`."""
+    """Evaluate both agents on the suite, write the report into `folder`, and return it."""
     path = folder / "clock.toml"
     path.write_text(SUITE, encoding="utf-8")
     models = [workbench.Agent(careful, name="careful"), workbench.Agent(hasty, name="hasty <i>")]
@@ -85,7 +85,7 @@ def evaluated(folder: Path, *, repeats: int = 1) -> workbench.Report:
 
 @dataclass
 class Page(HTMLParser):
-    """The elements of a page in their order, with what stands in scripts and styles, and its blocks of data."""
+    """The elements of a page in order, with the content of scripts and styles, and its blocks of data."""
 
     text: str
     elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
@@ -120,22 +120,22 @@ class Page(HTMLParser):
             self.texts.append(data)
 
     def of(self, name: str) -> list[tuple[dict[str, str | None], str]]:
-        """Elements of a name: their attributes, and the text after their begin."""
+        """Return the elements of a name: their attributes, and the text after their start tag."""
         pairs = zip(self.elements, self.inside, strict=True)
         return [(attributes, inside) for (tag, attributes), inside in pairs if tag == name]
 
     def records(self, kind: str) -> list[Any]:
-        """All records of a kind."""
+        """Return all records of a kind."""
         return [record for _, block in self.data.get(kind, []) for record in block]
 
     @property
     def said(self) -> str:
-        """What the overview says."""
+        """The text of the overview."""
         return "".join(self.texts)
 
     @property
     def runs(self) -> list[str]:
-        """What each run says, unfolded."""
+        """The text of each unfolded run."""
         return [text_of(run["view"]) for run in self.records("runs")]
 
     @property
@@ -145,12 +145,12 @@ class Page(HTMLParser):
 
 
 def text_of(tree: Any) -> str:
-    """The text of an element in the data."""
+    """Return the text of an element in the data."""
     return tree if isinstance(tree, str) else "".join(map(text_of, tree[2:]))
 
 
 def elements_of(tree: Any, name: str) -> list[str]:
-    """The texts of all elements with a class in an element."""
+    """Return the texts of all elements of a class."""
     if isinstance(tree, str):
         return []
     here = [text_of(tree)] if name in tree[1].get("class", "").split() else []
@@ -158,5 +158,4 @@ def elements_of(tree: Any, name: str) -> list[str]:
 
 
 def page_of(report: workbench.Report) -> Page:
-    """The page of a report."""
     return Page("".join(report.pieces("html")))

@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 
 
 def tables(markdown: str) -> list[list[list[str]]]:
-    """The tables that a reader of Markdown sees: their rows, and the text of each cell."""
+    """Return the tables of a Markdown text: their rows, and the text of each cell."""
     found: list[list[list[str]]] = []
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         if token.type == "table_open":

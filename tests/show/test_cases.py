@@ -1,4 +1,4 @@
-"""What repeats come to and what the graders say, in the text report and in the JSON one."""
+"""The results of repeats and of the graders in the text report and the JSON report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comparison as text, as Markdown and as JSON: what it says, that it fits, and that no name can break it."""
+"""A comparison as text, Markdown and JSON: its content and its width, with hostile names."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def markdown_of(comparison: Comparison, *, only_differences: bool = False) -> st
 
 
 def row(lines: Sequence[str], title: str) -> list[str]:
-    """The words behind a title, in the first line that begins with it."""
+    """Return the words after a title, from the first line that begins with it."""
     return next(line for line in lines if line.startswith(title)).removeprefix(title).split()
 
 
@@ -275,7 +275,7 @@ class LookedAt(tuple[CaseRow, ...]):
 
 
 def looked_at(write: Callable[[Comparison], object], cases: int) -> int:
-    """How many rows a report of so many cases on three models looks at, in two suites."""
+    """Return how many rows a report of `cases` cases on three models reads, in two suites."""
     models, suites = ("a", "b", "c"), tuple(NAMES)
     comparison = side_by_side(
         *(
@@ -404,7 +404,7 @@ def test_any_name_and_any_score_can_be_written(name: str, score: float | None) -
 
 
 def test_a_value_that_does_not_rest_on_all_cases_says_on_how_many() -> None:
-    """As after a variant ran on one case: what costs less for fewer cases is on no front for that."""
+    """A variant may have run on one case only. Being cheaper for fewer cases puts it on no front."""
     runs = [ran(case="oslo"), ran(Status.FAILED, case="rome"), ran(Status.FAILED, case="bergen")]
     runs = [replace(run, latency_ms=900.0, cost_usd=0.5) for run in runs]
     lines = text(*runs, ran(case="oslo", model="b"), width=200)

@@ -1,4 +1,4 @@
-"""Fuzzy search: what a query finds in a title, which letters it marks, and what comes first."""
+"""Fuzzy search: the titles that a query finds, the marked letters, and the order."""
 
 from __future__ import annotations
 

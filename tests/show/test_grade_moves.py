@@ -1,4 +1,4 @@
-"""What moved, in words: the app and `workbench grade` say the same."""
+"""Changed grades in words, the same in the app and in `workbench grade`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that grows is wrapped as if it had been there from the start."""
+"""Text that grows is wrapped as if it had been complete from the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One batch of a history as lines: what tells runs apart is never cut off."""
+"""One batch of a history as lines. The text that distinguishes runs is never cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON of `workbench history` is what its schema says."""
+"""The JSON of `workbench history` matches its schema."""
 
 from __future__ import annotations
 

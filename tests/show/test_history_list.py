@@ -1,4 +1,4 @@
-"""A list of batches fits the terminal that it is for, and says what there is to say of each."""
+"""A list of batches fits its terminal, and has every important fact of each batch."""
 
 from __future__ import annotations
 

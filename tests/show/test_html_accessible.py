@@ -24,7 +24,7 @@ pytestmark = [
 
 ALL_RULES = "axe.getRules().filter((rule) => !rule.tags.includes('wcag2aaa')).map((rule) => rule.ruleId)"
 RULES = {"light": ALL_RULES, "dark": "['color-contrast']"}
-"""By colour scheme: in the second one, what does not depend on colours has been looked at."""
+"""The rules by colour scheme. The second scheme checks only the rules about colours."""
 VIOLATIONS = """axe.run({ runOnly: RULES, resultTypes: ["violations"] }).then((found) =>
     found.violations.flatMap((each) => each.nodes.map((node) => `${each.id}: ${node.html}`)))"""
 UNFILLED = """[...document.querySelectorAll(".figures dl")].map((tiles) => {
@@ -69,7 +69,7 @@ def axe() -> str:
 
 
 def check(browser: Browser, axe: str) -> None:
-    """Hold what is shown against the rules, in both colour schemes."""
+    """Check the page against the rules in both colour schemes."""
     browser.run(f"{axe};null")
     for scheme, rules in RULES.items():
         browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

@@ -1,4 +1,4 @@
-"""The report as one HTML file, without a browser: what is in it, and that nothing of a model can be more than text."""
+"""The HTML report without a browser: its content, and that a model's text never becomes markup."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_its_policy_lets_only_its_own_script_and_style_work(page: Page) -> None:
         f"default-src 'none'; script-src {hashed(script)}; style-src {hashed(style)}; img-src data:;"
         " base-uri 'none'; form-action 'none'"
     )
-    # It stands before everything that it is about.
+    # It precedes everything that it affects.
     assert page.text.index("Content-Security-Policy") < page.text.index("<style")
 
 

@@ -1,4 +1,4 @@
-"""The JSON report keeps its promise: the committed schema is the models' own, and what is written fits it."""
+"""The committed schema of the JSON report equals the one of the models, and reports match it."""
 
 from __future__ import annotations
 

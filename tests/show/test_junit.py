@@ -1,4 +1,4 @@
-"""JUnit XML is read back by a reader that we did not write, and has only what its readers know."""
+"""JUnit XML is read back by an independent reader, and has only elements that its readers know."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ ELEMENTS = {
 
 
 def written(*results: RunResult, **more: Any) -> ElementTree.Element:
-    """The report, checked: by what readers know, and against what a reader of JUnit takes from it."""
+    """Return the parsed report, after comparing it with an independent reader and checking its counts and elements."""
     text = "".join(junit_pieces(report_on(*results, **more)))
     root = ElementTree.fromstring(text.encode())
     read = list(JUnitXml.fromstring(text.encode()))

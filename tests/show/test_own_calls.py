@@ -1,4 +1,4 @@
-"""The calls of `setup` and `final` are shown as what they are wherever a run is shown."""
+"""The calls of `setup` and `final` are labelled wherever a run is shown."""
 
 from __future__ import annotations
 

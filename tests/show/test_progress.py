@@ -1,4 +1,4 @@
-"""The line of a batch's progress: what it says, what it leaves out where there is no room, and when it guesses."""
+"""The progress line of a batch: its facts, what it omits when narrow, and its estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report for a pull request: what it says, how long it is, and that nothing in it is live."""
+"""The report for a pull request: its content, its length, and that no text in it is active."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIVE = re.compile(r"@\w|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
 
 
 class Reader(HTMLParser):
-    """What a page makes of a report: which elements, and the texts that GitHub looks at for mentions and links."""
+    """The elements of a rendered report, and the texts that GitHub searches for mentions and links."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a server wrote before it failed is told once, with nothing that a terminal acts on."""
+"""The output of a server before its failure is shown once, without control characters."""
 
 from __future__ import annotations
 

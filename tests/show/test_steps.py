@@ -233,6 +233,6 @@ def test_the_request_for_the_final_answer_of_a_chain_is_told_as_no_steps(
 
 
 def test_the_line_of_a_result_takes_time_by_its_length() -> None:
-    # Searched from each of its blanks, this would take hours.
+    # A search from each of its blanks would take hours.
     assert content_text("{" + " " * 1_000_000 + "}").endswith("}")
     assert content_text('{\n  "a": 1 \n}') == '{ "a": 1 }'

@@ -1,4 +1,4 @@
-"""The table for directories of plugins: what counts as which kind of prompt, and that nothing in it is live."""
+"""The table for plugin directories: the kinds of prompts, and that no text in it is active."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV and JSON lines are read back as what was written, and no cell is a formula."""
+"""CSV and JSON lines are read back unchanged, and no cell is a formula."""
 
 from __future__ import annotations
 

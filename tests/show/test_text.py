@@ -1,4 +1,4 @@
-"""The text report: a table, the issues under what did not pass, gates, totals."""
+"""The text report: the table, the issues of runs that did not pass, gates and totals."""
 
 from __future__ import annotations
 

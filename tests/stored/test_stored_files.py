@@ -1,9 +1,7 @@
-"""Files as an earlier version wrote them, with the names it gave to keys and events, are read as ever.
+"""Files of an earlier version, with its names of keys and events, can still be read.
 
-`data` holds a suite, settings, two recordings, a history with a batch that was regraded, and what the app
-remembers. One recording was stepped through by hand: it has edits, a regenerated answer, and parts that a provider
-wants back.
-"""
+`data` holds a suite, settings, two recordings, a history with a regraded batch, and the app's memory. One recording was
+stepped through: it has edits, a regenerated answer, and parts that a provider wants back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suites that several tests read: one that uses everything format 1 has, and short ways to load a text."""
+"""Suites for several tests: one that uses every feature of format 1, and functions that load a text."""
 
 from __future__ import annotations
 
@@ -260,12 +260,12 @@ mock_result = { any = "value" }
 
 
 def parsed(text: str) -> SuiteFile:
-    """A suite file of this text."""
+    """Return the suite file of a text."""
     return parse_suite(text, PATH)
 
 
 def suite_of(text: str) -> Suite:
-    """The suite of a text without errors."""
+    """Return the suite of a text without errors."""
     file = parsed(text)
     assert file.suite is not None, [str(problem) for problem in file.errors]
     return file.suite

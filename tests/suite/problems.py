@@ -1,4 +1,4 @@
-"""What tests of problems share: the line where one is due is marked with `#!` in the text."""
+"""Helpers for tests of problems: a `#!` in a text marks the line of the expected problem."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What reads well and will not do what it says is warned of, and what `arcade_compatible` cannot express is refused.
+"""Warnings about valid suites that will not do what they seem to, and refusals of what `arcade_compatible` cannot
+express.
 
-The line where a finding is due is marked with `#!` in the text.
-"""
+A `#!` in a text marks the line of the expected finding."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_an_order_is_fine_under_graders_that_look_at_it_and_so_is_one_group(by: 
 def test_required_without_a_weight_that_judges_is_refused() -> None:
     text = "ordered = [{ tool = 't', args = { x = { equals = 1, weight = 0, required = true } } }] #!"
     assert_only_problem(HEAD + SERVER + CASE + text, "cases[0].ordered[0].args.x.required", "conflicts with", "weight")
-    # As a value it is no option: tables that hold it alone were values before there was one.
+    # As a value it is no option: tables with only this key were values before the option existed.
     value = "ordered = [{ tool = 't', args = { x = { required = true } } }]"
     assert parsed(HEAD + SERVER + CASE + value).problems == ()
 

@@ -1,4 +1,4 @@
-"""Whatever a suite looks like and whatever is done to it, its text says the wanted document, and the rest stays."""
+"""Edits of any suite's text: the text has the wanted document, and its other parts stay."""
 
 from __future__ import annotations
 

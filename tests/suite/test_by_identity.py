@@ -1,4 +1,4 @@
-"""Answers about frozen objects are found out once for each object, and never given for another one."""
+"""Cached answers about frozen objects are computed once for each object, and never returned for another object."""
 
 from __future__ import annotations
 

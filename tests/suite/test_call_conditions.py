@@ -81,7 +81,7 @@ def test_a_variant_renames_the_tools_of_conditions() -> None:
     ("extra_calls", "case", "found"),
     [
         ("allow_read_only", 'before = { tool = "verify", is_error = false }', []),
-        # A call that no rule frees cannot be made first.
+        # A call that no rule allows cannot come first.
         ("forbid", 'before = { tool = "verify" }', ["out of reach"]),
         ("forbid", 'after = { tool = "verify" }', []),
     ],

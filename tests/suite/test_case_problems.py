@@ -1,4 +1,4 @@
-"""Mistakes in cases and their conversations, each found at its line and path, in words that say what to do."""
+"""Mistakes in cases and their conversations are found at their line and path, with a remedy."""
 
 from __future__ import annotations
 

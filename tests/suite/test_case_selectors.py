@@ -1,4 +1,4 @@
-"""Words that choose cases: an exact id comes before a name, and that before a pattern."""
+"""Words that select cases: an exact id takes precedence over a name, and a name over a pattern."""
 
 from __future__ import annotations
 

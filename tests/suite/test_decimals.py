@@ -1,4 +1,4 @@
-"""Numbers as text: a half goes up, and what did not reach the full mark never reads as if it had."""
+"""Numbers as text: halves are rounded up, and a value below the full mark is never shown as the full mark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was typed is there again after any end of the program, and goes away only when it is saved or thrown away."""
+"""Unsaved text survives any end of the program, until it is saved or discarded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a path leads, told from the current folder."""
+"""Paths relative to the current folder."""
 
 from __future__ import annotations
 

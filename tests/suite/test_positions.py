@@ -1,4 +1,4 @@
-"""The scanner finds every key and element where `tomllib` finds a value, on the line where it was written."""
+"""The scanner finds every key and element that `tomllib` finds, on its line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Every kind of mistake is found at its line and path, in words that say what to do.
+"""Every kind of mistake is found at its line and path, with a remedy.
 
-The line where a problem is due is marked with `#!` in the text.
-"""
+A `#!` in a text marks the line of the expected problem."""
 
 from __future__ import annotations
 

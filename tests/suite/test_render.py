@@ -1,4 +1,4 @@
-"""New cases read as if a person had written them, and whatever is written reads back as the same value."""
+"""New cases look handwritten, and every written value reads back the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A suite is on the disk as a whole or not at all, and never over what somebody else wrote."""
+"""A suite is saved as a whole or not at all, and never over the changes of another program."""
 
 from __future__ import annotations
 

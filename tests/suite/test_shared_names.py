@@ -1,4 +1,4 @@
-"""The models of a suite share what they need not have each; copies are free."""
+"""The models of a suite share equal parts, and copies cost nothing."""
 
 from __future__ import annotations
 

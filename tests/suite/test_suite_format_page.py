@@ -117,7 +117,7 @@ def test_every_named_weight_is_listed() -> None:
 
 
 def example(marker: str) -> str:
-    """The example behind a marker."""
+    """Return the example after a marker."""
     found = re.search(rf"<!-- {marker} -->\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]

@@ -1,4 +1,4 @@
-"""A case is changed, added, moved and taken away in its own lines, and comments stay with what they speak of."""
+"""Cases are changed, added, moved and removed in their own lines, and comments stay with their subject."""
 
 from __future__ import annotations
 

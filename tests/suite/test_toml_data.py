@@ -1,4 +1,4 @@
-"""From a model back to what a person writes: nothing filled in, checks short, and loading it gives the same model."""
+"""From a model back to handwritten TOML: without defaults, with short checks, and equal when loaded again."""
 
 from __future__ import annotations
 

@@ -399,13 +399,13 @@ def test_the_content_of_code_counts_and_entries_of_before_are_completed_with_it(
     assert store.is_trusted(suite, then)
     assert not store.is_trusted(suite, now)
     assert store.changed_files(suite, now) == ("checks.py",)
-    # As an earlier version wrote it, which knew of no files: whatever they hold is covered, until they are known.
+    # An earlier version wrote this without files. Trust covers the files' content until it is known.
     file.write_text(json.dumps({"format": 1, "trusted": {str(suite): then.fingerprint}}))
     assert store.is_trusted(suite, then)
     assert store.is_trusted(suite, now)
     store.add_files(suite, then)
     assert store.is_trusted(suite, then)
     assert not store.is_trusted(suite, now)
-    # And what is written now is read by such a version.
+    # Such a version can also read the present form.
     document = json.loads(file.read_text())
     assert (document["format"], document["trusted"]) == (1, {str(suite): then.fingerprint})

@@ -1,4 +1,4 @@
-"""Users of conversations as suites write them: what is read, what is refused and where, and what a file keeps."""
+"""Users of conversations in suites: reading, problems and their places, and the saved text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a variant makes of a suite, and of its cases."""
+"""The effect of a variant on a suite and its cases."""
 
 from __future__ import annotations
 

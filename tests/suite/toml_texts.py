@@ -1,4 +1,4 @@
-"""Writes TOML in varied styles and notes on which line everything landed: an account independent of the scanner's."""
+"""Writes TOML in varied styles, and records the line of each value independently of the scanner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=5)
 
 @dataclass
 class Writer:
-    """Draws a style for each thing that it writes. `lines` has the line of every key and array element."""
+    """Draws a style for each value that it writes. `lines` has the line of every key and list element."""
 
     draw: st.DrawFn
     text: str = ""
@@ -35,7 +35,7 @@ class Writer:
         return self.draw(st.sampled_from(choices))
 
     def document(self, table: dict[str, Value], place: Place = ()) -> None:
-        """Values first, then what is written under headers, as TOML wants it."""
+        """Write plain values before the parts that need headers, as TOML requires."""
         later: list[tuple[str, Value]] = []
         for key, value in table.items():
             if (isinstance(value, dict) and self.draw(st.booleans())) or (
@@ -124,7 +124,7 @@ class Writer:
         return self.choose(*styles)
 
     def no_blanks(self, escaped: str) -> str:
-        """What follows a line-ending backslash must not begin with blanks, which would be trimmed."""
+        """Escape blanks after a line-ending backslash, which would be trimmed."""
         inner = escaped[1:-1]
         return inner if not inner.startswith((" ", "\t", "\n")) else "\\u0020" + inner[1:]
 
@@ -135,7 +135,7 @@ def is_array_of_tables(value: Value) -> bool:
 
 @st.composite
 def written_documents(draw: st.DrawFn) -> tuple[dict[str, Value], str, dict[Place, int]]:
-    """A document, its text in some style, and the line of every place."""
+    """Draw a document, its text in some style, and the line of every place."""
     document = draw(DOCUMENTS)
     writer = Writer(draw)
     writer.document(document)

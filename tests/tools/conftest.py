@@ -1,4 +1,4 @@
-"""Real servers for the tests of this room, closed after each test and then looked for among the living."""
+"""Real servers for the tests of tools. They are closed after each test, and no process may be left."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SERVERS = Path(__file__).parent / "servers"
 SUITE_FILE = SERVERS / "suite.toml"
 
 PLANTED = "sk-planted-7c1d90"
-"""The value of SHOP_TOKEN, which must never be seen again."""
+"""The value of SHOP_TOKEN, which must never appear in any output."""
 
 QUICK = TimeLimits(start_s=60, call_s=60, polite_s=0.5, terminate_s=0.3, return_s=0)
 
 
 class OpenServer(Protocol):
-    """Makes a server named `bench` that is not started yet, its command running in the folder of test servers."""
+    """Creates a server named `bench` without starting it. Its command runs in the folder of the test servers."""
 
     def __call__(
         self,
@@ -46,7 +46,7 @@ class OpenServer(Protocol):
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """A program with the process's own environment, and a token in it."""
+    """A program with the process's environment and a token in it."""
     return program_of(tmp_path, {**os.environ, "SHOP_TOKEN": PLANTED})
 
 

@@ -1,4 +1,4 @@
-"""A server over HTTP that forgets its sessions."""
+"""An HTTP server that forgets its sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.providers.server.script import Answer, Request, document, page
 
 
 class Forgetful:
-    """An HTTP server with sessions that end when a test says so, or after a number of calls."""
+    """An HTTP server whose sessions end when the test ends them, or after a number of calls."""
 
     def __init__(self, refusal: Answer, lasts: Sequence[int] = ()) -> None:
         self.refusal = refusal

@@ -1,4 +1,4 @@
-"""A server behind OAuth in a process of its own, and a browser that does what it is sent to."""
+"""A server behind OAuth in its own process, and a browser that follows its addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROBOT_SECRET = "robot-secret-4711"
 
 @dataclass
 class Guarded:
-    """A server that listens; killed when it is left."""
+    """A running server. It is killed at the end of its context."""
 
     port: int
     speaks: Literal["http", "sse"]
@@ -41,16 +41,16 @@ class Guarded:
         return Server.model_validate({"name": "guarded", "url": self.url, "auth": "oauth", **transport, **keys})
 
     def machine(self, **keys: object) -> Server:
-        """The server as a machine reaches it, with the secret of `ROBOT_SECRET`."""
+        """Return the server for a machine that logs in with the secret `ROBOT_SECRET`."""
         robot = {"client_id": "robot", "client_secret": "$ROBOT_SECRET", "issuer": f"{self.origin}/"}
         return self.definition(**{"auth": "client_credentials", **robot, **keys})
 
     def does(self, what: str, document: object = None) -> None:
-        """Have the people behind the server do something."""
+        """Make the operators of the server do something."""
         httpx2.post(f"{self.origin}/control/{what}", json=document).raise_for_status()
 
     def grants(self) -> list[str]:
-        """What the server was asked for, in order: registrations, and grants of tokens."""
+        """Return the requests to the server in order: registrations and requests for tokens."""
         granted: list[str] = httpx2.get(f"{self.origin}/control/grants").json()
         return granted
 
@@ -75,7 +75,7 @@ def guarded(speaks: Literal["http", "sse"] = "http") -> Iterator[Guarded]:
 
 
 class Browser:
-    """A person whose browser follows each address at once, to the local one at its end."""
+    """A user whose browser follows each address at once, up to the local one at the end."""
 
     def __init__(self, redirect: RedirectServer) -> None:
         self.redirect = redirect.address
@@ -93,5 +93,5 @@ class Browser:
 
 
 def ended(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored login whose token has expired."""
+    """Return a stored login with an expired token."""
     return {**stored, "expires_at": 1.0}

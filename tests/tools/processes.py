@@ -1,4 +1,4 @@
-"""Whether processes still live, asked of the system. One that has ended but was not yet asked for does not."""
+"""Which processes run. A process that has ended does not run, even if its parent has not waited for it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import NamedTuple
 
 
 def group_is_gone(group: int | None) -> bool:
-    """Whether no process of a group runs; the group of a server that was never started is `None`."""
+    """Return whether no process of a group runs. The group of a server that was never started is `None`."""
     return group is None or group not in {process.group for process in _running()}
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process runs."""
     return pid in {process.pid for process in _running()}
 
 
 def members_of(group: int) -> dict[int, str]:
-    """The processes of a group that run, with their command lines."""
+    """Return the running processes of a group with their command lines."""
     return {process.pid: _command_line(process.pid) for process in _running() if process.group == group}
 
 
 def servers_of(pid: int, script: str) -> list[int]:
-    """The processes that run a script and were started by a process, or by one that it started."""
+    """Return the processes that run a script and descend from a process as child or grandchild."""
     parents = {process.pid: process.parent for process in _running()}
 
     def is_below(child: int | None) -> bool:
@@ -34,7 +33,7 @@ def servers_of(pid: int, script: str) -> list[int]:
 
 
 async def becomes_true(condition: Callable[[], bool], within_s: float = 60) -> None:
-    """Wait until a condition of the system holds; raises TimeoutError when it does not in time."""
+    """Wait until a condition of the system holds. Raises TimeoutError after `within_s`."""
     async with asyncio.timeout(within_s):
         while not condition():  # noqa: ASYNC110 (nothing tells of another process's end)
             await asyncio.sleep(0.01)
@@ -47,7 +46,7 @@ class _Process(NamedTuple):
 
 
 def _running() -> Iterator[_Process]:
-    """Every process that runs."""
+    """Yield every running process."""
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent, group = file.read_text().rpartition(")")[2].split()[:3]

@@ -1,4 +1,4 @@
-"""The audit log: one JSON line before an execution and one after it, for its owner's eyes, without secrets."""
+"""The audit log: a JSON line before and after each execution, readable by its owner only, without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that change their tools while they run: what is known follows, what runs are offered does not."""
+"""Servers that change their tools while they run: the known tools follow, the tools of current runs stay."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ user = "Grow."
 
 
 class Told:
-    """What a pool says about listings, in order."""
+    """The messages of a pool about listings, in order."""
 
     def __init__(self) -> None:
         self.listed: asyncio.Queue[tuple[Path, str, ListingChange | None]] = asyncio.Queue()
@@ -97,7 +97,7 @@ async def test_changed_tools_are_known_at_once_and_offered_from_the_next_batch_o
     assert {tool.name for tool in pool.stored_listings(suite, path)["garden"].tools} == names
     await asyncio.wait_for(pool.wait_for_change(path, definition, status.tools), 30)  # what was seen is over
 
-    # A run has what was listed before, and so has every other run of its batch.
+    # A run keeps the earlier listing, as does every other run of its batch.
     for toolbox in (before, await pool.open_toolbox(suite, case, path, execute=True, grant=grant)):
         assert {tool.name for tool in toolbox.definitions} == {"g_grow", "g_wither"}
     await pool.begin_batch()

@@ -52,7 +52,7 @@ def suite_in(folder: Path, state: str = 'state = "run"', repeats: int = 1, more:
 
 
 async def looker(request: Any) -> Any:
-    """Look twice, and say what the tool said."""
+    """Look twice, and answer with the tool's text."""
     if not request.results:
         return [workbench.call("look", place="here"), workbench.call("look", place="there")]
     return " ".join(result.content for result in request.results)

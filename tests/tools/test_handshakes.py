@@ -1,4 +1,4 @@
-"""Servers that know no `server/discover`, or cannot be asked: each is used, and a notice says what it costs."""
+"""Servers without `server/discover`: each can be used, and a notice names the cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers behind OAuth: logging in, keeping a login, renewing it, and losing it."""
+"""Servers behind OAuth: logging in, storing a login, renewing it, and losing it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_a_login_is_kept_privately_and_parallel_calls_do_not_wait_for_each
     assert stat.S_IMODE(login.folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in login.folder.iterdir()} == {0o600}
     running = await start(pool, definition)
-    # The server answers none of the five before all are there.
+    # The server answers the five requests only when all have arrived.
     assert await asyncio.gather(*(running.call("meet", {}) for _ in range(5))) == [ToolAnswer("met")] * 5
     for token in ("access_token", "refresh_token"):
         value = login.read()["tokens"][token]
@@ -133,7 +133,7 @@ async def test_a_login_that_cannot_be_renewed_now_is_kept(program: Program, pool
     login.stored.write_text(json.dumps({**stored, "expires_at": 1.0}))
     message = await start_error(pool, server.definition())
     assert "cannot renew its login: http://127.0.0.1:9/token cannot be reached" in message
-    # A token that is about to expire is renewed, and sent while that fails.
+    # A token that expires soon is renewed, and is still sent while the renewal fails.
     login.stored.write_text(json.dumps({**stored, "expires_at": time.time() + 20}))
     assert await (await start(pool, server.definition())).call("add", ADD) == ToolAnswer("3")
     assert login.read()["tokens"] == stored["tokens"]
@@ -277,7 +277,7 @@ async def test_a_client_that_was_registered_by_hand_is_used_at_its_issuer_alone(
         person = Browser(redirect)
         await Login(program, definition)._login.log_in(person)
     assert (person.asked["client_id"], person.asked["scope"]) == ("by-hand", "use admin")
-    # The client is known with its secret in the form alone, which takes a second request.
+    # The server accepts the client's secret only in the form, which takes a second request.
     assert server.grants() == [*before, "authorization_code", "authorization_code"]
     login = Login(program, definition)
     assert ROBOT_SECRET not in login.stored.read_text()

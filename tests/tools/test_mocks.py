@@ -1,4 +1,4 @@
-"""Which mock answers, and what it says."""
+"""Which mock answers a call, and its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server objects in a module of the suite's folder: the SDK's two kinds and fastmcp's, and what may go wrong."""
+"""Server objects in a module of the suite's folder: both kinds of the SDK and fastmcp's, and their errors."""
 
 from __future__ import annotations
 

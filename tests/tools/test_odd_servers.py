@@ -1,4 +1,4 @@
-"""Servers of the protocol's first days, with habits that nobody expects any more."""
+"""Servers of the protocol's first version, with unusual behaviour."""
 
 from __future__ import annotations
 

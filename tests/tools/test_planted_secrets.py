@@ -1,4 +1,4 @@
-"""What a server says of the values it was given comes in as it is, and is in no log, error or listing."""
+"""Secret values in a server's answers arrive unchanged, and appear in no log, error or listing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a suite's folder: which are loaded, when again, and what is refused."""
+"""Functions in a suite's folder: which are loaded, when they are reloaded, and which are refused."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ async def test_a_run_that_gives_up_while_its_module_loads_waits_for_nothing_and_
     before = {name for name in sys.modules if name.startswith("_workbench_suite")}
     functions = functions_of(folder).for_run(["mocks"])
     loading = asyncio.create_task(asyncio.to_thread(functions.function, "mocks:answer"))
-    # Opened for writing as soon as the module, which still loads, reads.
+    # Opened for writing as soon as the module, which is still loading, reads.
     with await asyncio.to_thread(gate.open, "w"):
         functions.forget()
     await loading

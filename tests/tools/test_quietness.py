@@ -1,4 +1,4 @@
-"""What this room keeps from the terminal and from the start of the program."""
+"""`tools` prints nothing to the terminal, and does not slow the start of the program."""
 
 from __future__ import annotations
 

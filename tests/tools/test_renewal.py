@@ -1,4 +1,4 @@
-"""Servers that die or forget their session: the run that sees it ends, and the next one goes on with a new session."""
+"""Servers that die or forget their session: the affected run ends, and the next one gets a new session."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ async def test_a_restart_that_fails_counts_and_closing_ends_one_that_hangs(
     server = open_server("python", str(script), folder=tmp_path, protocol="auto", limits=limits)
     await server.start()
     await crash(server)
-    # The one that ends is asked the old way once more, and that one hangs.
+    # The one that ends is asked once more in the old way, and hangs.
     waiting = asyncio.create_task(RunServer(server).call("add", ADD))
     await becomes_true(lambda: len(list((tmp_path / "starts").iterdir())) == 3)
     assert server.renewal is not None
@@ -208,7 +208,7 @@ async def test_a_server_that_is_closed_before_its_restart_begins_is_not_started(
     server = open_server("python", "workshop.py")
     await server.start()
     await crash(server)
-    # The call wants the restart, and the server is closed before the restart has its turn.
+    # The call requests the restart, and the server is closed before the restart begins.
     wanted = asyncio.create_task(RunServer(server).call("add", ADD))
     closed = asyncio.create_task(server.close())
     with pytest.raises(ServerError, match="was closed"):

@@ -1,4 +1,4 @@
-"""Servers that misbehave: each ends in one plain sentence, and none leaves a process behind."""
+"""Servers that misbehave: each results in one sentence, and none leaves a process."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ async def test_a_call_while_the_server_goes_down_waits_for_the_next(open_server:
     first = asyncio.create_task(server.call("leave", {}))
     while server._session._client is not None:  # noqa: ASYNC110 (the moment between the end of the connection and of the process)
         await asyncio.sleep(0)
-    # A run that calls now has lost nothing, and waits for the next process.
+    # A run that calls now has lost no call, and waits for the next process.
     assert not (await server.call("stay", {})).is_error
     with pytest.raises(ServerError, match=r"^server 'bench' ended with exit code 5") as caught:
         await first

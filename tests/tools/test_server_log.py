@@ -1,4 +1,4 @@
-"""What is kept of what a server writes to standard error."""
+"""The log of a server's standard error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def secrets_of(**values: str) -> Secrets:
 
 
 async def kept(file: Path, chunks: Sequence[bytes], secrets: Secrets) -> str:
-    """What stands in the log after a server has written so, below the title."""
+    """Return the log after a server has written these chunks, without its title."""
     file.unlink(missing_ok=True)
     log = ServerLog(file, "title", secrets, now=lambda: STARTED)
     stream = asyncio.StreamReader()

@@ -1,4 +1,4 @@
-"""Servers that behave: what they list, and what their answers become."""
+"""Well-behaved servers: their tools, and the results of their answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_listing_is_read_to_its_last_page_and_structured_content_is_chec
     endless = await server.call("tool_3", {})
     assert endless.is_error
     assert "'^(a|aa)+$' in a text of 61 characters did not end within 0.5 s" in endless.content
-    # Its error has the code of a closed connection, and the server is not.
+    # Its error has the code of a closed connection, but the server is not closed.
     assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True, code=-32000)
     assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
     assert server.down_reason is None

@@ -144,7 +144,7 @@ def test_odd_commands_start_no_launcher(command: list[str]) -> None:
 
 
 class Launched:
-    """A suite whose server is started by an `npx` that waits until it is told that the download is over."""
+    """A suite whose server is started by an `npx` that waits until the test ends its download."""
 
     def __init__(self, folder: Path, limits: TimeLimits) -> None:
         self.folder = folder
@@ -192,7 +192,7 @@ async def test_a_first_download_has_its_own_time_and_is_called_so_until_the_serv
         words = [event.words for event in launched.events if isinstance(event, StartUp) and event.took_ms is None]
         assert words == ["downloading server shop", "starting server shop"]
         await launched.pool.stop(launched.file, launched.definition)
-        # Its tools are known now, so it has run before, and npx has it.
+        # Its tools are known, so it has run before, and npx has downloaded it.
         (tmp_path / "began").unlink()
         again = launched.start()
         await becomes_true((tmp_path / "began").exists)

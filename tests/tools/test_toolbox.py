@@ -1,4 +1,4 @@
-"""What a run is offered, who answers its calls, and how runs share servers."""
+"""The tools that a run is offered, who answers its calls, and how runs share servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers behind a URL, over both transports, old and new protocols: what they list and answer, and how they fail."""
+"""Servers behind a URL, over both transports with old and new protocols: listings, answers and failures."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ async def test_proxies_of_the_environment_are_not_used_for_this_machine(
 
 
 class Scripted:
-    """A server of the newest protocol whose tool `talk` is answered as a test says; everything else is well."""
+    """A server of the newest protocol with a tool `talk`, whose answers the test defines. Everything else works."""
 
     def __init__(self, answer: Callable[[Request], Answer]) -> None:
         self._answer = answer

@@ -97,7 +97,7 @@ async def test_servers_that_ignore_everything_end_with_workbench(tmp_path: Path)
     assert len(groups) == 6
     for group in groups:
         members = members_of(group)
-        # The server, its child and grandchild, and the watcher, which is nobody's child.
+        # The server, its child and grandchild, and the watcher, which is no process's child.
         assert len(members) == 4
         [watcher] = [pid for pid in members if "watched_start" in members[pid]]
         assert "stubborn.py" not in members[watcher]
@@ -127,7 +127,7 @@ async def test_what_a_server_started_in_sessions_of_their_own_ends_with_it_and_i
     open_server: OpenServer, tmp_path: Path, log_file: Path, killed: bool
 ) -> None:
     (tmp_path / "stubborn.py").write_text(STUBBORN)
-    # No server's: a process of this program in a session of its own, as a detached batch or a clipboard's owner is.
+    # A process of this program in its own session, such as a detached batch or a clipboard's owner.
     own = await asyncio.create_subprocess_exec("sleep", "4242", start_new_session=True)
     try:
         server = open_server("python", "stubborn.py", folder=tmp_path)
@@ -178,7 +178,7 @@ os.kill(os.getpid(), 9)
 
 @pytest.mark.parametrize("moment", ["before the watcher", "before the command"])
 async def test_a_start_that_is_cut_off_leaves_nothing(moment: str) -> None:
-    """Workbench is gone before it has said which command to start, or while that is being started."""
+    """Workbench ends before it has named the command to start, or while the command is started."""
     program = [sys.executable, "-c", CUT_OFF, watched_start.__file__, moment]
     done = await asyncio.to_thread(subprocess.run, program, stdout=subprocess.PIPE, text=True, timeout=30)
     await becomes_true(lambda: group_is_gone(int(done.stdout)))

@@ -1,4 +1,4 @@
-"""Servers of the folder `servers` behind a URL, each in a process of its own."""
+"""Servers of the folder `servers` over HTTP, each in its own process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALL_SPEAK: tuple[Speaks, ...] = ("http", "json", "old", "sse")
 
 @dataclass
 class Hosted:
-    """A server that listens; killed when it is left, or before."""
+    """A running server. It is killed at the end of its context, or before."""
 
     process: ForkedProgram
     port: int
@@ -66,7 +66,7 @@ def hosted(module: str, speaks: Speaks = "http", port: int = 0) -> Iterator[Host
 
 
 class Shared:
-    """Servers that several tests use and none harms, each started when it is first asked for."""
+    """Servers that several tests share and none changes. Each is started when it is first needed."""
 
     def __init__(self, exits: ExitStack) -> None:
         self._exits = exits

@@ -1,4 +1,4 @@
-"""Event sequences as runs make them, for tests: by hand, or drawn by hypothesis."""
+"""Event sequences of runs, written by hand or drawn by hypothesis."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from workbench.trajectory.events import (
 
 
 def stamped(happenings: Sequence[EventPayload], run_id: str = "run") -> list[Event]:
-    """Give happenings their numbers, and a millisecond each."""
+    """Return events with numbers, one millisecond apart."""
     return [Event(run_id, number, float(number), what) for number, what in enumerate(happenings)]
 
 
 def events_of(rounds: Sequence[tuple[str, int]], finish: RunFinished | None = None, run_id: str = "run") -> list[Event]:
-    """A run whose rounds each have a text and a number of calls to the tool `t`, all answered."""
+    """Return the events of a run whose rounds each have a text and a number of answered calls to the tool `t`."""
     happenings: list[EventPayload] = [
         RunStarted("hash", "case", "Case", "offline", None, (Message("user", "Go."),), (ToolDefinition("t"),))
     ]
@@ -78,14 +78,14 @@ json_values: st.SearchStrategy[JsonValue] = st.recursive(
 )
 _objects = st.dictionaries(st.text(max_size=6), json_values, max_size=3)
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-# Lone surrogates too: JSON from a model may hold them. Two that make a pair are one character to every JSON parser.
+# Lone surrogates too, because a model's JSON may contain them. JSON parsers read a pair as one character.
 _texts = st.text(st.characters(), max_size=20).filter(lambda text: not _PAIR.search(text))
 _ms = st.floats(0, 1e6)
 
 
 @st.composite
 def _answers(draw: st.DrawFn, number: int) -> tuple[list[EventPayload], list[str]]:
-    """The pieces of an answer, and the ids of its calls."""
+    """Draw the pieces of an answer, and the ids of its calls."""
     pieces: list[EventPayload] = [ReasoningDelta(number, text) for text in draw(st.lists(_texts, max_size=2))]
     pieces += [TextDelta(number, text) for text in draw(st.lists(_texts, max_size=3))]
     if draw(st.booleans()):
@@ -105,7 +105,7 @@ def _answers(draw: st.DrawFn, number: int) -> tuple[list[EventPayload], list[str
 
 @st.composite
 def _holds(draw: st.DrawFn, at: HoldPlace, number: int, call_id: str | None = None) -> list[EventPayload]:
-    """The run may be held, and something said to the model meanwhile."""
+    """Draw a hold, perhaps with a message to the model, or nothing."""
     if not draw(st.booleans()):
         return []
     said = [MessageAdded(text) for text in draw(st.lists(_texts, max_size=2))]
@@ -114,7 +114,7 @@ def _holds(draw: st.DrawFn, at: HoldPlace, number: int, call_id: str | None = No
 
 @st.composite
 def _rounds(draw: st.DrawFn, number: int) -> list[EventPayload]:
-    """A whole answer with the results of its calls, some of them changed by a person."""
+    """Draw a whole answer with the results of its calls. A person may have changed some of them."""
     happenings, ids = draw(_answers(number))
     usage = draw(st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9)))
     reason: StopReason = "tool calls" if ids else "answered"
@@ -149,8 +149,8 @@ _UNREAL: list[ResultSource] = ["default", "edited", "skipped", "replayed"]
 
 @st.composite
 def scripts(draw: st.DrawFn) -> list[Event]:
-    """A whole run: rounds of text, reasoning, calls (some broken), results, perhaps retries, pauses, progress, steps,
-    and what a person does to a run that is held."""
+    """Draw a whole run: rounds of text, reasoning, calls (some broken) and results, perhaps with retries, pauses,
+    progress and steps, and the actions of a person at holds."""
     happenings: list[EventPayload] = [
         RunStarted(
             draw(_texts),
@@ -177,7 +177,7 @@ def scripts(draw: st.DrawFn) -> list[Event]:
         happenings += draw(_holds("request", number))
         happenings.append(RequestStarted(number))
         if draw(st.booleans()):
-            # A retry voids what was answered, and may use its call ids again.
+            # A retry discards the answer, and may reuse its call ids.
             happenings += draw(_answers(number))[0]
             happenings += [
                 RequestFailed(number, draw(_texts)),
@@ -186,7 +186,7 @@ def scripts(draw: st.DrawFn) -> list[Event]:
             ]
         happenings += draw(_rounds(number))
         if draw(st.booleans()):
-            # So does a person who has the round asked again, but what was answered stays beside it.
+            # So does regenerating a round, but the answer stays beside it.
             happenings += [Regenerated(number), RequestStarted(number), *draw(_rounds(number))]
     happenings.append(draw(st.sampled_from([RunFinished("answered"), RunFinished("error", "no route")])))
     return stamped(happenings)

@@ -1,4 +1,4 @@
-"""A trajectory is exactly the fold of its events, however they were cut into pieces and wherever they were kept."""
+"""A trajectory is exactly the fold of its events, however they are split and wherever they were stored."""
 
 from __future__ import annotations
 

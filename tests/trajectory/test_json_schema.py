@@ -1,4 +1,4 @@
-"""What is read of a tool's JSON Schema, whatever it holds."""
+"""The facts read from a tool's JSON Schema, whatever it contains."""
 
 from __future__ import annotations
 

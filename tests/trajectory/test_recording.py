@@ -1,4 +1,4 @@
-"""A recording reads back to the run it was made of, as far as it goes, and anything else is refused with its line."""
+"""A recording reads back to its run, even if it is incomplete. Anything else is refused with its line."""
 
 from __future__ import annotations
 

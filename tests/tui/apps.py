@@ -1,4 +1,4 @@
-"""The app under test: on suites of a folder, with a session whose runs say what the test wants them to."""
+"""The app under test, on the suites of a folder, with a scripted runtime in place of the engine."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ from workbench.tui.tree import background_audit
 
 GOLDENS = Path(__file__).parent / "goldens"
 REGENERATE = "UPDATE_GOLDENS"
-"""Set this environment variable to write the golden screens anew."""
+"""Set this environment variable to rewrite the golden screens."""
 
 SMART_HOME = """
 format = 1
@@ -143,8 +143,8 @@ user = "Ask the server."
 
 
 class ScriptedRuntime:
-    """Takes the place of the engine: nothing happens until the test says what does. Only servers are real, once they
-    are asked for."""
+    """Takes the place of the engine. Nothing happens until the test makes it happen, but servers are real once the app
+    asks for them."""
 
     def __init__(self, listener: BatchListener, program: Program) -> None:
         self._program = program
@@ -157,15 +157,15 @@ class ScriptedRuntime:
         self.exempt: list[bool] = []
         self.allowed: list[tuple[str, str, PermissionAnswer]] = []
         self.until: list[StepTarget] = []
-        """How far each run was to go at first."""
+        """The step target with which each run was started."""
         self.gone_on: list[tuple[str, StepTarget]] = []
         self.done: list[tuple[str, Command]] = []
         self.refused: str | None = None
-        """Why whatever is to be done to a run cannot be done."""
+        """Why commands for a run are refused, or `None` to accept them."""
         self.held: dict[str, int] = {}
-        """By run, the hold where the engine has it: as it was said, unless a test knows better."""
+        """The engine's hold by run. It is the announced hold unless a test changes it."""
         self.slow = False
-        """Whether commands are answered by the test alone, through `answers`."""
+        """Whether the test answers commands itself, through `answers`."""
         self.answers: list[Future[str | None]] = []
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self.closed = False
@@ -246,7 +246,7 @@ class ScriptedRuntime:
             self._engine.close(timeout_s=1)
 
     def say(self, planned: PlannedRun, *happenings: EventPayload, first: int = 0) -> None:
-        """Let things happen in a run, as its events from number `first` on."""
+        """Send events of a run, numbered from `first`."""
         for number, what in enumerate(happenings, first):
             if isinstance(what, Paused) and what.at != "permission":
                 self.held[planned.run_id] = number
@@ -255,7 +255,7 @@ class ScriptedRuntime:
             self.listener(RunEvent(Event(planned.run_id, number, float(number), what)))
 
     def ask(self, planned: PlannedRun, tool: ToolDefinition, arguments: Mapping[str, JsonValue] = {}) -> None:
-        """Let a run call a tool, and be held until somebody says whether it may be executed."""
+        """Send a call of a tool, and hold the run until the user decides whether it may be executed."""
         call = ToolCall("c0", tool.name, arguments)
         self.say(
             planned,
@@ -268,13 +268,12 @@ class ScriptedRuntime:
         self.listener(PermissionRequested(PermissionQuestion(planned.run_id, call, tool)))
 
     def finish(self, planned: PlannedRun, happenings: Sequence[EventPayload]) -> RunResult:
-        """Let a whole run happen, and grade it as the engine does."""
+        """Send all events of a run, and grade it as the engine does."""
         self.say(planned, *happenings)
         events = [Event(planned.run_id, number, float(number), what) for number, what in enumerate(happenings)]
         return self.grade(planned, fold(events))
 
     def grade(self, planned: PlannedRun, trajectory: Trajectory) -> RunResult:
-        """End a run with its grade."""
         grades, status, steps = grade_run_and_steps(planned.suite, planned.case, trajectory)
         path, case = str(planned.file.path), planned.case
         done = RunResult(
@@ -295,7 +294,6 @@ class ScriptedRuntime:
         return done
 
     def end_batch(self) -> None:
-        """End the last batch."""
         self.listener(BatchDone(f"batch-{self._batches}"))
 
 
@@ -303,7 +301,7 @@ Call = tuple[str, dict[str, JsonValue]]
 
 
 def opening(planned: PlannedRun) -> RunStarted:
-    """The first event of a run."""
+    """Return the first event of a run."""
     tools = tuple(ToolDefinition(tool.name, tool.description) for tool in planned.suite.tools)
     system, user = planned.settings.system, planned.case.request or ""
     return RunStarted(
@@ -312,7 +310,8 @@ def opening(planned: PlannedRun) -> RunStarted:
 
 
 def conversation(planned: PlannedRun, calls: Sequence[Call], answer: str) -> list[EventPayload]:
-    """A run that makes some calls, gets an answer to each, and then says something. All times are fixed."""
+    """Return the events of a run that makes some calls, gets an answer to each, and then answers. All times are
+    fixed."""
     happenings: list[EventPayload] = [opening(planned), RequestStarted(1)]
     for number, (tool, arguments) in enumerate(calls):
         happenings += [CallStarted(1, f"c{number}", tool), CallFinished(f"c{number}", arguments)]
@@ -327,11 +326,11 @@ def conversation(planned: PlannedRun, calls: Sequence[Call], answer: str) -> lis
 
 
 MOVIE_NIGHT: Sequence[Call] = (("set_lights", {"room": "living room", "brightness": 60}),)
-"""What a model did that dimmed too little and forgot the TV."""
+"""The calls of a model that dimmed too little and forgot the TV."""
 
 
 class Opened:
-    """The app while it runs, and the session it opened."""
+    """The running app and the runtime it opened."""
 
     def __init__(self, app: Workbench, pilot: Pilot[int], sessions: list[ScriptedRuntime]) -> None:
         self.app = app
@@ -345,7 +344,7 @@ class Opened:
 
     @property
     def screen(self) -> str:
-        """What stands on the screen: drawn once for all that a test asks about it before the app goes on."""
+        """The text of the screen. It is drawn once for all questions of a test until the app continues."""
         if self._seen is None:
             self._seen = screen_text(self.app)
             asyncio.get_running_loop().call_soon(self._look_again)
@@ -355,12 +354,12 @@ class Opened:
         self._seen = None
 
     async def press(self, *keys: str) -> None:
-        """Press keys and let everything settle."""
+        """Press keys and wait until the app settles."""
         await self.pilot.press(*keys)
         await self.settle()
 
     async def settle(self) -> None:
-        """Wait until nothing is under way in the app: no worker, no waiting delivery, no resting cursor."""
+        """Wait until nothing is in progress in the app: workers, deliveries of events, moves of the cursor."""
         async with asyncio.timeout(20):
             while True:
                 await self.pilot.pause()
@@ -372,7 +371,7 @@ class Opened:
         await self.pilot.pause()
 
     async def run(self, *keys: str) -> list[PlannedRun]:
-        """Press keys that start runs, and wait until they were started; the runs."""
+        """Press keys that start runs, wait until the runs were started, and return them."""
         before = len(self._sessions[-1].runs) if self._sessions else 0
         await self.pilot.press(*keys)
         await self.until(lambda: bool(self._sessions) and len(self._sessions[-1].runs) > before)
@@ -380,7 +379,7 @@ class Opened:
         return self.session.runs[before:]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for something to hold. Raises AssertionError, with what is on the screen, when it never does."""
+        """Wait for a condition. Raises AssertionError with the screen if it stays false."""
         try:
             async with asyncio.timeout(20):
                 while not condition():
@@ -408,11 +407,13 @@ async def opened(
     errs: bool = False,
     watches: bool = False,
 ) -> AsyncIterator[Opened]:
-    """Run the app on a folder, without a terminal, its clock standing still. `environment` is the terminal's,
-    `variables` are those that models and suites refer to; `audits`: cases are audited, at once; `live`: runs are really
-    made; `record` is where those are recorded, `history` where they are kept; `begin` are the runs it begins with.
-    `watches`: files are looked at all the time, not only at keys. An error of the app's own fails the test, but where
-    it `errs`."""
+    """Run the app on a folder, without a terminal and with a stopped clock. An error in the app fails the test unless
+    it `errs`.
+
+    `environment` is the terminal's, and `variables` are those that models and suites refer to. With `audits`, cases are
+    audited at once. With `live`, the real engine runs cases. `record` is the folder of recordings, `history` the file
+    of the history. `begin` selects the first runs. With `watches`, files are checked all the time instead of at key
+    presses only."""
     sessions: list[ScriptedRuntime] = []
 
     def open_runtime(listener: BatchListener) -> AppRuntime:
@@ -435,11 +436,11 @@ async def opened(
         history=history,
         start=begin,
     )
-    # What an audit marks, it marks a second after everything else: no test of anything else is to wait for that.
+    # An audit marks cases a second after everything else. Tests of other features must not wait for that.
     background_audit.REST_S = 0.01 if audits else 3600.0
     # A question of the app accepts keys at once, unless its own class says otherwise.
     QuestionScreen.ANSWER_DELAY_S = 0.0
-    # Nor is a test of anything else to be surprised by what it did to a file.
+    # Tests of other features must not meet effects of their own changes to files.
     watch.CHECK_INTERVAL_S = 0.1 if watches else 3600.0
     async with app.run_test(size=size) as pilot:
         open_app = Opened(app, pilot, sessions)
@@ -453,7 +454,7 @@ async def opened(
 
 
 def screen_text(app: App[Any]) -> str:
-    """The screen as plain text, without blanks at the ends of lines: what a whole frame would write."""
+    """Return the screen as plain text, as a whole frame would draw it, without trailing blanks."""
     compositor = app.screen._compositor
     visible_screen_stack.set(app._background_screens)
     pieces = sorted(compose(compositor, [compositor.size.region]), key=lambda piece: (piece.y, piece.x))
@@ -462,7 +463,7 @@ def screen_text(app: App[Any]) -> str:
 
 
 def suites_in(folder: Path, **texts: str) -> Path:
-    """A folder `suites` with some suite files."""
+    """Write suite files into the folder `suites`, and return the folder."""
     suites = folder / "suites"
     suites.mkdir()
     for name, text in texts.items():
@@ -471,7 +472,7 @@ def suites_in(folder: Path, **texts: str) -> Path:
 
 
 def assert_golden(text: str, name: str) -> None:
-    """Compare a screen with the one that was kept, or keep it anew (`UPDATE_GOLDENS=1`)."""
+    """Compare a screen with its golden file. With `UPDATE_GOLDENS=1`, write the file."""
     file = GOLDENS / f"{name}.txt"
     if os.environ.get(REGENERATE):
         GOLDENS.mkdir(exist_ok=True)

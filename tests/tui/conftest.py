@@ -1,4 +1,4 @@
-"""Tests of the app wait for its event loop, not for a quiet processor, and ask no server that runs here besides."""
+"""Tests of the app wait for its event loop, not for an idle CPU, and ignore local servers on this machine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ spare_what_is_not_seen()
 
 @pytest.fixture(autouse=True)
 def no_servers_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out what may run at the usual ports of local servers."""
+    """Ignore servers that may run at the usual ports of local model servers."""
     remote = tuple(preset for preset in models.PRESETS if not preset.is_local)
     monkeypatch.setattr(models, "PRESETS", remote)

@@ -1,4 +1,4 @@
-"""A small app that shows one form, to be driven by keys: the document of a suite, and nothing else."""
+"""A small app with a single form of a suite's document, driven by keys."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FormScreen(Screen[None]):
 
 
 class FormApp(StagedApp):
-    """Shows the form of one case, or of a suite's settings (`HEAD`)."""
+    """Shows the form of a case, or of the suite's settings (`HEAD`)."""
 
     def __init__(self, text: str, index: int) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class FormApp(StagedApp):
         return self.screen.query_one(FormView)
 
     def go_to(self, place: tuple[str | int, ...]) -> None:
-        """Put the cursor on a row, which is shown first if nothing is written there."""
+        """Move the cursor to a row. If the row has no value, show it first."""
         if all(row.place != place for row in self.form.page.rows):
             self.form.show_every_key()
         self.form.go_to(place)
@@ -130,13 +130,13 @@ class FormApp(StagedApp):
 
 
 class Typist:
-    """Somebody at the keyboard of a `FormApp`."""
+    """A user at the keyboard of a `FormApp`."""
 
     def __init__(self, app: FormApp, pilot: Pilot[int]) -> None:
         self.app, self.pilot = app, pilot
 
     async def press(self, *keys: str) -> None:
-        """Press keys, all in one burst, and let everything settle."""
+        """Press keys in one burst, and wait until the app settles."""
         for key in keys:
             self.app.post_message(events.Key(key, CHARACTERS.get(key, key if len(key) == 1 else None)))
         for _ in range(2):  # what a key opens takes the keys behind it a round later
@@ -144,22 +144,21 @@ class Typist:
             await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        """Type a text, key by key."""
         await self.press(*(KEYS.get(character, character) for character in text))
 
     def says(self, key: str) -> Any:
-        """What the case, or the suite, says under a key now; `None` where it says nothing."""
+        """Return the current value of a key of the case or the suite, or `None` if it has none."""
         return self.app.table.get(key)
 
     @property
     def screen(self) -> str:
-        """What stands on the screen."""
+        """The text of the screen."""
         return screen_text(self.app).rstrip()
 
 
 @asynccontextmanager
 async def form_of(text: str, index: int = 0, size: tuple[int, int] = (60, 24)) -> AsyncIterator[Typist]:
-    """The form of a case of a suite's text, its keyboard taken."""
+    """Open the form of a case, with the focus in it."""
     app = FormApp(text, index)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()

@@ -1,7 +1,6 @@
-"""What an app under test need not do again: read the same stylesheets, draw frames that nobody sees.
+"""Saves work of apps under test: parsing the same stylesheets, and drawing frames that nobody sees.
 
-Each test opens an app of its own, and nine in ten of what it does until its first frame is the same every time.
-"""
+Each test opens its own app, and nine tenths of the work until its first frame is always the same."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from textual.screen import Screen
 import workbench.tui.terminal.containment  # noqa: F401  # what it puts around drawing belongs to what is put off here
 
 _parsed: dict[frozenset[tuple[str, str]], LRUCache[tuple[Any, ...], list[RuleSet]]] = {}
-"""By the variables of a theme, the rules of the stylesheets that were parsed with it."""
+"""The parsed rules of the stylesheets, by the variables of a theme."""
 _postpones = True
 _undrawn: WeakSet[Screen[Any]] = WeakSet()
-"""Screens of which something is to be drawn as soon as the app is calm."""
+"""Screens that have to be drawn when the app is calm."""
 
 _init = Stylesheet.__init__
 _set_variables = Stylesheet.set_variables
@@ -52,7 +51,7 @@ def _draw_later(self: Screen[Any]) -> None:
 
 @contextmanager
 def every_frame() -> Iterator[None]:
-    """Draw each frame when its time comes, where a test does not wait until the app is calm."""
+    """Draw each frame at its time, for tests that do not wait until the app is calm."""
     global _postpones
     _postpones = False
     try:
@@ -62,7 +61,7 @@ def every_frame() -> Iterator[None]:
 
 
 def draw_what_is_seen() -> bool:
-    """Draw what changed on the screens since they were last drawn. Returns whether anything had."""
+    """Draw what changed on the screens since they were last drawn. Return whether anything had changed."""
     screens = list(_undrawn)
     _undrawn.clear()
     for screen in screens:
@@ -73,7 +72,7 @@ def draw_what_is_seen() -> bool:
 
 
 def spare_what_is_not_seen() -> None:
-    """Have the apps of this process share what they parsed, and draw only when they are calm."""
+    """Make the apps of this process share parsed stylesheets, and draw only when they are calm."""
     for parts, new in (
         (Stylesheet, {"__init__": _init_shared, "set_variables": _set_variables_shared}),
         (Screen, {"_compositor_refresh": _draw_later}),

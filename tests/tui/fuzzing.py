@@ -1,4 +1,4 @@
-"""What hands, terminals and strangers can send to the app, drawn from a seed: the same for the same seed, always."""
+"""Input that users, terminals and other programs can send to the app, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.config.folders import bundled
 SERVERS = Path(__file__).parents[1] / "tools" / "servers"
 
 LENGTH = 300
-"""So many operations make a session."""
+"""The number of operations in a session."""
 
 MEGABYTE = 1 << 20
 
@@ -75,14 +75,14 @@ HOSTILE: list[bytes] = [
 
 @dataclass(frozen=True)
 class Send:
-    """What comes from the terminal, all at once."""
+    """Bytes from the terminal, all at once."""
 
     content: bytes
 
 
 @dataclass(frozen=True)
 class Resize:
-    """The terminal has another size."""
+    """A new size of the terminal."""
 
     columns: int
     rows: int
@@ -90,7 +90,7 @@ class Resize:
 
 @dataclass(frozen=True)
 class Wait:
-    """Nothing comes for a while."""
+    """A pause without input."""
 
     seconds: float
 
@@ -99,7 +99,7 @@ Deed = Send | Resize | Wait
 
 
 def session(seed: int, length: int = LENGTH) -> list[Deed]:
-    """The operations of a seed."""
+    """Return the operations of a seed."""
     chosen = random.Random(seed)
     kinds: list[tuple[float, Callable[[random.Random], list[Deed]]]] = [
         (30, lambda r: [Send(r.choice(USUAL).encode())]),
@@ -127,7 +127,7 @@ def session(seed: int, length: int = LENGTH) -> list[Deed]:
 
 
 def size_of(seed: int) -> tuple[int, int]:
-    """The size that the session of a seed begins with."""
+    """Return the initial size of a seed's session."""
     return random.Random(-seed - 1).choice([(120, 36), (80, 24), (80, 24), (200, 60), (40, 10), (9, 3), (1, 1)])
 
 
@@ -172,12 +172,12 @@ def _resizes(chosen: random.Random) -> list[Deed]:
 
 
 def suites_for_fuzzing(folder: Path) -> Path:
-    """Suites with servers, chains, checks that are judged, errors, and texts that are commands to a terminal."""
+    """Write suites with servers, chains, judged checks, errors, and texts that are commands to a terminal."""
     suites = folder / "suites"
     suites.mkdir()
     for name in ("office.toml", "weather.toml", "office_chains.toml", "office_chains.py"):
         shutil.copy(bundled("sample_suites") / name, suites / name)
-    # The samples' own server imports the SDK: in a hundred sessions, a third of their time.
+    # The samples' own server imports the SDK, which would take a third of the time of a hundred sessions.
     shutil.copy(SERVERS / "plain.py", suites)
     shutil.copy(SERVERS / "office.py", suites / "office_server.py")
     (suites / "smart_home.toml").write_text(SMART_HOME)
@@ -187,5 +187,5 @@ def suites_for_fuzzing(folder: Path) -> Path:
 
 
 def as_text(operations: list[Deed]) -> str:
-    """What was sent, so that it can be sent again."""
+    """Return operations as text, so that they can be repeated."""
     return "\n".join(repr(deed) if len(repr(deed)) < 500 else repr(deed)[:500] + "…" for deed in operations)

@@ -1,4 +1,4 @@
-"""What takes a while, for as long as a test wants it to."""
+"""Functions that a test holds back, to keep an operation in progress."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.tui.settling import Gate
 
 
 class Held:
-    """Holds a function back until a test lets it go."""
+    """Holds a function back until a test releases it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
         self._gate = Gate()
 
     def hold(self, module: object, name: str) -> None:
-        """Hold back what is called by this name."""
+        """Hold a function back."""
         held = getattr(module, name)
 
         def wait(*arguments: Any, **named: Any) -> Any:
@@ -30,24 +30,24 @@ class Held:
         self._monkeypatch.setattr(module, name, wait)
 
     async def begun(self, app: Opened) -> None:
-        """Wait until it was called."""
+        """Wait until the function was called."""
         await until(app, self._gate.is_reached)
 
     def discard_stream(self) -> None:
-        """Let it do what it does, now and from now on."""
+        """Release the function, now and for later calls."""
         self._gate.open()
 
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
-    """Something that a test holds back; let go at its end, so that no thread stays behind."""
+    """Yield an object that holds functions back. At the end they are released, so that no thread remains."""
     it = Held(monkeypatch)
     yield it
     it.discard_stream()
 
 
 async def until(app: Opened, condition: Callable[[], bool]) -> None:
-    """Wait for something to hold while something else is held back, for which `app.until` would wait."""
+    """Wait for a condition while a function is held back. `app.until` would wait for that function."""
     async with asyncio.timeout(20):
         while not condition():
             await app.pilot.pause()

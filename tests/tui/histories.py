@@ -1,4 +1,4 @@
-"""Histories for tests: batches whose runs say what a test wants them to, kept as the engine's are, at fixed times."""
+"""Histories for tests: batches with scripted runs at fixed times, stored as the engine stores them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GOOD: Mapping[str, Sequence[Call]] = {
     "Lights off": (("set_lights", {"brightness": 0}),),
     "Nothing to do": (),
 }
-"""What the cases of `SMART_HOME` ask for."""
+"""The calls that the cases of `SMART_HOME` expect."""
 
 BAD: Mapping[str, Sequence[Call]] = {
     "Movie night": (("set_lights", {"room": "living room", "brightness": 60}),),
@@ -41,11 +41,11 @@ BAD: Mapping[str, Sequence[Call]] = {
 }
 
 Does = Callable[[PlannedRun], Sequence[EventPayload]]
-"""What happens in a run."""
+"""Returns the events of a run."""
 
 
 def well(*but: str) -> Does:
-    """Runs that do what their cases ask for, but for the cases named."""
+    """Return runs that do what their cases expect, except for the cases in `but`."""
 
     def does(planned: PlannedRun) -> Sequence[EventPayload]:
         name = planned.case.name
@@ -56,8 +56,8 @@ def well(*but: str) -> Does:
 
 @dataclass(frozen=True)
 class Made:
-    """A batch to be kept: what happens in its runs, on which models, of which cases (all, where none is named), by
-    which grader; the program may be killed after so many of them."""
+    """A batch to store: the events of its runs, the models, the cases (all if empty) and the grader. The program may be
+    killed after some runs."""
 
     does: Does
     models: Sequence[str] = ("offline",)
@@ -68,7 +68,7 @@ class Made:
 
 
 def write_history(file: Path, suite: Path, *batches: Made) -> None:
-    """Keep batches of a suite, one day after the other."""
+    """Store batches of a suite, one per day."""
     now = [BEGAN]
     with closing(HistoryWriter(file, _no_word)) as writer:
         for day, made in enumerate(batches):
@@ -84,13 +84,14 @@ def write_history(file: Path, suite: Path, *batches: Made) -> None:
 
 
 def keeping(writer: HistoryWriter, runs: Sequence[PlannedRun], now: Sequence[datetime]) -> BatchListener:
-    """Begin a batch of these runs; what is told then is kept. The first of `now` is the time of day."""
+    """Begin a batch of these runs, and return the listener that stores its events. The first of `now` is the time of
+    day."""
     recorder = HistoryRecorder(writer, runs, _SETTINGS, Secrets(), home=None, now_ms=lambda: now[0].timestamp() * 1000)
     return with_times(recorder.on_event, lambda: now[0].timestamp() * 1000)
 
 
 def keep_run(keep: BatchListener, planned: PlannedRun, does: Does, now: list[datetime]) -> None:
-    """Let a whole run happen, in two seconds."""
+    """Send the events of a whole run, which lasts two seconds."""
     events = [Event(planned.run_id, at, float(at), what) for at, what in enumerate(does(planned))]
     for event in events:
         keep(RunEvent(event))
@@ -136,7 +137,7 @@ _SETTINGS: dict[str, JsonValue] = {
 
 @pytest.fixture
 def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Times are shown as they are in Greenwich."""
+    """Show times in UTC."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     yield
@@ -145,7 +146,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 async def shown(app: Opened, *keys: str) -> HistoryScreen:
-    """Open the history, press keys, and give its screen."""
+    """Open the history, press keys, and return the screen."""
     await app.press("h")
     screen = app.app.screen
     assert isinstance(screen, HistoryScreen)

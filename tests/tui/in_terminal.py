@@ -1,4 +1,4 @@
-"""The real program in a real pseudo-terminal: what it writes, what that looks like, what it costs."""
+"""The real program in a real pseudo-terminal: its output, its screen and its costs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MOUSE_OFF = b"\x1b[?1003l"
 CURSOR_ON = b"\x1b[?25h"
 
 TAKES_KEYS = ("↑↓ choose", "↑↓ Enter choose", "PgDn read on")
-"""What the last line of a question begins with, once it takes keys."""
+"""The starts of a question's last line once the question accepts keys."""
 
 LINK_BYTES = 1_000
-"""So much of what comes over a slow link is taken in at a time."""
+"""The number of bytes that are read from a slow link at a time."""
 
 
 class Terminal:
-    """`workbench` on some paths (or another program), in a terminal of `columns` × `rows` that answers nothing."""
+    """`workbench` on some paths, or another program, in a terminal of `columns` × `rows` that answers no queries."""
 
     def __init__(
         self,
@@ -55,8 +55,10 @@ class Terminal:
         starts: bool = False,
         first: Path | None = None,
     ) -> None:
-        """`starts`: `workbench` starts from nothing, instead of being forked from a program that has imported it. So it
-        does where `environment` has it import something of its own. `first` is Python that a forked one begins with."""
+        """Start the program. With `starts`, start `workbench` as a new process instead of a fork of one that has
+        imported it.
+
+        A `PYTHONPATH` in `environment` has the same effect. `first` is Python code that a forked program runs first."""
         self.output = bytearray()
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
@@ -89,9 +91,9 @@ class Terminal:
         os.close(slave)
         self._master = master
         self._shows = shows
-        """Whether what is written is looked at; that takes longer than writing it."""
+        """Whether output is drawn on a screen, which takes longer than writing it."""
         self._bytes_per_s = bytes_per_s
-        """As slow as the link is that what is written comes over; `None`: no link."""
+        """The speed of the link between program and terminal, `None` for no limit."""
 
     def __enter__(self) -> Terminal:
         return self
@@ -104,20 +106,19 @@ class Terminal:
 
     @property
     def screen(self) -> str:
-        """What a person would see."""
+        """The text of the screen."""
         return "\n".join(line.rstrip() for line in self._screen.display)
 
     def send(self, keys: str | bytes) -> None:
-        """Press keys."""
         os.write(self._master, keys.encode() if isinstance(keys, str) else keys)
 
     def answer(self, question: str, keys: str) -> None:
-        """Press keys at a question of the app once it shows which it takes: until then it ignores all."""
+        """Press keys at a question of the app, once it accepts keys. Until then it ignores all keys."""
         self.wait_for(lambda: any(shown in self.screen.partition(question)[2] for shown in TAKES_KEYS))
         self.send(keys)
 
     def send_all(self, content: bytes) -> None:
-        """Send more than the terminal takes at once, reading meanwhile what is written."""
+        """Send more than the terminal accepts at once, and read the output meanwhile."""
         os.set_blocking(self._master, False)
         while content:
             select.select([self._master], [self._master], [])
@@ -127,20 +128,20 @@ class Terminal:
         os.set_blocking(self._master, True)
 
     def wipe(self) -> None:
-        """Forget what is on the screen, so that only what is drawn from now on is seen."""
+        """Clear the screen, so that it shows only later output."""
         self._screen.reset()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the terminal another size, as dragging a window's corner does."""
+        """Resize the terminal, as dragging a window's corner does."""
         self._screen.resize(rows, columns)
         self.resize_only(columns, rows)
 
     def resize_only(self, columns: int, rows: int) -> None:
-        """Say that the terminal has another size, which may be none that can be shown."""
+        """Report another size to the program. The size may be impossible."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, timeout_s: float) -> int:
-        """Take in what is written within `timeout_s`; the number of bytes, 0 when nothing was."""
+        """Read output for at most `timeout_s`. Return the number of bytes, or 0 if there was none."""
         if self._master < 0 or not select.select([self._master], [], [], timeout_s)[0]:
             return 0
         try:
@@ -155,7 +156,7 @@ class Terminal:
         return len(data)
 
     def wait_for(self, condition: str | Callable[[], bool]) -> None:
-        """Read until a text is on the screen, or something holds; raises AssertionError when it never does."""
+        """Read until a text is on the screen or a condition is true. Raises AssertionError after a deadline."""
         holds = condition if callable(condition) else lambda: condition in self.screen
         deadline = time.monotonic() + DEADLINE_S
         while not holds():
@@ -167,29 +168,28 @@ class Terminal:
         return self.screen if self._shows else repr(bytes(self.output[-2000:]))
 
     def wait_for_more(self, *, than: int) -> None:
-        """Read until more than so many bytes were written in all."""
+        """Read until the total output has more than `than` bytes."""
         self.wait_for(lambda: len(self.output) > than)
 
     def quiet(self, silence_s: float) -> int:
-        """Read until nothing came for `silence_s`; the number of bytes that did come."""
+        """Read until there was no output for `silence_s`. Return the number of bytes read."""
         total = 0
         while came := self.read(silence_s):
             total += came
         return total
 
     def falls_silent(self, silence_s: float) -> bool:
-        """Whether nothing more comes for `silence_s`, at once or after a few late paints of a busy machine."""
+        """Return whether output stops for `silence_s`. A busy machine may first draw a few late frames."""
         return any(self.quiet(silence_s) == 0 for _ in range(5))
 
     def end(self) -> int:
-        """Read until the program has ended; its exit code."""
+        """Read until the program has ended, and return its exit code."""
         self.wait_for(lambda: self.process.poll() is not None)
         while self.read(0.05):
             pass
         return self.process.wait()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send the program a signal."""
         self.process.send_signal(number)
 
     def hang_up(self) -> None:
@@ -200,19 +200,19 @@ class Terminal:
 
     @property
     def cpu_s(self) -> float:
-        """Processor time that the program has used so far."""
+        """The CPU time that the program has used so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
     def memory_mb(self) -> float:
-        """Resident memory of the program."""
+        """The resident memory of the program."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * resource.getpagesize() / 1e6
 
 
 def assert_restored(terminal: Terminal) -> None:
-    """The terminal was given back: main screen, no mouse, a cursor, and nothing written behind that."""
+    """Assert that the terminal was restored: main screen, no mouse, a visible cursor, and no output afterwards."""
     output = bytes(terminal.output)
     assert output.count(ENTERS) == 1
     assert output.count(LEAVES) == 1

@@ -1,4 +1,5 @@
-"""`workbench`, writing down at its end which modules it has loaded: `python -m tests.tui.loaded FILE [PATH ...]`."""
+"""Runs `workbench`, and writes the names of all loaded modules into a file at the end: `python -m tests.tui.loaded FILE
+[PATH ...]`."""
 
 from __future__ import annotations
 

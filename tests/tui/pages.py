@@ -1,9 +1,7 @@
-"""Pages of `docs/` that say what to press and what is seen then, followed to the letter: commands in a real shell,
-keys in a real terminal.
+"""Follows the instructions of pages in `docs/` to the letter: commands in a real shell, keys in a real terminal.
 
-A box of the page is one of: `sh`, a command; `keys`, what is pressed, one thing after the other; `toml`, what is
-pasted; `screen`, lines that are seen.
-"""
+The kinds of boxes: `sh` is a command, `keys` are keys to press in turn, `toml` is text to paste, and `screen` are
+visible lines."""
 
 from __future__ import annotations
 
@@ -35,33 +33,33 @@ KEYS = {
     "Ctrl+Z": "\x1a",
 }
 AFTER_ESC_S = 0.25
-"""Silence after Esc: what comes sooner could be one key with it."""
+"""A silence after Esc, in seconds. A character that follows sooner could form one key with it."""
 
 
 class Block(NamedTuple):
-    """A box of the page: `kind` says what it is."""
+    """A box of the page and its kind."""
 
     kind: str
     text: str
 
 
 def page(name: str) -> str:
-    """The text of a page."""
+    """Return the text of a page."""
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The boxes of a page, or of a part of one."""
+    """Return the boxes of a page or of a part of one."""
     return [Block(kind, content.strip("\n")) for kind, content in FENCE.findall(text)]
 
 
 def pressed(box: str) -> list[str]:
-    """What a box of keys sends."""
+    """Return the characters that a box of keys sends."""
     return [KEYS.get(part, part) for part in re.split(r" {2,}|\n", box)]
 
 
 def clone_in(folder: Path) -> Path:
-    """A clone of the repository as it is after the installation, without files that are neither samples nor TOML."""
+    """Make a clone of the repository as it is after the installation. Its only files are samples and TOML."""
     shutil.copytree(ROOT, folder, ignore=_all_but_toml, dirs_exist_ok=True)
     shutil.copytree(bundled("sample_suites"), folder / "sample_suites", dirs_exist_ok=True)
     program = folder / ".venv" / "bin" / "workbench"
@@ -77,14 +75,14 @@ def _all_but_toml(folder: str, names: list[str]) -> list[str]:
 
 
 def shell_in(clone: Path, *, columns: int = 80, rows: int = 24) -> Terminal:
-    """A shell in that clone, which finds `workbench` as after `. .venv/bin/activate`."""
+    """Start a shell in that clone. It finds `workbench` as after `. .venv/bin/activate`."""
     path = f"{clone / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     shell = {"PS1": "$ ", "XDG_CONFIG_HOME": str(clone / ".config"), "PATH": path}
     return Terminal([], clone, columns=columns, rows=rows, folder=clone, environment=shell, program=("sh",))
 
 
 def follow(blocks: Iterable[Block], terminal: Terminal) -> None:
-    """Do in a shell what boxes say; raises AssertionError when something is not seen that they show."""
+    """Do in a shell what the boxes say. Raises AssertionError if the screen lacks a line that they show."""
     read = 0
     for kind, text in blocks:
         match kind:
@@ -112,7 +110,7 @@ def follow(blocks: Iterable[Block], terminal: Terminal) -> None:
 
 
 def _is_seen(line: str, terminal: Terminal) -> bool:
-    """Whether a line of the page stands on the screen, however wide its gaps are."""
+    """Return whether a line of the page is on the screen, with gaps of any width."""
     return any(_plain(line) in _plain(shown) for shown in terminal.screen.splitlines())
 
 

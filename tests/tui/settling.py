@@ -1,9 +1,8 @@
-"""When the app under test has nothing left to do.
+"""Waits until the app under test has nothing left to do.
 
-Textual's pilot sleeps 20 ms or more after each key and asks whether the process used the processor meanwhile. Here the
-event loop is asked: nothing is ready, no timer is about to fire, and no thread works on something the app waits for.
-A thread that a test itself holds back, at a `Gate`, is not waited for; nor is anything in an app that has ended.
-"""
+Textual's pilot sleeps 20 ms or more after each key, and checks whether the process used the CPU meanwhile. This module
+asks the event loop instead: no callback is ready, no timer is due soon, and no thread works on something that the app
+awaits. Threads that a test holds at a `Gate`, and apps that have ended, do not count."""
 
 from __future__ import annotations
 
@@ -18,21 +17,21 @@ from textual._context import active_app
 from tests.tui.frames import draw_what_is_seen
 
 SOON_S = 0.025
-"""A timer that fires within this time belongs to what is under way: a frame, a key that is looked at later."""
+"""A timer within this time belongs to the operation in progress, such as a frame or the end of a key sequence."""
 THREAD_POLL_S = 0.001
 MIN_ROUNDS = 500
-"""So many rounds of the loop are waited for at least: on a busy machine, a second is over after few."""
+"""The minimum number of loop iterations to wait. On a busy machine, a second has few iterations."""
 CALM_ROUNDS = 3
-"""How many rounds of the loop in a row must find nothing: messages go from queue to queue."""
+"""The number of consecutive idle iterations, because messages pass from queue to queue."""
 
 AWAITED_THREADS = frozenset(("worked out", "python of a suite", "schema"))
 
 
 class Gate:
-    """A place where threads stop until the test opens it."""
+    """A place at which threads stop until the test opens it."""
 
     _threads: ClassVar[dict[int | None, Gate]] = {}
-    """At which gate a thread stands."""
+    """The gate at which each thread waits."""
     _lock: ClassVar = threading.Lock()
 
     def __init__(self) -> None:
@@ -40,7 +39,7 @@ class Gate:
         self._opened = threading.Event()
 
     def wait(self) -> None:
-        """Stop this thread until the gate is open. Raises AssertionError when it is not opened in half a minute."""
+        """Stop this thread until the gate is open. Raises AssertionError after half a minute."""
         with self._lock:
             if not self._opened.is_set():
                 self._threads[threading.get_ident()] = self
@@ -48,11 +47,11 @@ class Gate:
         assert self._opened.wait(30)
 
     def is_reached(self) -> bool:
-        """Whether a thread has come here."""
+        """Whether a thread has reached the gate."""
         return self._reached.is_set()
 
     def open(self) -> None:
-        """Let the threads go on that stand here and those that come later."""
+        """Release the threads at the gate, and let later threads pass."""
         with self._lock:
             for thread in [thread for thread, gate in self._threads.items() if gate is self]:
                 del self._threads[thread]
@@ -60,15 +59,14 @@ class Gate:
 
     @classmethod
     def holds(cls, thread: threading.Thread) -> bool:
-        """Whether a thread stands at a closed gate."""
+        """Return whether a thread waits at a closed gate."""
         return thread.ident in cls._threads
 
 
 async def wait_until_calm(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Return when the loop has nothing to do, at the latest after `max_sleep` seconds and `MIN_ROUNDS`.
+    """Return when the loop is idle, at the latest after both `max_sleep` seconds and `MIN_ROUNDS` iterations.
 
-    `min_sleep` is there because Textual passes it.
-    """
+    `min_sleep` exists because Textual passes it."""
     loop = cast("Any", asyncio.get_running_loop())
     end = loop.time() + max_sleep
     calm = rounds = 0
@@ -78,7 +76,7 @@ async def wait_until_calm(min_sleep: float = 0, max_sleep: float = 1) -> None:
         if loop._ready:
             calm = 0
         elif _app_ended():
-            # Its last screen goes on asking for frames that are never drawn.
+            # Its last screen keeps requesting frames that are never drawn.
             await asyncio.sleep(THREAD_POLL_S)
             return
         elif (due := _next_timer(loop)) is not None and due - now < SOON_S:
@@ -94,18 +92,18 @@ async def wait_until_calm(min_sleep: float = 0, max_sleep: float = 1) -> None:
 
 
 def _next_timer(loop: Any) -> float | None:
-    """Returns the time of the next timer of the loop that was not cancelled."""
+    """Return the time of the loop's next timer that was not cancelled."""
     return min((handle._when for handle in loop._scheduled if not handle._cancelled), default=None)
 
 
 def _app_ended() -> bool:
-    """Whether the app under test was told to exit."""
+    """Return whether the app under test is ending."""
     app = active_app.get(None)
     return app is not None and app._exit
 
 
 def _thread_works(loop: Any) -> bool:
-    """Whether a thread works on something that a task of the loop waits for."""
+    """Return whether a thread works on something that a task of the loop awaits."""
     pool = loop._default_executor
     if pool is not None:
         held = sum(map(Gate.holds, pool._threads))
@@ -115,13 +113,13 @@ def _thread_works(loop: Any) -> bool:
 
 
 async def _is_calm_anyway(pilot: textual.pilot.Pilot[Any]) -> bool:
-    """Stand in for the pilot's question to every widget whether it is done, which cost half of a key: who asks waits
-    until the loop is calm as well."""
+    """Replace the pilot's question to every widget whether it is idle, which took half of the time of a key. Its
+    callers wait until the loop is calm as well."""
     return True
 
 
 def settle_by_the_loop() -> None:
-    """Have Textual's pilot and app wait this way."""
+    """Make Textual's pilot and app wait this way."""
     for module in (textual.pilot, textual.app):
         vars(module)["wait_for_idle"] = wait_until_calm
     vars_of_pilot: Any = textual.pilot.Pilot

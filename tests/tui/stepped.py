@@ -1,4 +1,4 @@
-"""A case that is stepped through in the app: held where a test wants it, and something typed for it."""
+"""A case that is stepped through in the app, held at chosen places."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def stepped(app: Opened) -> PlannedRun:
 
 
 async def held(app: Opened, run: PlannedRun, at: HoldPlace = "call", answer: str = "dimmed\n") -> None:
-    """Hold a run: before its first request, before a call of set_lights, or after its result."""
+    """Hold a run before its first request, before a call of set_lights, or after the call's result."""
     happenings: list[EventPayload] = [opening(run)]
     if at != "request":
         call = CallFinished("c1", {"room": "bedroom", "brightness": 60})
@@ -52,7 +52,7 @@ def editor(app: Opened) -> HeldEditor:
 
 
 async def typed(app: Opened, text: str) -> None:
-    """Put a text in the place of what stands in the editor."""
+    """Replace the text in the editor."""
     await app.press("f7")
     app.app.post_message(Paste(text))
     await app.settle()

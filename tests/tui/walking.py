@@ -1,4 +1,4 @@
-"""A walk through the app, in which everything is done that can be done."""
+"""A walk through the app that performs every action on every screen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.workbench import Workbench
 
 OF_PROGRAM = ("picture", "suspend")
-"""Actions of the main screen that the palette has on every screen."""
+"""Actions of the main screen that the palette offers on every screen."""
 
 _BOUND = {key for action in ALL_ACTIONS.values() for key in action.keys}
 KEYS = tuple(
@@ -25,14 +25,15 @@ KEYS = tuple(
     for key in (*map(chr, range(0x21, 0x7F)), *(f"ctrl+{letter}" for letter in string.ascii_lowercase), "space", "f12")
     if key not in _BOUND and key != "ctrl+q"
 )
-"""What is pressed in each pane: keys of no action, since the actions themselves are done."""
+"""The keys to press in each pane: keys without an action, because actions are performed by name."""
 
 EDITING_KEYS = ("enter", "space", "tab", "delete", "backspace", "ctrl+s", "ctrl+z", "f4")
-"""What is pressed on each other screen: keys that edit, run or write where any do."""
+"""The keys to press on each other screen: keys that may edit, run or write."""
 
 
 class Walk:
-    """All actions but those `left_out`, one after the other, on each screen that opens too; with `keys`, these too."""
+    """Performs all actions except `left_out` on the main screen and on each screen that opens. With `keys`, also
+    presses keys."""
 
     def __init__(self, app: Workbench, pilot: Pilot[int], *, left_out: Container[str] = (), keys: bool = False) -> None:
         self._app = app
@@ -40,15 +41,15 @@ class Walk:
         self._left_out = left_out
         self._keys = keys
         self._left: dict[str, list[tuple[str, str]]] = {}
-        """By screen, what is still to be done there: actions and keys."""
+        """The remaining actions and keys by screen."""
 
     @property
     def screens(self) -> set[str]:
-        """The screens above the main one that were come by."""
+        """The screens above the main one that were reached."""
         return {*self._left}
 
     async def look(self, done: str) -> None:
-        """Look at what an action has done, once all is calm."""
+        """Examine the effect of an action, once the app is calm."""
 
     async def everything(self) -> None:
         main = self._app.main
@@ -65,7 +66,8 @@ class Walk:
         assert not any(self._left.values()), self._left
 
     async def _do(self, how: str, name: str, screen: MainScreen | SideScreen[Any]) -> None:
-        """Do it again as long as a screen opens in which something is left to do: some actions close their screen."""
+        """Perform an action or key again as long as a screen opens on which something remains to do. Some actions close
+        their screen."""
         before = -1
         while screen in self._app.screen_stack and before != (left := sum(map(len, self._left.values()))):
             before = left
@@ -81,7 +83,7 @@ class Walk:
             await self._come_back(screen)
 
     async def _come_back(self, below: Screen[Any]) -> None:
-        """Close what has opened over a screen, with all that can be done there."""
+        """Close the screens above a screen, after everything was done on them."""
         for _ in range(20):
             screen = self._app.screen
             if screen is below or below not in self._app.screen_stack:
@@ -98,5 +100,5 @@ class Walk:
     def _all_of(self, screen: SideScreen[Any]) -> list[tuple[str, str]]:
         here = [action.id for action in screen.ACTIONS if not action.id.endswith((".quit", ".back"))]
         actions = [("action", name) for name in (*here, *OF_PROGRAM) if name not in self._left_out]
-        # What is marked the first time has another beside it the second time.
+        # The first mark needs a second one beside it.
         return [*actions, ("key", "down"), *actions, *(("key", key) for key in EDITING_KEYS if self._keys)]

@@ -1,4 +1,4 @@
-"""A suite that says everything the format can say of a case, and forms of it."""
+"""A suite with every key that a case can have, and forms of it."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ changes = []
 
 
 def source_of(text: str = EVERYTHING, index: int | None = 0, *, every_key: bool = True) -> FormSource:
-    """The form of a case of a suite's text; without an index, of the suite's settings."""
+    """Return the form of a case. Without an index, return the form of the suite's settings."""
     parts, problems, tools = _read(text)
     table = parts.header if index is None else parts.cases[index]
     at = () if index is None else ("cases", index)
@@ -325,10 +325,9 @@ def _read(text: str) -> tuple[SuiteText, tuple[Problem, ...], tuple[ToolDefiniti
 
 
 def row_named(source: FormSource, *place: str | int) -> FormRow:
-    """The row at a place."""
     return next(row for row in form_rows(source) if row.place == place and row.kind != "more")
 
 
 def shown(source: FormSource, width: int = 60) -> str:
-    """A form as it stands on the screen."""
+    """Return a form as the screen shows it."""
     return "\n".join(plain(line).rstrip() for row in form_rows(source) for line in lay_out(row, width).lines)

@@ -1,4 +1,4 @@
-"""The search finds everything that can be added, says what it is, and leads to the right field."""
+"""The search finds everything that can be added, describes it, and opens the right field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool's schema says about the arguments of an expected call."""
+"""The information in a tool's schema about the arguments of an expected call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One expected argument as the cells of a row, and what typing into them makes of it."""
+"""One expected argument as the cells of a row, and the effect of typing into them."""
 
 from __future__ import annotations
 

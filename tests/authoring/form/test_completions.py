@@ -1,4 +1,4 @@
-"""What is offered while something is typed into the form."""
+"""The completions while a user types into the form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typing into a cell: the same text changes nothing, another one gives a table that TOML can hold, or says why not."""
+"""Typing into a cell: the same text changes nothing, and another one results in valid TOML or in a reason."""
 
 from __future__ import annotations
 

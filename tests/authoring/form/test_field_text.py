@@ -1,4 +1,4 @@
-"""What is typed into a field of the form, and the value that it says."""
+"""The text in a field of the form, and its value."""
 
 from __future__ import annotations
 

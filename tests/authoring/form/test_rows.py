@@ -1,4 +1,4 @@
-"""A form's rows say everything that a case, or a suite, says; problems and marks stand where they belong."""
+"""A form has a row for everything in a case or suite. Problems and marks are at their rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_everything_that_is_written_can_be_edited(index: int | None, every_key: 
 @pytest.mark.parametrize(("index", "keys"), [(0, Case.model_fields), (None, Suite.model_fields)])
 def test_every_key_of_the_format_has_a_row(index: int | None, keys: Iterable[str]) -> None:
     source = source_of(SMALL.format(head="", case=""), index)
-    # These have rows where they are written, the format where it is wrong.
+    # These have rows where they are written, and the format where it is wrong.
     unusual = {"cases", "format", "subject", "expect_nothing_yet", "stop_on_failure"}
     assert set(keys) - {row.place[0] for row in form_rows(source) if row.place} <= unusual
 
@@ -161,7 +161,7 @@ def test_a_long_text_costs_no_more_than_what_is_shown() -> None:
 
 
 def leaves_of(table: Table, place: Place = ()) -> Iterator[Place]:
-    """Where the values of a table stand that are neither tables nor lists of tables."""
+    """Yield the places of values that are neither tables nor lists of tables."""
     for key, value in table.items():
         if isinstance(value, dict) and value:
             yield from leaves_of(value, (*place, key))

@@ -1,4 +1,4 @@
-"""Tables: where two of them differ."""
+"""The differences of two tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What new cases, calls, mocks and suites start from."""
+"""The templates of new cases, calls, mocks and suites."""
 
 from __future__ import annotations
 

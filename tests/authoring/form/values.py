@@ -1,4 +1,4 @@
-"""What hypothesis may make up for a form: values, checks and schemas as they stand in a suite, good and bad ones."""
+"""Strategies for forms: values, checks and schemas as suites have them, valid and invalid ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ scalars = texts | numbers | st.booleans()
 plain: st.SearchStrategy[Any] = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=5
 )
-"""Every value that an argument can be expected to have."""
+"""Any value that can be expected of an argument."""
 
 anything: st.SearchStrategy[Any] = st.recursive(
     scalars | st.just(date(2026, 5, 1)) | st.floats() | st.just(10**400),
@@ -68,7 +68,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=6,
 )
-"""Every value that TOML can say, what no suite accepts among them."""
+"""Any value that TOML can express, including values that no suite accepts."""
 
 SCHEMAS: list[dict[str, Any]] = [
     {},
@@ -95,4 +95,4 @@ EXPECTED: dict[str, st.SearchStrategy[Any]] = {
     "near": numbers,
     **dict.fromkeys(("similar", "datetime", "contains", "prefix", "suffix", "pattern", "judged", "python"), texts),
 }
-"""By the checks that expect a value, what can stand behind them."""
+"""Strategies for the expected value, by the check that expects it."""

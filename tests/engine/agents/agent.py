@@ -155,7 +155,7 @@ class Agent:
             update("tool_call_update", toolCallId=number, status="completed")
 
     def stranger(self) -> None:
-        """Ask for the tools with another token than that of the run."""
+        """Request the tools with a token of another run."""
         relay = self.servers[0].said
         variables = {**os.environ, **{each["name"]: "a-guess" for each in relay["env"]}}
         asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})

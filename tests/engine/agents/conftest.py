@@ -1,4 +1,4 @@
-"""How long agents have to end."""
+"""Short timeouts for the end of agents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from workbench.engine.agents import connection
 
 @pytest.fixture
 def soon_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give an agent half a second for each step of a polite end, for tests of agents that ignore them all."""
+    """Limit each step of an agent's shutdown to half a second, for agents that ignore all of them."""
     for limit in ("CANCEL_TIMEOUT_S", "EXIT_TIMEOUT_S"):
         monkeypatch.setattr(connection, limit, 0.5)

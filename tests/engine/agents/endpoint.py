@@ -1,6 +1,7 @@
-"""Answers to the requests of real agents: the calls of a script one after the other, then words.
+"""Answers to the requests of real agents: the calls of a script in turn, then text.
 
-A call is done when the request holds its result, so sessions at once and repeated requests do not mix up the calls."""
+A call counts as done if the request contains its result, so concurrent sessions and repeated requests do not mix up the
+calls."""
 
 from __future__ import annotations
 
@@ -17,17 +18,17 @@ _APIS: dict[str, Api] = {"completions": "openai", "responses": "openai-responses
 
 @dataclass(frozen=True)
 class Script:
-    """The calls that the model makes, by the bare names of their tools, and its last words.
+    """The calls of the model, by the bare names of their tools, and its final text.
 
-    Requests without these tools are those of the agent itself, such as for a title."""
+    Requests without these tools are the agent's own, such as a request for a title."""
 
     calls: Sequence[tuple[str, dict[str, Any]]]
     text: str = "It rains."
     last: Answer | None = None
-    """What comes in place of the last words."""
+    """Replaces the final text."""
 
     def __call__(self, request: Request) -> Answer:
-        """Answer a request in the wire of its path."""
+        """Answer a request in the format of its path."""
         path = request.path.partition("?")[0]
         place = path.rpartition("/")[2]
         if request.method != "POST" or place.endswith(("count_tokens", "countTokens")):
@@ -59,7 +60,7 @@ class Script:
 
 
 def offered(asked: dict[str, Any]) -> list[tuple[str, str]]:
-    """The tools that a request offers, each with its namespace."""
+    """Return the tools that a request offers, each with its namespace."""
     found = []
     for tool in asked.get("tools") or ():
         if tool.get("type") == "namespace":
@@ -74,7 +75,7 @@ def offered(asked: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def results(asked: dict[str, Any]) -> list[str]:
-    """The results of tools in a request, as JSON texts, in their order."""
+    """Return the tool results in a request as JSON texts, in order."""
     return [json.dumps(part, ensure_ascii=False) for part in _parts(asked) if _is_result(part)]
 
 
@@ -84,7 +85,7 @@ def _is_result(part: dict[str, Any]) -> bool:
 
 
 def _parts(asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the items of a conversation, and the parts of their content."""
+    """Yield the items of a conversation and the parts of their content."""
     items = asked.get("messages") or asked.get("input") or asked.get("contents") or ()
     for item in items if isinstance(items, list) else ():
         yield item

@@ -1,4 +1,4 @@
-"""Agents that speak ACP in the place of a model: a small agent of the tests' own does what its prompt scripts."""
+"""Agents that speak ACP in place of a model. A small test agent does what its prompt scripts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ OSLO = ["call", "get_weather", {"city": "Oslo"}]
 
 @pytest.fixture(autouse=True)
 def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for the folders of runs, so that a test sees what is left of them."""
+    """Use a separate folder for the folders of runs, so that a test can see the remains."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "t"))
     (tmp_path / "t").mkdir()
     return tmp_path / "t"

@@ -1,6 +1,7 @@
-"""Real agents in the place of a model, each against an endpoint of this machine; a missing one is skipped.
+"""Real agents in place of a model, each against a local endpoint.
 
-`docs/your-agent.md` says how they are installed; they are looked for on the path. No test needs a key or a network."""
+Missing agents are skipped. `docs/your-agent.md` explains how to install them, and they are looked up in PATH. No test
+needs a key or a network."""
 
 from __future__ import annotations
 
@@ -79,9 +80,9 @@ def _openai(url: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Host:
-    """A real agent: the variables that lead it to an endpoint, the tools of its own that stay, and what it tells.
+    """A real agent: the variables that set its endpoint, the tools of its own that remain, and its behaviour.
 
-    `shell` is a call of its own shell, which would make a file with the name that is filled in."""
+    `shell` is a call of its own shell that would create a file with the given name."""
 
     name: str
     variables: Callable[[str], Mapping[str, str]]

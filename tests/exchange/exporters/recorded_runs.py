@@ -1,4 +1,4 @@
-"""Recorded runs by hand, for tests of what is exported of them."""
+"""Hand-made recorded runs for tests of exporters."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ args = { city = "Oslo" }
 TOOL = ToolDefinition("get_weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
 
 Said = tuple[str, str, Sequence[tuple[ToolCall, str | None, bool]]]
-"""An answer: its text, its reasoning, and its calls with what they were answered, or nothing, and whether that is an
-error."""
+"""An answer: its text, its reasoning, and its calls. Each call has its result (`None` without one), and whether the
+result is an error."""
 
 
 def events_of(
@@ -59,7 +59,7 @@ def events_of(
     opening: Sequence[Message] = (Message("user", "Is it raining in Oslo?"),),
     tools: Sequence[ToolDefinition] = (TOOL,),
 ) -> list[Event]:
-    """The events of a run with these answers; each took 3 tokens in and 5 out."""
+    """Return the events of a run with these answers. Each answer uses 3 input tokens and 5 output tokens."""
     happenings: list[EventPayload] = [RunStarted("hash", "oslo", "Oslo", "m-1", system, tuple(opening), tuple(tools))]
     for number, (text, reasoning, calls) in enumerate(rounds, start=1):
         happenings += [RequestStarted(number), ReasoningDelta(number, reasoning), TextDelta(number, text)]
@@ -78,14 +78,14 @@ def events_of(
 
 
 def recording_of(events: Sequence[Event]) -> Recording:
-    """A recording that was never written, without a result."""
+    """Return a recording of events without a file or a result."""
     suite = RecordedSuite("weather.toml", "abc", SUITE)
     header = Header("0.1.0", "run-1", "2026-11-22T20:31:49.000+00:00", suite, "oslo", "m-1", 0)
     return Recording(Path("runs/x.run.jsonl"), header, tuple(events), fold(events), None)
 
 
 def run_of(events: Sequence[Event], secrets: Secrets = NO_SECRETS, came_to: RunResult | None = None) -> ExportedRun:
-    """The run of these events, passed if nothing else is said."""
+    """Return the run of these events. Without `came_to`, the run has passed."""
     recording = recording_of(events)
     came_to = came_to or result(Status.PASSED, 1.0, case="oslo", model="m-1", trajectory=recording.trajectory)
     return exported_run(recording, secrets, came_to)
@@ -96,7 +96,7 @@ ISSUE = Issue("wrong argument", "city is Bergen", "get_weather", 0, 0, "city", "
 
 
 def wrong_run(secrets: Secrets = NO_SECRETS) -> ExportedRun:
-    """A run that asked for another city, and so failed."""
+    """Return a run that failed because the model asked for another city."""
     events = events_of([("", "I look.", [LOOKED]), ("It rains.", "", ())])
     grade = Grade("critics", 0.5, Status.FAILED, "0.5 of 1", issues=(ISSUE,), status=Status.FAILED)
     failed = result(Status.FAILED, 0.5, case="oslo", model="m-1", grade=grade, trajectory=fold(events))

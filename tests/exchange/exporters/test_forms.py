@@ -1,4 +1,4 @@
-"""What stands in the files of each form."""
+"""The content of the files of each form."""
 
 from __future__ import annotations
 

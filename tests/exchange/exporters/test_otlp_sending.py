@@ -1,4 +1,4 @@
-"""Runs as protobuf at a real server of HTTP, which decodes what comes."""
+"""Runs as protobuf, sent to a real HTTP server that decodes them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sent(
 
 
 def decoded(server: Server) -> list[Any]:
-    """All spans that came."""
+    """Return all received spans."""
     requests = [service.ExportTraceServiceRequest.FromString(request.body) for request in server.requests]
     return [
         span

@@ -1,4 +1,4 @@
-"""A small file of each form, as bytes, by the name of the form and the file's ending."""
+"""A small file of each form as bytes, by the form's name and the file's extension."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def attribute(key: str, value: object) -> dict[str, Any]:
 
 
 def exported(*spans: dict[str, Any]) -> dict[str, Any]:
-    """An export of spans of one trace, by their attributes."""
+    """Return an export of one trace, with spans given by their attributes."""
     written = [
         {
             "traceId": "c5ed1e6b",
@@ -702,4 +702,4 @@ DIALECTS: dict[str, tuple[str, str, bytes]] = {
     "logfire": ("otel", "trace.json", as_json(LOGFIRE)),
     "pydantic-ai": ("otel", "trace.json", as_json(PYDANTIC_AI)),
 }
-"""Further samples of some forms, by what they are called here: the form, the file's name, its bytes."""
+"""Further samples of some forms, by a name: the form, the file name and the content."""

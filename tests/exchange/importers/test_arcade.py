@@ -1,5 +1,6 @@
-"""Files of Arcade evals: run only after trust, by the Python that is named, and what becomes of them. The package that
-they import stands in for the real one: of it, only what the runner reads."""
+"""Files of Arcade evals: run only after trust by the configured Python, and the resulting suites.
+
+A stand-in replaces the package that they import, with only the parts that the runner reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of BFCL: what their accepted values become."""
+"""Rows of BFCL, and the checks made from their accepted values."""
 
 from __future__ import annotations
 

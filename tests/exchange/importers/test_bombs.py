@@ -1,5 +1,5 @@
-"""Files that are small and stand for far more, and files of more values than memory should hold, are refused in a
-sentence with the file and the limit."""
+"""Compressed files that are too large when decompressed, and files with too many values, are refused with the file and
+the limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MB = 1 << 20
 def archive(
     folder: Path, *, method: int = zipfile.ZIP_DEFLATED, sample: bytes = b"{}", said: int | None = None
 ) -> Path:
-    """A log of Inspect with one sample, of which the archive may say that it has so many bytes."""
+    """Write a log of Inspect with one sample. With `said`, the archive claims this size for it."""
     file = folder / "log.eval"
     with zipfile.ZipFile(file, "w", method) as log:
         log.writestr("header.json", '{"version":2,"eval":{"task":"t","model":"m"}}')

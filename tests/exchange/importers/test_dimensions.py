@@ -1,4 +1,4 @@
-"""Scripts of the five-dimension evaluator: what they test is imported and scores as the published formula does."""
+"""Scripts of the five-dimension evaluator: their tests are imported, and scored as the published formula does."""
 
 from __future__ import annotations
 

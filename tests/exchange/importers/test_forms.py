@@ -62,7 +62,7 @@ def test_a_sample_has_one_form_alone(sample: str) -> None:
 
 
 def _changed(value: JsonValue, path: list[int], by: JsonValue) -> JsonValue:
-    """A value with another one somewhere inside; `path` chooses where."""
+    """Return a value with one part replaced. `path` chooses the part."""
     if not path or not isinstance(value, dict | list) or not value:
         return by
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Evaluation sets with references: what is asked for becomes what."""
+"""Evaluation sets with references, and the resulting cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations: what becomes what, and that what our own wires write is read again."""
+"""Imported conversations, including requests that our own providers write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations of promptfoo and tables: what becomes what, and what is said about the rest."""
+"""Configurations of promptfoo and tables: the resulting cases, and the notes on the rest."""
 
 from __future__ import annotations
 

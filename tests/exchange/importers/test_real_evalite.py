@@ -70,7 +70,7 @@ def rows_of(mode: str) -> list[dict[str, Any]]:
         made = []
         for _ in range(chance.randint(0, most)):
             call: dict[str, Any] = {"toolName": chance.choice("abc")}
-            # Evalite tells no input from an empty one in flexible mode, which the page names as a deviation.
+            # In flexible mode, Evalite treats a missing input as an empty one. The page names this deviation.
             if always or mode == "flexible" or chance.random() < 0.7:
                 call["input"] = {"x": chance.randint(0, 1), "deep": [{"y": chance.choice(["1", 1, True])}]}
             made.append(call)

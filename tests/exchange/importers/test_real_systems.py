@@ -25,7 +25,7 @@ MODEL = '[models.m]\nprovider = "openai"\nbase_url = "{url}/v1"\n'
 
 
 def python_with(variable: str, package: str) -> str:
-    """Return the Python that has a package; skip the test where there is none."""
+    """Return the Python that has a package. Skip the test if there is none."""
     python = os.environ.get(variable, sys.executable)
     done = subprocess.run([python, "-c", f"import {package}"], capture_output=True, check=False)
     if done.returncode != 0:

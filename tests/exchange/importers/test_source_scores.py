@@ -1,5 +1,5 @@
-"""The score of the system that made an imported run: kept as a metric, beside the grade here, and never expected where
-it was wrong."""
+"""The score of the system that made an imported run: kept as a metric next to our grade. Calls of a wrong run are never
+expected."""
 
 from __future__ import annotations
 

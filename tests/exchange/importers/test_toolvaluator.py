@@ -1,4 +1,4 @@
-"""Scripts and datasets of Toolvaluator. The packages that the scripts import stand in for the real ones."""
+"""Scripts and datasets of Toolvaluator. Stand-ins replace the packages that the scripts import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces, sessions and trajectories: what becomes what."""
+"""Traces, sessions and trajectories, and the resulting cases."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_an_archive_of_inspect_is_the_same_log() -> None:
     assert suite == made_of("inspect", "log.json", as_json(INSPECT))[0]
     started = {key: value for key, value in INSPECT.items() if key != "status"}
     assert made_of("inspect", "log.eval", eval_file(started, finished=False))[0].cases == suite.cases
-    # Method 93 is Zstandard: its number stands in the header of each part, and in the directory.
+    # Method 93 is Zstandard. Its number is in the header of each part, and in the directory.
     packed = eval_file(INSPECT)
     for mark, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
         parts = packed.split(mark)
@@ -293,7 +293,7 @@ def test_a_task_of_tau2_is_a_conversation_after_the_greeting() -> None:
     trajectory = trajectory_of(suite, made)
     assert (trajectory.rounds[0].usage, trajectory.rounds[0].latency_ms) == (Usage(30, 5), 500.0)
     assert trajectory.calls[0].result is not None and trajectory.calls[0].result.is_error
-    # The recording ends with a message of the user that nothing answers.
+    # The recording ends with an unanswered message of the user.
     assert trajectory.finish_reason == "rounds exhausted"
 
 

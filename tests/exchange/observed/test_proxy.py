@@ -55,7 +55,7 @@ PATHS = {"openai": "/chat/completions", "openai-responses": "/responses", "anthr
 
 
 class Recording:
-    """A proxy before a server, what it told, and what it writes."""
+    """A proxy before a server, its messages, and its files."""
 
     def __init__(self, upstream: str, folder: Path) -> None:
         self.secrets = Secrets()
@@ -207,7 +207,8 @@ async def test_parallel_conversations_become_cases_that_pass(api: Api, stream: b
 async def exchanged(
     url: str, path: str, body: bytes, headers: dict[str, str]
 ) -> tuple[int, dict[str, str], bytes, bool]:
-    """A request by hand: status, the headers that matter, the bytes as they came, whether they came as a whole."""
+    """Send a request without a client library. Return the status, the relevant headers, the received bytes, and whether
+    they are complete."""
     async with (
         aiohttp.ClientSession(auto_decompress=False) as session,
         session.post(f"{url}{path}", data=body, headers=headers) as answer,

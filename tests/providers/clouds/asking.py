@@ -1,4 +1,4 @@
-"""Models at clouds whose addresses are local servers."""
+"""Cloud models whose addresses are local servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMS: Mapping[str, Api] = {"chat": "openai", "responses": "openai-responses", "
 def cloud_spec(
     server: Server, folder: Path, settings: str, environment: Mapping[str, str], path: str = ""
 ) -> ModelSpec:
-    """A model of a `workbench.toml` with these settings at the server's address."""
+    """Return the model of a `workbench.toml` with these settings at the server's address."""
     (folder / "workbench.toml").write_text(f'[models.m]\nbase_url = "{server.url}{path}"\n{settings}\n')
     book = ModelBook(folder, environment=lambda _folder: environment)
     return book.resolve("m", folder, by_suite=False)
@@ -35,7 +35,7 @@ def answer_for(api: str, text: str = "", *calls: Call, binary: bool = False) -> 
 
 
 def calls_in(said: list[object]) -> dict[str, str]:
-    """The calls of an answer: each tool with the text of its arguments."""
+    """Return the calls of an answer: the JSON text of the arguments by tool."""
     tools = {event.call_id: event.tool for event in said if isinstance(event, CallStarted)}
     found = dict.fromkeys(tools.values(), "")
     for event in said:

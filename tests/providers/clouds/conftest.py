@@ -1,4 +1,4 @@
-"""Clouds in tests know no credentials of this machine, and ask no service for some."""
+"""Tests of clouds read no credentials of this machine, and request none from a service."""
 
 from __future__ import annotations
 

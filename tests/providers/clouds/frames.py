@@ -1,4 +1,4 @@
-"""Amazon's event streams as a server writes them: frames with both checksums, around events of Messages."""
+"""Amazon's event streams: frames with both checksums, around events of the Messages API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STREAM = {"content-type": "application/vnd.amazon.eventstream", "x-amzn-requesti
 
 
 def frame(headers: Mapping[str, str], payload: bytes, *, others: bytes = b"") -> bytes:
-    """One frame; `others` are headers of other types, already packed."""
+    """Return one frame. `others` are packed headers of other types."""
     packed = others
     for name, value in headers.items():
         packed += struct.pack(">B", len(name)) + name.encode() + b"\x07"
@@ -27,7 +27,7 @@ def frame(headers: Mapping[str, str], payload: bytes, *, others: bytes = b"") ->
 
 
 def chunk(event: bytes) -> bytes:
-    """The frame of one event of the model, with padding as Bedrock adds it."""
+    """Return the frame of one event of the model, padded as Bedrock does."""
     payload = {"bytes": base64.b64encode(event).decode(), "p": "abcdefghijk"}
     headers = {":event-type": "chunk", ":content-type": "application/json", ":message-type": "event"}
     return frame(headers, json.dumps(payload).encode())
@@ -39,7 +39,7 @@ def exception(kind: str, message: str) -> bytes:
 
 
 def frames_of(text: str = "", calls: Sequence[Call] = (), **how: Any) -> list[bytes]:
-    """The frames of an answer of Messages."""
+    """Return the frames of an answer in the Messages API."""
     frames = []
     for block in blocks_of("anthropic", text, calls, **how):
         data = next(line for line in block.split(b"\n") if line.startswith(b"data:"))
@@ -48,5 +48,5 @@ def frames_of(text: str = "", calls: Sequence[Call] = (), **how: Any) -> list[by
 
 
 def streamed(*frames: bytes, size: int = 100) -> Answer:
-    """An answer of these frames, in pieces of another size than they are."""
+    """Return an answer of these frames, split into pieces of `size` bytes."""
     return replace(Answer(frames, headers=STREAM), framing="chunked").in_pieces_of(size)

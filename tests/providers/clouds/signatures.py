@@ -13,14 +13,14 @@ from tests.providers.server import Request
 
 
 def signed_parts(request: Request) -> dict[str, str]:
-    """Credential, SignedHeaders and Signature of a request."""
+    """Return the Credential, SignedHeaders and Signature of a request."""
     scheme, _, rest = request.headers["authorization"].partition(" ")
     assert scheme == "AWS4-HMAC-SHA256"
     return dict(part.strip().split("=", 1) for part in rest.split(","))
 
 
 def is_signed(request: Request, secret: str, region: str, service: str) -> bool:
-    """Whether the signature is that of this request, by this key, for this region and service."""
+    """Return whether a request is signed with this key for this region and service."""
     parts = signed_parts(request)
     _, day, *scope = parts["Credential"].split("/")
     assert scope == [region, service, "aws4_request"]

@@ -1,4 +1,4 @@
-"""Credentials that are fetched: from profiles, programs, files and services of tokens, once for all and renewed."""
+"""Credentials from profiles, programs, files and token services: requested once for all runs, and renewed."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ async def test_google_without_credentials_or_with_expired_ones_says_what_to_run(
 
 @pytest.fixture
 def entra(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A service of tokens for what runs at Azure."""
+    """A token service for programs that run on Azure."""
 
     def token(request: Request) -> Answer:
         assert request.headers["x-identity-header"] == "h"

@@ -35,7 +35,7 @@ def test_frames_are_found_however_the_stream_is_cut(contents: list[bytes], size:
         events += parser.feed(stream[start : start + size])
     assert parser.close() == []
     assert [event.data for event in events] == [content.decode("utf-8", "replace") for content in contents]
-    # The same frames are right for AWS's own decoder.
+    # AWS's own decoder accepts the same frames.
     theirs = EventStreamBuffer()
     theirs.add_data(stream)
     assert [base64.b64decode(json.loads(each.payload)["bytes"]) for each in theirs] == contents

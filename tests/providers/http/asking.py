@@ -1,4 +1,4 @@
-"""Asks a model behind an endpoint once, without an engine."""
+"""Sends one request to a model behind an endpoint, without an engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Said = list[ModelEvent | AnswerFinished]
 async def ask(
     spec: ModelSpec, environment: Mapping[str, str] | None = None, endpoints: Endpoints | None = None
 ) -> Said:
-    """What the model says; connections are closed afterwards unless the endpoints are given."""
+    """Return the model's answer. Closes the connections unless `endpoints` is given."""
     own = endpoints or Endpoints(Secrets())
     try:
         return await ask_model(own.open(spec, environment or {}))

@@ -1,4 +1,4 @@
-"""Odd answers that are answers all the same, and what becomes of their connections."""
+"""Unusual but valid answers, and the reuse of their connections."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ async def test_a_certificate_that_is_wrong_is_told_with_what_is_wrong(
 
 
 def self_signed(folder: Path) -> Path:
-    """A certificate for 127.0.0.1 that no authority has signed; its key is beside it."""
+    """Write a self-signed certificate for 127.0.0.1 with its key, and return its path."""
     request = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2")
     host = ("-addext", "subjectAltName=IP:127.0.0.1")
     files = ("-keyout", folder / "own.key", "-out", folder / "own.pem")

@@ -1,5 +1,4 @@
-"""Connections that a server closes: one that it kept open is replaced without a word, and nothing is said of TLS where
-there is none."""
+"""Connections that a server closes are replaced silently, and messages mention TLS only if it is used."""
 
 from __future__ import annotations
 

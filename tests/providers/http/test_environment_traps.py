@@ -1,4 +1,4 @@
-"""What the vendors' SDKs would take from the environment, and what of it reaches an endpoint: real requests, real
+"""Variables that the vendors' SDKs would read, and those of them that reach an endpoint: real requests, real
 variables."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a provider sends goes back to it as it came, whatever it is and however it arrives."""
+"""A provider gets back exactly what it sent, in every form and however it arrives."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ TOOL_USE = block("tool_use", id="t1", name="get_weather", input={"city": "Oslo"}
 
 
 def streamed(blocks: Sequence[Item], reason: str, piece: int) -> Answer:
-    """The blocks as Messages streams them, in pieces of so many bytes."""
+    """Stream the blocks as Messages does, in pieces of `piece` bytes."""
     events: list[Item] = [{"type": "message_start", "message": {"content": [], "usage": {"input_tokens": 1}}}]
     for index, whole in enumerate(blocks):
         begun, deltas = dict(whole), []
@@ -84,7 +84,7 @@ def streamed(blocks: Sequence[Item], reason: str, piece: int) -> Answer:
             deltas.append({"type": "signature_delta", "signature": whole["signature"]})
         if whole["type"] == "text" and "citations" in whole:
             begun["citations"] = []
-            # The first citation comes with a field that the API refuses in a request.
+            # The first citation has a field that the API refuses in a request.
             deltas += [
                 {"type": "citations_delta", "citation": {**each, "file_id": None}} for each in whole["citations"]
             ]
@@ -218,7 +218,7 @@ def test_calls_of_the_provider_are_shown_recorded_and_forked_and_answered_by_nob
         "← provider  error  gone",
     ):
         assert line in shown
-    # A person cannot go back to a call that is not among those of the run, but to its round.
+    # A user cannot step back to a call that is not in the run, but can step back to its round.
     places = [view.place(index) for index in range(len(view.items))]
     assert {place.call_index for place in places if place is not None} == {None, 0}
     with serve(said("anthropic", "Sun.")) as server:

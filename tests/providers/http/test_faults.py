@@ -42,7 +42,7 @@ LONG_RAIN = " ".join(f"It rains in town {number}." for number in range(40))
 
 @dataclass(frozen=True)
 class Fault:
-    """An answer that is none, what is said of it, and whether it is worth another try."""
+    """A faulty answer, its message, and whether it is retried."""
 
     name: str
     answer: Callable[[Api], Answer]
@@ -57,7 +57,7 @@ def _refusal(status: int, message: str = "so it is", **headers: str) -> Callable
 
 
 def _half(*rest: Piece, framing: Literal["chunked", "close"] = "chunked") -> Callable[[Api], Answer]:
-    """The beginning of an answer, and what comes then."""
+    """Return the beginning of an answer, followed by other pieces."""
     return lambda api: Answer((*said(api, RAIN, end=False).pieces[:3], *rest), framing=framing)
 
 
@@ -107,7 +107,7 @@ def _cut_stream(encoding: str, compress: Compress, framing: Framing) -> Callable
 
 
 def _cut_body(*rest: Piece, framing: Framing = "chunked") -> Callable[[Api], Answer]:
-    """Half of a document that is not compressed, and what comes then."""
+    """Return half of an uncompressed document, followed by other pieces."""
     return lambda api: Answer(
         (json.dumps(whole_document(api, RAIN)).encode()[:60], *rest),
         headers={"content-type": "application/json"},

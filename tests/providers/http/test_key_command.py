@@ -1,4 +1,4 @@
-"""Commands that print keys: their end in time, and one run for all who wait for the key."""
+"""Commands that print keys: their time limit, and one run for all that wait for the key."""
 
 from __future__ import annotations
 

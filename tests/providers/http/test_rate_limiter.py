@@ -31,7 +31,7 @@ class World:
         await awake
 
     async def settle(self) -> None:
-        """Let everybody go on until all of them wait for time."""
+        """Let all tasks run until each waits for time."""
         for _ in range(50):
             await asyncio.sleep(0)
 
@@ -48,7 +48,7 @@ class World:
 
 
 class Traffic:
-    """Requests at a limiter: when each began, and how many were under way at a time."""
+    """Requests at a limiter: their start times, and how many were in progress at a time."""
 
     def __init__(self, limiter: RateLimiter, world: World) -> None:
         self.limiter = limiter
@@ -101,7 +101,7 @@ def test_limits_hold_and_turns_come_in_order_whoever_is_cancelled(
             moments = [moment for _, moment in traffic.began]
             gaps = [later - earlier for earlier, later in pairwise(moments)]
             assert all(gap >= 60 / per_minute - 0.02 for gap in gaps)
-        # No place is lost: as many as before get in at once.
+        # No place is lost: as many as before are admitted at once.
         traffic.most = 0
         limiter.set_limits("model", concurrency, None)
         world.now += 1000

@@ -1,4 +1,4 @@
-"""Runs on endpoints that come and go: what is tried again, who waits for whom, and what is counted."""
+"""Runs on unreliable endpoints: retries, waits for other runs, and counts."""
 
 from __future__ import annotations
 

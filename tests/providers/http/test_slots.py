@@ -19,7 +19,7 @@ from workbench.providers.http import endpoints as module
 from workbench.providers.http.endpoints import Endpoints, RequestInFlight, RequestsInFlight
 from workbench.trajectory.events import PromptProgress, ResponseFinished
 
-# What the server tells
+# Limits reported by the server
 
 
 @pytest.mark.parametrize("total", [1, 3])
@@ -56,7 +56,7 @@ async def test_more_slots_than_requests_are_not_worth_a_word() -> None:
     assert told == []
 
 
-# The wait that is known
+# Known waits
 
 
 def progress(took_ms: float) -> bytes:
@@ -86,14 +86,14 @@ async def test_waiting_at_the_endpoint_is_named_and_is_no_latency(how: str) -> N
         ]
 
 
-# What waiting shows
+# Limits inferred from waits
 
 
 def simulated(
     computed: int, at_once: int, requests: int, seed: int, noise: float = 0.2, streams: bool = True
 ) -> list[int]:
-    """The limits that are found for a server which computes so many requests at a time. Each is first read, then
-    answered in pieces or at once."""
+    """Return the limits found for a server that computes `computed` requests at a time. Each request is first read,
+    then answered in pieces or at once."""
     clock, drawn, lowered = Clock(step=0.0), random.Random(seed), list[int]()
     allowed = [at_once]
 
@@ -134,7 +134,7 @@ def simulated(
 def test_a_server_that_computes_few_at_a_time_is_sent_no_more(computed: int, streams: bool) -> None:
     found = [simulated(computed, 8, 40, seed, streams=streams) for seed in range(30)]
     last = [limits[-1] if limits else 8 for limits in found]
-    # Four of eight that stream nothing look much like eight: half of them are found out.
+    # Four of eight without streaming look much like eight, so half of them are detected.
     assert sum(limit == computed for limit in last) >= (27 if streams or computed < 4 else 10)
     assert all(limit in (computed, 8) for limit in last)
 
@@ -175,6 +175,6 @@ async def test_a_real_endpoint_with_one_slot_is_found_out(monkeypatch: pytest.Mo
         await asyncio.gather(*(run_on(endpoints, spec) for _ in range(10)))
         await endpoints.close()
     why = "first tokens came later the more requests were in flight"
-    # A busy machine adds delays of its own: what is left may be a little more than one.
+    # A busy machine adds delays, so the rest may be a little more than one.
     few = [f"{number} at a time" for number in ("1 request", "2 requests", "3 requests")]
     assert told[:1] in [[f"test-model at {server.url}/v1 is sent {each} from now on, because {why}"] for each in few]

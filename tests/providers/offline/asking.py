@@ -1,4 +1,4 @@
-"""Asking the offline model in tests: tools in short form, one answer, a whole conversation."""
+"""The offline model in tests: tools in short form, one answer, a whole conversation."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Answering = Callable[[str, Mapping[str, JsonValue]], JsonValue]
 
 
 class ToolFailedError(Exception):
-    """Raised by a tool of a test whose call is to fail."""
+    """Raised by a test's tool to make its call fail."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer of the model, its pieces put together."""
+    """One answer of the model, assembled from its pieces."""
 
     events: tuple[ModelEvent | AnswerFinished, ...]
 
@@ -52,28 +52,28 @@ class Answer:
 def tool(
     name: str, description: str = "", /, *, required: Sequence[str] | None = None, **properties: JsonValue
 ) -> ToolDefinition:
-    """A tool whose parameters are given by name; all are required unless `required` lists them."""
+    """Return a tool whose parameters are given by name. All are required unless `required` lists them."""
     names = list(properties) if required is None else list(required)
     return ToolDefinition(name, description, {"type": "object", "properties": properties, "required": [*names]})
 
 
 def text(description: str = "", **more: JsonValue) -> dict[str, JsonValue]:
-    """The schema of a text."""
+    """Return the schema of a text."""
     return {"type": "string", "description": description, **more}
 
 
 def number(description: str = "", **more: JsonValue) -> dict[str, JsonValue]:
-    """The schema of a number."""
+    """Return the schema of a number."""
     return {"type": "number", "description": description, **more}
 
 
 def choice(*values: JsonValue, **more: JsonValue) -> dict[str, JsonValue]:
-    """The schema of one of several texts."""
+    """Return the schema of one of several values."""
     return {"type": "string", "enum": [*values], **more}
 
 
 def answer_to(request: ModelRequest) -> Answer:
-    """What the offline model says to a request."""
+    """Return the offline model's answer to a request."""
 
     async def collect() -> tuple[ModelEvent | AnswerFinished, ...]:
         return tuple([piece async for piece in OfflineModel().stream(request)])
@@ -82,14 +82,15 @@ def answer_to(request: ModelRequest) -> Answer:
 
 
 def ask(user: str, *tools: ToolDefinition, before: Sequence[Message] = ()) -> Answer:
-    """What the offline model says first to a user."""
+    """Return the offline model's first answer to a user."""
     return answer_to(ModelRequest(1, None, (*before, Message("user", user)), tools))
 
 
 def converse(
     user: str, tools: Sequence[ToolDefinition], answering: Answering, *, before: Sequence[Message] = ()
 ) -> tuple[list[list[Call]], str]:
-    """A whole conversation: the calls of every round, and the final answer. Fails if it does not end."""
+    """Return the calls of each round of a conversation, and the final answer. Fails if the conversation does not
+    end."""
     messages = [*before, Message("user", user)]
     rounds: list[list[Call]] = []
     made = 0

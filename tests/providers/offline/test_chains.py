@@ -1,4 +1,4 @@
-"""The offline model in chains: one step after the other, told to go on, and going on from earlier results."""
+"""The offline model in chains: one step after another, continuing from earlier results."""
 
 from __future__ import annotations
 

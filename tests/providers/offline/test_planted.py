@@ -1,4 +1,4 @@
-"""The offline models with a planted weakness do what their weakness says, and nothing else."""
+"""The offline models with a planted weakness show exactly this weakness."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The server as a process of its own, for measurements: `python -m tests.providers.server --latency-ms 50`.
+"""The server as a separate process, for measurements: `python -m tests.providers.server --latency-ms 50`.
 
-Prints its base URL and serves Chat Completions until its input ends: `--rounds` answers that call `get_weather`, then
-one in words, counted by the tool results in the request; streamed where the request asks for it. For each line of input
-it prints how many requests came since the last, and the seconds from the first to the last of them.
-"""
+Prints its base URL and serves Chat Completions until its input ends. It answers `--rounds` times with a call of
+`get_weather`, counted by the tool results in the request, then with text; it streams if the request asks for it. For
+each line of input it prints the number of requests since the last line, and the seconds from the first to the last of
+them."""
 
 from __future__ import annotations
 

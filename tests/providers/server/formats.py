@@ -1,4 +1,4 @@
-"""Answers as the three model APIs put them: Chat Completions, Responses, Messages."""
+"""Answers in the formats of the three model APIs: Chat Completions, Responses and Messages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ APIS: tuple[Api, ...] = ("openai", "openai-responses", "anthropic")
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call; `arguments` as an object, or as the text that stands for them.
-
-    `namespace` is that of the tool in the Responses API."""
+    """A tool call. `arguments` is an object or a JSON text. `namespace` is the tool's namespace in the Responses
+    API."""
 
     tool: str
     arguments: dict[str, Any] | str
@@ -40,26 +39,26 @@ class Usage:
 
 
 def base_url_of(server: Server, api: Api) -> str:
-    """What a user writes as `base_url`: with `/v1` for OpenAI's APIs, without for Anthropic's."""
+    """Return the `base_url` that a user would write: with `/v1` for OpenAI's APIs, without it for Anthropic's."""
     return server.url if api == "anthropic" else f"{server.url}/v1"
 
 
 def said(
     api: Api, text: str = "", calls: Sequence[Call] = (), *, usage: Usage | None = Usage(), end: bool = True
 ) -> Answer:
-    """A streamed answer; without `end` it lacks what marks it as whole."""
+    """Return a streamed answer. If `end` is false, the marker of a complete answer is missing."""
     return Answer(tuple(blocks_of(api, text, calls, usage=usage, end=end)))
 
 
 def blocks_of(
     api: Api, text: str = "", calls: Sequence[Call] = (), *, usage: Usage | None = Usage(), end: bool = True
 ) -> list[bytes]:
-    """The server-sent events of an answer, one block each."""
+    """Return the server-sent events of an answer, one block each."""
     return {"openai": _chat, "openai-responses": _responses, "anthropic": _messages}[api](text, calls, usage, end)
 
 
 def whole_document(api: Api, text: str = "", calls: Sequence[Call] = ()) -> dict[str, Any]:
-    """The same answer as one JSON document, as it comes when no stream was asked for."""
+    """Return the same answer as one JSON document, for a request without streaming."""
     usage = Usage()
     if api == "openai":
         message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -83,14 +82,14 @@ def whole_document(api: Api, text: str = "", calls: Sequence[Call] = ()) -> dict
 
 
 def error_document(api: Api, message: str, kind: str = "invalid_request_error") -> dict[str, Any]:
-    """An error as the API's error bodies put it."""
+    """Return the body of an error response."""
     if api == "anthropic":
         return {"type": "error", "error": {"type": kind, "message": message}}
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 
 def error_event(api: Api, message: str, kind: str = "server_error") -> bytes:
-    """An error in the middle of a stream."""
+    """Return an error in the middle of a stream."""
     if api == "openai":
         return sse(error_document(api, message, kind))
     if api == "openai-responses":
@@ -99,7 +98,7 @@ def error_event(api: Api, message: str, kind: str = "server_error") -> bytes:
 
 
 def models_document(*names: str) -> dict[str, Any]:
-    """A listing of models that both vendors' clients can read."""
+    """Return a list of models that both vendors' clients can read."""
     return {
         "object": "list",
         "data": [{"id": name, "object": "model", "type": "model"} for name in names],
@@ -113,7 +112,7 @@ def sse(data: Any, event: str | None = None) -> bytes:
 
 
 def call_in_pieces(call: Call) -> list[str]:
-    """The text of a call's arguments in some pieces."""
+    """Return the text of a call's arguments in several pieces."""
     if MARK in call.text:
         return [piece for piece in re.split(f"({MARK})", call.text) if piece]
     size = max(1, len(call.text) // 3)

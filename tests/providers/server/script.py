@@ -1,4 +1,4 @@
-"""What the server is told to do with a request, piece by piece, and what it remembers of it."""
+"""The scripted answers of the server, and the requests that it records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 
 class Break(Enum):
-    """How an answer stops short."""
+    """How an answer stops early."""
 
     CUT = "the connection is closed in the middle"
     RESET = "the connection is reset"
@@ -23,13 +23,13 @@ CUT, RESET, HANG = Break.CUT, Break.RESET, Break.HANG
 
 @dataclass(frozen=True)
 class Pause:
-    """So many seconds of nothing."""
+    """A pause of some seconds."""
 
     seconds: float
 
 
 class Signal:
-    """Something that has happened once `set` was called; from any thread. As a piece, the server waits for it."""
+    """An event that is set by `set`, from any thread. As a piece of an answer, the server waits for it."""
 
     def __init__(self) -> None:
         self.future: concurrent.futures.Future[None] = concurrent.futures.Future()
@@ -44,7 +44,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Tell:
-    """Sets a signal when the server gets there."""
+    """Sets a signal when the server reaches this piece."""
 
     signal: Signal
 
@@ -56,10 +56,9 @@ EVENT_STREAM: Mapping[str, str] = {"content-type": "text/event-stream"}
 
 @dataclass(frozen=True)
 class Answer:
-    """What one request is answered: `before` comes ahead of the headers, each piece of bytes goes out by itself.
+    """The answer to one request. `before` precedes the headers, and each piece of bytes is sent separately.
 
-    `framing` says how the body's end is told: by chunks, by its length, or by closing the connection.
-    """
+    `framing` is how the end of the body is marked: by chunks, by its length, or by closing the connection."""
 
     pieces: tuple[Piece, ...] = ()
     status: int = 200
@@ -68,30 +67,31 @@ class Answer:
     before: tuple[Piece, ...] = ()
 
     def in_pieces_of(self, size: int) -> Answer:
-        """The same bytes in pieces of so many."""
+        """Return the same bytes in pieces of this size."""
         body = b"".join(piece for piece in self.pieces if isinstance(piece, bytes))
         pieces = tuple(body[start : start + size] for start in range(0, len(body), size))
         return Answer(pieces, self.status, self.headers, self.framing, self.before)
 
 
 MARK = "MARK-OF-QUESTION"
-"""Stands in an answer for the mark of the question that a judge was asked."""
+"""Stands for the marker in the question to a judge. The server fills it in."""
 
 
 def document(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
-    """An answer that is one JSON document."""
+    """Return an answer with one JSON document."""
     body = json.dumps(content).encode()
     return Answer((body,), status, {"content-type": "application/json", **(headers or {})}, "length")
 
 
 def page(html: str, status: int = 200) -> Answer:
-    """An answer that is a web page."""
+    """Return an answer with a web page."""
     return Answer((html.encode(),), status, {"content-type": "text/html; charset=utf-8"}, "length")
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it came; names of headers in lower case. `connection` counts the server's connections from 1."""
+    """A received request. Names of headers are in lower case, and `connection` counts the server's connections from
+    1."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""The server itself: raw asyncio on a thread of its own, so that no test's loop can slow it or be slowed by it."""
+"""The server: raw asyncio on its own thread, so that it and a test's event loop do not slow each other."""
 
 from __future__ import annotations
 
@@ -34,12 +34,11 @@ Script = Sequence[Answer] | Callable[[Request], Answer]
 
 
 class Server:
-    """Listens on a free port of 127.0.0.1 from when it is entered until it is left.
+    """Listens on a free port of 127.0.0.1 while its context is open.
 
-    `requests` are those that came, `most_at_once` is how many were under way at the same time. Listings of models are
-    answered with `models`, and requests for llama.cpp's properties with `slots`; both use up nothing of the script. A
-    request after the script's end is answered 500.
-    """
+    `requests` are the received requests, and `most_at_once` is the maximum number of concurrent ones. `models` answers
+    requests for lists of models, and `slots` those for llama.cpp's properties; neither uses up the script. Requests
+    after the end of the script are answered with 500."""
 
     def __init__(
         self,
@@ -67,7 +66,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Scheme, host and port."""
+        """The scheme, host and port."""
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Server:
@@ -132,7 +131,7 @@ class Server:
         return self._script[len(self.requests) - 1]
 
     async def _answer(self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection can take another request."""
+        """Send an answer, and return whether the connection can take another request."""
         chunked = answer.framing == "chunked"
         if not await self._send(answer.before, False, reader, writer):
             return False
@@ -155,7 +154,7 @@ class Server:
     async def _send(
         self, pieces: tuple[Piece, ...], chunked: bool, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Whether all pieces went out."""
+        """Send pieces, and return whether all were sent."""
         for piece in pieces:
             match piece:
                 case bytes():
@@ -178,7 +177,7 @@ def _asks_for_properties(request: Request) -> bool:
 
 
 def _with_mark(answer: Answer, request: Request) -> Answer:
-    """The answer with the mark of the request's question in place of `MARK`."""
+    """Return the answer with the marker of the request's question in place of `MARK`."""
     asked = re.search(rb"CRITERIA ([0-9a-f]{16})", request.body)
     if asked is None:
         return answer
@@ -221,6 +220,6 @@ def _phrase(status: int) -> str:
 
 @contextmanager
 def serve(*answers: Answer, models: Answer | None = None, tls: ssl.SSLContext | None = None) -> Iterator[Server]:
-    """A server that answers one request after the other as told."""
+    """Start a server that gives these answers in turn."""
     with Server(answers, models=models, tls=tls) as server:
         yield server

@@ -1,4 +1,4 @@
-"""Reading answers in tests: a stream as text goes in, what the engine would be told comes out."""
+"""Reads answers in tests: from the text of a stream to the events for the engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLOCK = ToolDefinition("get_time")
 
 
 def a_spec(provider: Provider, base_url: str = "http://localhost:1/v1", /, **params: JsonValue) -> ModelSpec:
-    """A model of that provider, with these parameters."""
+    """Return a model of the provider with these parameters."""
     return ModelSpec("mine", provider, "model-1", base_url, params=params)
 
 
@@ -38,13 +38,13 @@ def a_request(
     system: str | None = None,
     calls_before: int = 0,
 ) -> ModelRequest:
-    """A request of round 1, with a question if no messages are given."""
+    """Return a request of round 1. Without messages, it has a question."""
     return ModelRequest(1, system, messages or (Message("user", "hi"),), tuple(tools), calls_before)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reader said, put together."""
+    """The events of a reader, combined."""
 
     events: list[ModelEvent | AnswerFinished]
 
@@ -72,7 +72,7 @@ class Answer:
         return [(tool, call.arguments) for tool, call in zip(tools, self.finished, strict=True)]
 
     def fragments(self, call_id: str) -> str:
-        """The JSON text of a call's arguments as it was shown while it came."""
+        """Return the JSON text of a call's arguments, assembled from its fragments."""
         mine = (event for event in self.events if isinstance(event, CallArgumentsDelta) and event.call_id == call_id)
         return "".join(event.fragment for event in mine)
 
@@ -83,7 +83,7 @@ class Answer:
 
 
 def read(provider: Provider, stream: str | bytes, request: ModelRequest | None = None) -> Answer:
-    """The answer in a stream; raises what its reader raises."""
+    """Return the answer in a stream. Raises the reader's errors."""
     parser = SseParser()
     raw = stream if isinstance(stream, bytes) else stream.encode()
     reader = wire_of(a_spec(provider)).reader(request or a_request())
@@ -94,7 +94,7 @@ def read(provider: Provider, stream: str | bytes, request: ModelRequest | None =
 
 
 def read_whole(provider: Provider, document: Any, request: ModelRequest | None = None) -> Answer:
-    """The answer in a JSON document; raises what its reader raises."""
+    """Return the answer in a JSON document. Raises the reader's errors."""
     reader = wire_of(a_spec(provider)).reader(request or a_request())
     reader.feed_document(document)
     reader.finish()
@@ -102,17 +102,17 @@ def read_whole(provider: Provider, document: Any, request: ModelRequest | None =
 
 
 def body_of(spec: ModelSpec, request: ModelRequest) -> dict[str, Any]:
-    """The body of a request, parsed again."""
+    """Return the parsed body of a request."""
     body: dict[str, Any] = json.loads(wire_of(spec).body(request))
     return body
 
 
 def data(*documents: object) -> str:
-    """Events with these documents as data, texts as they are."""
+    """Return server-sent events with these documents as data. Texts stay as they are."""
     texts = (document if isinstance(document, str) else json.dumps(document) for document in documents)
     return "".join(f"data: {text}\n\n" for text in texts)
 
 
 def named(*documents: dict[str, Any]) -> str:
-    """Events that are named after the type of their documents, as OpenAI's Responses and Anthropic send them."""
+    """Return server-sent events named by the type of their documents, as in OpenAI's Responses and at Anthropic."""
     return "".join(f"event: {document['type']}\ndata: {json.dumps(document)}\n\n" for document in documents)

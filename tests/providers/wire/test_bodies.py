@@ -1,4 +1,4 @@
-"""What goes out, under all three APIs; the SDKs' own request types say whether it has the right shape."""
+"""Request bodies of all three APIs, checked against the SDKs' own request types."""
 
 from __future__ import annotations
 

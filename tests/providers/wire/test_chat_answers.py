@@ -257,7 +257,7 @@ def test_usage_may_be_partial_odd_or_missing() -> None:
     assert answer(chunk(content="a")).end.usage is None
 
 
-# What is passed over
+# Ignored parts
 
 
 @each_row(

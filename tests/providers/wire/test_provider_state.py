@@ -1,4 +1,4 @@
-"""What an answer asks to have back stands in the next request, word for word and in its place."""
+"""The parts of an answer that a provider wants back are in the next request, word for word and in their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of endpoints that deviate: what is certain is repaired and noted, everything else stays as it came."""
+"""Arguments of endpoints that deviate: certain repairs are made and noted, everything else stays."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def said(provider: Provider, *pieces: str) -> Answer:
 
 
 def told(answer: Answer) -> tuple[str, str]:
-    """Reasoning and text as they are once all came."""
+    """Return the complete reasoning and text."""
     text, reasoning = "", ""
     for event in answer.events:
         match event:

@@ -21,7 +21,7 @@ def send(message: dict[str, Any]) -> None:
 
 
 def call(number: Any, result: Any) -> None:
-    """Answer the call, in this server's way."""
+    """Answer a call in this server's style."""
     match HABIT:
         case "twice":
             send({"id": number, "result": result})

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 WAITING: list[dict[str, Any]] = []
-"""Messages that came while a reply was awaited."""
+"""Messages that arrived while the server waited for a reply."""
 STATE: dict[str, Any] = {"ids": 0, "opened": False, "declared": {}, "overlaps": 0}
 
 

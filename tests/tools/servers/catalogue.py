@@ -1,4 +1,5 @@
-"""A low-level MCP server: sixty tools on several pages, errors of its own, structured results good and bad."""
+"""A low-level MCP server with sixty tools on several pages, errors of its own, and valid and invalid structured
+results."""
 
 import asyncio
 from typing import Any

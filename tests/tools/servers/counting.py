@@ -1,4 +1,4 @@
-"""An MCP server that says how often it was called."""
+"""An MCP server that returns how often it was called."""
 
 from itertools import count
 

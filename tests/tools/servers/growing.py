@@ -1,4 +1,5 @@
-"""A server whose tools change when `grow` is called, and that says so: by the SDK, of the newest protocol."""
+"""A server of the newest protocol, built on the SDK. Its tools change when `grow` is called, and it announces the
+change."""
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import ToolAnnotations

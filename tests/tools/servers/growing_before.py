@@ -1,4 +1,5 @@
-"""A server of the protocol's handshake days whose tools change when `grow` is called, and that says so unasked."""
+"""A server of the older protocol with a handshake. Its tools change when `grow` is called, and it announces the change
+without being asked."""
 
 import json
 import sys

@@ -1,9 +1,8 @@
 """A server behind OAuth, over streamable HTTP or server-sent events: `(http | sse) PORT`. Prints its port.
 
-It is its own authorization server, and lets everyone in at once. `POST /control/WHAT` does what the people behind it
-might do, and `GET /control/grants` says what it was asked for. A machine has the client `robot` with the secret
-`robot-secret-4711`, sent as `machine-takes` says.
-"""
+The server is its own authorization server and admits everyone at once. `POST /control/WHAT` does what the operators of
+the server might do, and `GET /control/grants` lists the requests it received. A machine logs in as the client `robot`
+with the secret `robot-secret-4711`, sent as `machine-takes` requires."""
 
 import asyncio
 import base64
@@ -46,7 +45,7 @@ class Guarded:
         return a + b
 
     async def meet(self) -> str:
-        """Answer when five calls are under way."""
+        """Answer when five calls are in progress."""
         await self._meeting.wait()
         return "met"
 
@@ -65,7 +64,7 @@ class Guarded:
         return Response(status_code=204)
 
     def counting(self, app: ASGIApp) -> ASGIApp:
-        """Note each registration and each request for a token, and answer those of the machine."""
+        """Record each registration and each request for a token. Answer the requests of the machine."""
 
         async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http" and scope["path"] == "/register":

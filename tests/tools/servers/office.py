@@ -1,4 +1,4 @@
-"""The tools of the sample suites' office, on a server that starts in a moment."""
+"""The tools of the sample suites' office, on a server that starts quickly."""
 
 from plain import PlainServer, ToolError
 

@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Tell = Callable[[float, float, str], None]
-"""Reports progress: how far, of how much, and a word."""
+"""Reports progress: the amount done, the total and a message."""
 
 TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", dict: "object"}
 
 
 class ToolError(Exception):
-    """What the model is told instead of a result."""
+    """An error that the model receives in place of a result."""
 
 
 class PlainServer:
-    """Offers functions as tools. A parameter `tell` is filled in with a `Tell`."""
+    """Offers functions as tools. A parameter `tell` receives a `Tell`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -29,7 +29,7 @@ class PlainServer:
         self._writing = threading.Lock()
 
     def tool(self, **annotations: bool) -> Callable[[Function], Function]:
-        """Offer a function. `annotations` are hints, as the protocol names them."""
+        """Offer a function as a tool. `annotations` are hints by the protocol's names."""
 
         def offer(function: Function) -> Function:
             types = {name: of for name, of in function.__annotations__.items() if name not in ("tell", "return")}
@@ -54,7 +54,7 @@ class PlainServer:
         return offer
 
     def run(self) -> None:
-        """Answer until standard input ends, each call on a thread of its own."""
+        """Answer requests until standard input ends, each call on its own thread."""
         for line in sys.stdin:
             message = json.loads(line)
             match message["method"], message.get("id"):

@@ -1,4 +1,4 @@
-"""A server that says that its tools changed whenever it lists them; `count` says how often it did."""
+"""A server that announces changed tools after every listing. `count` returns the number of listings."""
 
 import json
 import sys

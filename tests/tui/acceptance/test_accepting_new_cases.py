@@ -1,4 +1,4 @@
-"""A case that expects nothing yet takes what the model did as its first expectation."""
+"""A case that expects nothing takes the model's calls as its first expectation."""
 
 from __future__ import annotations
 

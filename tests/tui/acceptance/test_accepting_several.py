@@ -1,4 +1,4 @@
-"""Accepting what runs share, of everything that the filter shows."""
+"""Accepting the shared calls of several runs, for all cases that the filter shows."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_runs_are_made_shown_and_taken_in_one_step(tmp_path: Path) -> None
         await app.press("ctrl+z")
         assert text_of(app) == LIGHTS
 
-        # Runs at hand count as long as the case asks what they were asked; the filter chooses.
+        # Runs count as long as the case still sends the same request. The filter chooses the cases.
         await app.press("slash", *"dim", "enter")
         await asked(app)
         assert "1 case shown; 1 of them with 3 current runs." in app.screen

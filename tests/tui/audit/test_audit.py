@@ -1,4 +1,4 @@
-"""The audit in the app: marks in the tree, and the screen that lists what was found."""
+"""The audit in the app: marks in the tree, and the screen of findings."""
 
 from __future__ import annotations
 

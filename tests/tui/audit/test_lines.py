@@ -1,4 +1,4 @@
-"""The rows of the audit screen: where they lead, and how wide they are."""
+"""The rows of the audit screen: their targets and widths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breakpoints in the app: set where the cursor is, listed, typed, kept, and told to whatever runs."""
+"""Breakpoints in the app: set at the cursor, listed, typed, stored, and sent to active runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lines(app: Opened) -> list[str]:
 
 
 async def at_call(app: Opened) -> None:
-    """Run a case to its end, and put the cursor on the call that it made."""
+    """Run a case to its end, and move the cursor to its call."""
     await app.press("down")
     (planned,) = await app.run("r")
     app.session.finish(planned, conversation(planned, MOVIE_NIGHT, "Done."))

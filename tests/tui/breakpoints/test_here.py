@@ -1,4 +1,4 @@
-"""Which breakpoint is meant by a row of a form, or a line of a run; and what completes one that is typed."""
+"""The breakpoint for a row of a form or a line of a run, and completions for a typed one."""
 
 from __future__ import annotations
 

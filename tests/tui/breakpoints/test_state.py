@@ -1,4 +1,4 @@
-"""Breakpoints set, switched, changed and kept: what a file says after any of it, and what becomes of a damaged one."""
+"""Breakpoints that are set, switched, changed and stored: the resulting file, and damaged files."""
 
 from __future__ import annotations
 

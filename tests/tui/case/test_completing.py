@@ -1,4 +1,4 @@
-"""What can stand at the cursor in the TOML of a case."""
+"""The completions at the cursor in the TOML of a case."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TV = ToolDefinition("set_tv", "Turns the TV on.", {"type": "object", "properties
 
 
 def offered(text: str) -> tuple[str, list[str]] | None:
-    """What is completed at `|` in a text, and with what."""
+    """Return the completed word at `|` in a text, and the completions."""
     before = text[: text.index("|")]
     lines = text.replace("|", "").split("\n")
     line, column = before.count("\n"), len(before.rpartition("\n")[2])

@@ -1,4 +1,4 @@
-"""Conversations are written in the form, from nothing and by keys alone, and stand in the file as people write them."""
+"""Conversations are written in the form by keys alone, and look handwritten in the file."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ changes = []
 
 
 async def add(typist: Typist, key: str, *typed: str) -> None:
-    """Search for a key, choose it, and type what its fields ask for."""
+    """Search for a key, choose it, and fill in its fields."""
     await typist.press("ampersand")
     await typist.type(key)
     await typist.press("enter")

@@ -1,4 +1,4 @@
-"""The form by its keys and its mouse, in a small app of its own."""
+"""The form with keys and mouse, in a small app."""
 
 from __future__ import annotations
 

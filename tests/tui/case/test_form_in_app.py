@@ -1,4 +1,4 @@
-"""The form in the real app: what it looks like, and that a case can be written in it and run."""
+"""The form in the real app: its look, and writing and running a case with it."""
 
 from __future__ import annotations
 

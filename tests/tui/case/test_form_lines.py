@@ -1,4 +1,4 @@
-"""The values of a form's keys stand in one column, and long labels stay legible at both ends."""
+"""The values of a form's keys form one column, and long labels stay legible at both ends."""
 
 from __future__ import annotations
 

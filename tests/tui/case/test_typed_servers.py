@@ -1,4 +1,4 @@
-"""A server counts as typed if single keys made all of it, and as nothing else after a paste or a completion."""
+"""A server counts as typed only if single keys made all of it, without a paste or a completion."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ROWS: tuple[tuple[tuple[str, ...], str | None], ...] = (
     (("#a\nb\n", "!enter"), None),
     (("uvx time", "!shift+home", "!ctrl+v", "!enter"), None),
     (("uvx\n", "/env", "!plus", "#LD_PRELOAD", "!enter", "b\n"), None),
-    # Invalid text that was pasted, and is completed by a letter after its field was opened again.
+    # An invalid text was pasted, and a letter completes it after its field was opened again.
     (("#sh -c 'evil", "@", "/command", "!right enter", "'\n"), None),
 )
 MORE: tuple[tuple[tuple[str, ...], str | None], ...] = (

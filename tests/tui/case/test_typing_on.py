@@ -1,4 +1,4 @@
-"""What is typed goes where it was begun, whatever it changes around it, and what cannot be taken over is not lost."""
+"""Typed text goes into its field, whatever changes around it, and text that cannot be used is not lost."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_each_key_is_in_the_journal_before_it_is_shown(tmp_path: Path, mon
         assert '"put":"Film"' in "".join(path.read_text() for path in (tmp_path / "state" / "drafts").iterdir())
 
 
-# Changes from elsewhere while something is typed
+# External changes during typing
 
 
 async def test_undo_while_typing_leaves_the_field_open_with_the_text_before(tmp_path: Path) -> None:
@@ -166,11 +166,11 @@ async def test_a_case_that_is_gone_from_the_disk_is_not_typed_on_in_another_one(
         assert app.app.main.case_pane.typing is None
 
 
-# What a cell cannot hold
+# Texts that a cell cannot hold
 
 
 async def leave_for_another_row(app: Opened) -> None:
-    """Go to a case and back, which leaves what is typed as it is."""
+    """Go to a case and back. Typed text stays."""
     main = app.app.main
     suite = main.open_suites.suites[0]
     main.selection.select(suite.path, suite.cases[0].key)

@@ -1,4 +1,4 @@
-"""The comparison: cells that fill in as runs go on, the ways to runs, tests, totals, and what runs what."""
+"""The comparison: cells that fill in during runs, links to runs, tests, totals, and keys that run cells."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def finish(app: Opened, planned: PlannedRun, *, right: bool = True) -> None:
 
 
 def row(app: Opened, name: str) -> list[str]:
-    """What stands in the row of a case, piece by piece."""
+    """Return the columns of a case's row."""
     line = next(line for line in app.screen.splitlines()[2:] if name in line)
     return line.split(name, 1)[1].split()
 

@@ -36,7 +36,7 @@ def refuses_first() -> Iterator[Answer]:
 
 
 def figures_in(history: Path) -> dict[str, list[RunSummary]]:
-    """What the runs of each model came to, as the one batch of a history has it."""
+    """Return the results of each model in the only batch of a history."""
     with History(history) as kept:
         (batch,) = kept.batches()
         figures = [run.figures for run in kept.runs(batch.number)]

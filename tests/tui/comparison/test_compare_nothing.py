@@ -1,4 +1,4 @@
-"""The comparison where there is nothing to compare: it gives the cause that there is, and the way out."""
+"""The comparison with nothing to compare names the cause and a remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EMPTY = 'format = 1\nname = "Empty"\n'
 
 
 async def said(app: Opened, key: str) -> str:
-    """What stands at the bottom after a key."""
+    """Return the message after a key."""
     await app.press(key)
     return app.screen.splitlines()[-1].strip(" !")
 

@@ -1,4 +1,4 @@
-"""A batch of the history case by case while it goes on, in this program or in another one."""
+"""A running batch of the history case by case, in this program or another one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GREETINGS = 'format = 1\nname = "Greetings"\n' + "".join(
 
 
 def cells_of(app: Opened, name: str) -> str:
-    """What stands in the row of a case."""
+    """Return the row of a case."""
     line = next(line for line in app.screen.splitlines()[2:] if name in line)
     return " ".join(line.split(name, 1)[1].split())
 

@@ -1,5 +1,5 @@
-"""The recipe of docs/comparing.md, followed to the letter: a comparison saved as recordings, and made again from them
-when no model can be reached any more."""
+"""The recipe of docs/comparing.md, followed to the letter: a comparison saved as recordings, and repeated from them
+when no model can be reached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGAIN = max(at for at, block in enumerate(RECIPE) if block.kind == "sh")
 
 
 def figures_in(history: Path) -> list[dict[tuple[str, str], RunSummary | None]]:
-    """What the runs of each batch came to, by case and model, the newest last."""
+    """Return the results of each batch by case and model, the newest last."""
     with History(history) as kept:
         batches = sorted(batch.number for batch in kept.batches())
         return [{(run.case_id, run.model): run.figures for run in kept.runs(number)} for number in batches]

@@ -1,4 +1,4 @@
-"""A batch that is too large to be read as a whole shows its first cases, says so, and finds the others."""
+"""A batch too large to be read as a whole shows its first cases, says so, and can be searched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the comparison reads: which columns stand side by side, what their heads say, and the line on one cell."""
+"""The text of the comparison: the visible columns, their heads, and the line about a cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two columns in pairs: what is said above the cases."""
+"""Two columns in pairs: the text above the cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running cells of the comparison again: only what is in error, and only after a question where it costs money."""
+"""Rerunning cells of the comparison: only cells with errors, and after a question if it costs money."""
 
 from __future__ import annotations
 

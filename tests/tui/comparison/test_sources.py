@@ -1,4 +1,4 @@
-"""Where the comparison has its cells from: the runs of this program, or a batch of the history."""
+"""The sources of the comparison's cells: the runs of this program, or a batch of the history."""
 
 from __future__ import annotations
 

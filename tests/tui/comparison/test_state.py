@@ -1,4 +1,4 @@
-"""The comparison: its rows, their order, what is filtered, where the cursor is."""
+"""The comparison: its rows, their order, the filter and the cursor."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Table:
     asked: list[str] = field(default_factory=list)
     """The cases that were looked at."""
     new: Sequence[ComparedCase] | None = None
-    """Those that have begun; all, where this is `None`."""
+    """The cases that have begun; `None` for all."""
     demanded: Mapping[str, Gate] = field(default_factory=dict)
 
     def suites(self) -> Sequence[object]:

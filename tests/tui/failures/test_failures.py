@@ -1,4 +1,4 @@
-"""The screen of failures: opened on what the tree's cursor covers, and a way to each run."""
+"""The screen of failures: opened for the selection in the tree, with a link to each run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAILING: dict[str, list[Call]] = {
 
 
 async def failing(app: Opened, *keys: str) -> FailuresScreen:
-    """Run what the keys say, let most of it fail, and open the screen."""
+    """Run cases by keys, let most of them fail, and open the screen."""
     for planned in await app.run(*keys):
         app.session.finish(planned, conversation(planned, FAILING[planned.case.name], "Done."))
     app.session.end_batch()

@@ -48,7 +48,7 @@ def planned_in(folder: Path) -> list[PlannedRun]:
 
 
 def ended(planned: PlannedRun, *calls: tuple[str, dict[str, str]]) -> RunRecord:
-    """A run that made these calls, over and graded."""
+    """Return a finished, graded run with these calls."""
     result, _ = called(planned.case, *calls)
     record = RunRecord(planned)
     record.finish(replace(result, run_id=planned.run_id, model=planned.model))

@@ -1,4 +1,4 @@
-"""Tools are broken from the app: runs at hand are forked, others made first, and the matrix leads to its runs."""
+"""Faults injected in the app: existing runs are forked, others are made first, and the matrix links to its runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ordered = [{ tool = "send" }]
 
 
 def end(app: Opened, runs: Sequence[PlannedRun]) -> None:
-    """Let runs look; the model one tells of errors."""
+    """Let runs call `look`. The model one mentions errors."""
     for run in runs:
         app.session.finish(
             run, conversation(run, [("look", {})], "It failed." if "one × error" in run.model else "Done.")
@@ -69,7 +69,7 @@ async def test_runs_are_made_and_forked_and_a_cell_leads_to_its_run(tmp_path: Pa
         shown = app.app.selection.run
         assert shown is not None and shown.model == "two × rate limit of look" and shown.origin is not None
 
-        # What is at hand is not made again, also for the suite, whose other case is.
+        # Existing runs are not repeated, also for the suite, but its other case runs.
         await asked(app)
         assert "2 runs at hand: 16 forks" in app.screen and "runs first" not in app.screen
         await app.press("down", "enter")

@@ -1,4 +1,4 @@
-"""A graded chain as its run is shown: at each call the word of its step, at the end what the chain comes to."""
+"""A graded chain as its run shows it: at each call the status of its step, at the end the result of the chain."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def grades_screen(happenings: Sequence[EventPayload], **case: Any) -> str:
 
 
 def below(lines: Sequence[str], heading: str) -> list[str]:
-    """What stands under a step's heading, without its messages."""
+    """Return the lines under a step's heading without its messages."""
     start = next(at for at, line in enumerate(lines) if line.startswith(heading))
     end = next(at for at in range(start + 1, len(lines)) if not lines[at])
     return [line.strip() for line in lines[start:end] if not line[1:2].isdigit()]
@@ -133,7 +133,7 @@ START = RunStarted("h", "c", "C", "m", "Be brief.", (Message("user", "Go."),), (
 
 
 def answer_after(*between: EventPayload) -> list[EventPayload]:
-    """A chain of one step with a prompt of its own, and the request behind it."""
+    """Return the events of a chain of one step with its own prompt, up to the request after it."""
     step = [StepStarted(1, "Be kind."), *step_happenings(1, [WEATHER])[1:]]
     answered = ResponseFinished(2, "answered", None, None, 5.0)
     return [START, *step, *between, RequestStarted(2), TextDelta(2, "Snow."), answered]

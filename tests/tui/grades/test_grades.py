@@ -16,7 +16,7 @@ from workbench.tui.grades.screen import GradesScreen
 from workbench.tui.kit.help import HelpScreen
 
 TWICE: list[Call] = [("set_lights", {"brightness": 0})] * 2
-"""What a model did that switched the lights off twice: some graders mind, others do not."""
+"""The calls of a model that switched the lights off twice. Only some graders object."""
 HOSTILE = "\x1b[31m[/nope]\u202e [bold]list[int]\r\n\0 漢字"
 
 
@@ -59,7 +59,7 @@ async def test_at_80_cells_graders_and_calls_stand_side_by_side(tmp_path: Path) 
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
         await graded(app)
         await app.press("end")
-        # The latency is another one each time.
+        # The latency varies.
         assert_golden(re.sub(r"latency {5}<?[\d.]+ m?s", "latency     7 ms", app.screen), "grades-80x24")
         await app.pilot.click("#grades-list", offset=(3, 3))
         await app.settle()

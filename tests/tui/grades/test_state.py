@@ -1,4 +1,4 @@
-"""The grades of a run as lines: who was matched with whom, what it earned, and why the graders disagree."""
+"""The grades of a run as lines: the pairs of calls, their credit, and the reasons of disagreements."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def state_of(
 
 
 def said(state: GradesState, grader: str, width: int = 100, *, more: bool = False) -> str:
-    """Everything that is said of one grade."""
+    """Return the whole text on one grade."""
     state.move_to([grade.grader for grade in state.grades].index(grader))
     state.more = more
     return "\n".join(map(plain, grade_page(state, width).lines))

@@ -1,4 +1,4 @@
-"""What changed between two batches as rows and lines: without a screen."""
+"""The changes between two batches as rows and lines, without a screen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.run_book.stored_batches import read_two
 
 
 def changes_in(folder: Path, *batches: Made) -> DiffList:
-    """What changed between the first two batches of a history."""
+    """Return the changes between the first two batches of a history."""
     suite = folder / "home.toml"
     suite.write_text(SMART_HOME, encoding="utf-8")
     write_history(folder / "history.sqlite3", suite, *batches)

@@ -1,4 +1,4 @@
-"""The history in the app: its batches, what changed between two of them, one case over time."""
+"""The history in the app: batches, changes between two of them, and one case over time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def history_of(folder: Path, *batches: Made) -> tuple[Path, Path]:
 
 
 AS_IT_WAS_CALLED = SMART_HOME.replace('tool = "set_lights"\nargs = { brightness = 0 }', 'tool = "set_tv"')
-"""The suite, expecting what the model did where it went wrong."""
+"""The suite with the model's wrong calls as expectation."""
 
 
 @pytest.mark.usefixtures("utc")

@@ -1,4 +1,4 @@
-"""Runs of the app and the history that they are kept in: what is said of both is one thing, and batches go on."""
+"""Runs of the app and their history: both show the same, and batches can be resumed."""
 
 from __future__ import annotations
 

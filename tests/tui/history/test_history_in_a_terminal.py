@@ -1,4 +1,4 @@
-"""The real program keeps the runs that are made in it, whatever way it ends, and nothing suffers where it cannot."""
+"""The real program stores its runs however it ends, and works without a writable history."""
 
 from __future__ import annotations
 

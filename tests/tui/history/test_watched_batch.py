@@ -1,4 +1,4 @@
-"""A batch that goes on without a terminal, in another process: the app shows it while its runs are made."""
+"""A batch without a terminal in another process: the app shows it while its runs are made."""
 
 from __future__ import annotations
 

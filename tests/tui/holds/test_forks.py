@@ -1,4 +1,4 @@
-"""Forking in the app: where, on what, and the branches that come of it."""
+"""Forking in the app: the places, the texts, and the resulting branches."""
 
 from __future__ import annotations
 

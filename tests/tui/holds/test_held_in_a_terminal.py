@@ -22,7 +22,7 @@ SUITE = bundled("sample_suites") / "office.toml"
 
 
 def held_after_a_real_call(terminal: Terminal) -> int:
-    """Step to the result of a call that was really made; the process of the tool server."""
+    """Step to the result of an executed call. Return the process id of the tool server."""
     terminal.wait_for("Find the company vacation")
     for stop in ("the request of round 1", "before search_docs", "after the result of search_docs"):
         terminal.send("s")

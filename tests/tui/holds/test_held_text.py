@@ -1,4 +1,4 @@
-"""What is typed for a held run: what stands there first, what is wrong with it, and what it does to the run."""
+"""The text typed for a held run: its initial value, its problems, and its effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One step back from a hold: the run is held where it was held before, in the same pane, and nothing is done twice."""
+"""One step back from a hold: the run is held at the earlier place in the same pane, and no call is executed twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stepping in the app: going on, changing what a run is held at, and making mocks and expectations of it."""
+"""Stepping in the app: continuing, editing at a hold, and making mocks and expectations from calls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.recording import read_recording
 from workbench.trajectory.trajectory import Trajectory
 
-# Going on
+# Continuing
 
 
 async def test_s_starts_a_case_held_at_its_first_stop_and_then_goes_from_stop_to_stop(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ async def test_of_several_runs_held_out_of_sight_it_is_said_how_many_are_held_in
         assert "3 runs are held; H goes there" in app.screen
 
 
-# What is typed
+# Typed text
 
 
 async def test_changed_arguments_are_sent_as_they_are_typed(tmp_path: Path) -> None:

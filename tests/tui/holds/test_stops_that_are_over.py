@@ -1,4 +1,4 @@
-"""What is meant for one stop of a run is done there or not at all, and it is said so; what was typed for it stays."""
+"""An action for one hold of a run is done there or not at all, with a message, and the typed text stays."""
 
 from __future__ import annotations
 

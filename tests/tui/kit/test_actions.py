@@ -1,4 +1,4 @@
-"""One registry of actions: no key means two things, and a key that does nothing says why."""
+"""One registry of actions: no key has two meanings, and a key without effect explains itself."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     ),
     "} {": ("grader", "round", "stop"),
 }
-"""What every character means, on all screens where it means something: a title of its actions has one of the words."""
+"""The meaning of every character on all screens. A title of its actions has one of the words."""
 
 NEVER_BOUND = {"ctrl+m", "ctrl+h", "ctrl+b", "ctrl+a", "ctrl+c", "ctrl+i"}
 DOCS = Path(__file__).parents[3] / "docs"
@@ -123,7 +123,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def test_no_key_means_two_things_in_one_place() -> None:
     for place in ALL_ACTIONS.places():
-        # A view of the case may use a key of the whole screen for something of its own.
+        # A view of the case may use a key of the whole screen for another action.
         views = {action.scope for action in place} & {"form", "toml"}
         keys = [key for action in place if not views or action.scope in views for key in action.keys]
         assert len(keys) == len(set(keys)), place

@@ -1,4 +1,4 @@
-"""Dialogs and completions do not cover what they are about."""
+"""Dialogs and completions do not cover their subject."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from workbench.tui.kit.fields import SafeInput
 
 @pytest.mark.parametrize("theme", first_of(["sixteen", "sixteen-light"], 1))
 async def test_the_cursor_of_a_field_is_seen_in_the_colours_of_the_terminal(tmp_path: Path, theme: str) -> None:
-    """It is what is below it, reversed: black on white, reversed, was unseen on black."""
+    """The cursor reverses the colours below it. Black on white was invisible on black."""
     async with opened(suites_in(tmp_path, home=SMART_HOME), environment={"COLORTERM": "", "TERM": "xterm"}) as app:
         app.app.theme = theme
         await app.press("ctrl+p", "x")

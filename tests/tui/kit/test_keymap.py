@@ -1,4 +1,4 @@
-"""The user's keys: read, told apart, refused with a line and a way out, and never a reason not to start."""
+"""The user's keys: reading, conflicts, and messages with a line and a remedy. No mistake prevents the start."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_messages_name_actions_that_there_are_and_none_in_braces() -> None:
     assert actions_named(raw) == ({"save"}, {"edit.undo"})
     named: set[str] = set()
     rooms = [Path(__file__).parents[3] / "workbench" / room for room in ("tui", "authoring")]
-    # Parsing takes seconds: most modules are told apart by their text.
+    # A filter by text, because parsing all modules takes seconds.
     may_name = re.compile(rf"key_for\(|{{({'|'.join(map(re.escape, ALL_ACTIONS))})}}")
     for file in (file for room in rooms for file in room.rglob("*.py")):
         text = file.read_text(encoding="utf-8")

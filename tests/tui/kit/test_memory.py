@@ -1,4 +1,4 @@
-"""What is remembered from one time to the next, and what cannot spoil it."""
+"""The state remembered between sessions, and damage to its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of the user's own, in the app: what they do, where they are shown, what is said of those that cannot be used."""
+"""The user's own keys in the app: their effects, where they are shown, and messages about unusable ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.tui.tree.view import FilterBox
 
 
 def with_keys(folder: Path, text: str) -> Path:
-    """Suites, and a `keys.toml` where the app looks for it."""
+    """Write suites, and a `keys.toml` where the app looks for it."""
     config = folder / "state" / "config"
     config.mkdir(parents=True)
     (config / "keys.toml").write_text(text, encoding="utf-8")

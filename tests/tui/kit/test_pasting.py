@@ -1,4 +1,4 @@
-"""What a field takes of a paste of several lines, and what it says about the rest."""
+"""The part of a multi-line paste that a field takes, and its message about the rest."""
 
 from __future__ import annotations
 

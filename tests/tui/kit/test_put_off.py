@@ -1,4 +1,4 @@
-"""A run that waits since its endpoint told another one to: that it says so, and until when."""
+"""A run that waits because its endpoint told another run to wait shows that, and the end of the wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screens beside the main one have in common."""
+"""The common behaviour of the screens beside the main one."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_the_field_of_the_filter_is_a_line_on_its_own_ground_and_seen_only
 
 @pytest.mark.parametrize(("name", "cells"), first_rows([("get", 40), ("x" * 60, 76), ("x" * 200, 80)], 2))
 async def test_a_list_is_as_wide_as_its_names_need(tmp_path: Path, name: str, cells: int) -> None:
-    """At least a quarter of the screen for tools, at most the half; with `!` and tokens behind the name."""
+    """At least a quarter of the screen for tools, at most half, including the marks and tokens after the name."""
     suite = f'format = 1\nname = "S"\n[[tools]]\nname = "{name}"\ndescription = "Does it"\n'
     async with opened(suites_in(tmp_path, s=suite), size=(160, 24)) as app:
         await app.press("t")
@@ -112,7 +112,7 @@ async def test_a_notice_of_a_screen_that_is_being_closed_is_shown_below_it_or_by
         await closed
         await app.settle()
         assert "Copied the definition" in app.screen
-        # The end of the app removes the parts of its screens before the screens: a notice meanwhile does no harm.
+        # At its end, the app removes the parts of its screens first. A notice meanwhile does no harm.
         await app.press("t")
         screen = app.app.screen
         assert isinstance(screen, ToolsScreen)

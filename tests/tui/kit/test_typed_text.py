@@ -1,4 +1,4 @@
-"""A text while it is typed: the cursor, what is selected, and what keys make of it."""
+"""A text while it is typed: the cursor, the selection and the effects of keys."""
 
 from __future__ import annotations
 

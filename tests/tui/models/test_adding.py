@@ -224,7 +224,7 @@ async def test_of_two_dialogs_only_the_upper_one_is_seen(tmp_path: Path) -> None
 
 
 def seen(app: Opened) -> str:
-    """What all screens together show."""
+    """Return the text of all screens."""
     update = app.app.screen._compositor.render_update(full=True, screen_stack=app.app._background_screens)
     assert isinstance(update, Update)
     return "\n".join(piece.strip.text for piece in update.pieces)

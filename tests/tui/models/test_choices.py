@@ -1,4 +1,4 @@
-"""The models to choose from: where each is reached, and whether its key is there."""
+"""The choice of models: the address of each, and whether its key is set."""
 
 from __future__ import annotations
 

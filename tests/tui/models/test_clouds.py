@@ -1,4 +1,4 @@
-"""Models at clouds in the form: the fields of the chosen cloud alone, their problems, and what is written."""
+"""Cloud models in the form: the fields of the chosen cloud, their problems, and the saved text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app sends the probes of tool calling to a model, and shows what each found."""
+"""The app sends the probes of tool calling to a model, and shows their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any keys in the line for new cases lose no text and change no case that is there."""
+"""Any keys in the line for new cases lose no text and change no existing case."""
 
 from __future__ import annotations
 

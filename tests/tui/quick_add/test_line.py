@@ -70,7 +70,7 @@ async def test_letters_typed_when_a_result_comes_are_text_and_the_result_waits(t
         assert "Expect this?" not in app.screen, "only a key of the user shows what waits"
         await app.press("enter")
         assert "Expect this?" in app.screen
-        # Also where the question is shown by itself, each letter begins the next request.
+        # A letter begins the next request, even if only the question is shown.
         await app.press("escape")
         await app.run(*"Dim", "enter")
         await answered(app, DIM)

@@ -1,4 +1,4 @@
-"""Runs as they are shown, for tests: their happenings in short, and their lines."""
+"""The displayed lines of runs, and short names for their events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.trajectory.events import (
 from workbench.tui.trajectory.run_lines import RunLines
 
 EVERYTHING = 1_000_000
-"""More lines than any run here has."""
+"""A number of lines above that of any run in these tests."""
 
 START = RunStarted("h", "c", "C", "m", "Be brief.", (Message("user", "Dim."),), (ToolDefinition("set_lights"),))
 WRITTEN: dict[str, JsonValue] = {"room": "hall", "brightness": 60, "speed": 2}

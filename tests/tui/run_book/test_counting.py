@@ -1,4 +1,4 @@
-"""What runs used: no price that is not known counts as nothing."""
+"""The usage of runs. An unknown price never counts as zero."""
 
 from __future__ import annotations
 

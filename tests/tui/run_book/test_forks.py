@@ -1,4 +1,4 @@
-"""Forks in the app's state: branches beside the runs, which speak for nothing, and the fork that is being prepared."""
+"""Forks in the app's state: branches that do not count for their case, and the fork that is being prepared."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def current_case(**changes: object) -> CurrentCase:
 
 
 class Book:
-    """A book of runs of one case, with the runs that were made."""
+    """A book with runs of one case."""
 
     def __init__(self) -> None:
         self.book = RunBook(lambda: 0.0)
@@ -75,7 +75,7 @@ def result_of(planned: PlannedRun, status: Status, events: Sequence[Event]) -> R
     return RunResult(planned.run_id, str(PATH), "one", "One", planned.model, planned.repeat, status, fold(events), ())
 
 
-# Beside the runs
+# Forks next to runs
 
 
 def test_forks_follow_their_origin_and_never_take_its_place() -> None:
@@ -174,7 +174,7 @@ def test_a_fork_is_compared_once_while_its_origin_goes_on_and_again_when_that_is
     assert len(compared) == 2
 
 
-# What is prepared
+# Preparing a fork
 
 
 def draft_at(place: RunPlace | None, run: RunRecord | None = None, **changes: object) -> tuple[ForkDraft, CurrentCase]:

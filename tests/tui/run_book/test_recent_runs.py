@@ -1,4 +1,4 @@
-"""Finished runs that nobody looks at are packed small, and are the same when somebody does."""
+"""Finished runs that are not displayed are packed, and are unchanged when they are displayed again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Made = tuple[PlannedRun, tuple[Event, ...], RunResult]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
-    """Runs of the offline model, with all that was said of them."""
+    """Runs of the offline model with all their events."""
     folder = tmp_path_factory.mktemp("suites")
     for name in ("weather.toml", "office_chains.toml", "office_chains.py"):
         shutil.copy(SAMPLES / name, folder)

@@ -1,4 +1,4 @@
-"""Which runs are graded anew after an edit, how, and what is said of it; without a screen."""
+"""Regrading after an edit: which runs, how, and the message, without a screen."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def graded(run: PlannedRun, trajectory: Trajectory) -> RunResult:
 
 
 class Bench:
-    """A suite that is edited while runs of it are at hand."""
+    """A suite that is edited while it has runs."""
 
     def __init__(self, text: str = TEXT) -> None:
         self.suite = OpenSuite(parse_suite(text, PATH))
@@ -106,7 +106,7 @@ class Bench:
         return run
 
     def edit(self, old: str, new: str) -> list[str]:
-        """Change the text; the ids of the cases of which runs are graded anew by that."""
+        """Change the text. Return the ids of the cases whose runs are regraded."""
         assert old in self.suite.document.text
         self.suite.change(Document.of(self.suite.document.text.replace(old, new)), "Changed")
         return self.follow()

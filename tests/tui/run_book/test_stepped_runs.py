@@ -1,4 +1,4 @@
-"""A run that a person steps through, as it is shown: where it is held, what was changed, what was set aside."""
+"""The display of a stepped run: its hold, its edits, and what was set aside."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_run_that_ends_while_it_is_held_is_not_held_any_more() -> None:
     assert not lines_with(view, "held")
 
 
-# Changed by hand
+# Edited
 
 
 def test_arguments_as_edited_stand_beside_what_the_model_wrote() -> None:

@@ -1,4 +1,4 @@
-"""Runs of another day as records: what is shown of them is what was shown of them then."""
+"""Stored runs as records show the same as when they were made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tui.run_book.stored_runs import record_of
 
 
 def kept(folder: Path, number: int) -> Recording:
-    """A run of a batch that was kept."""
+    """Return a run of a stored batch."""
     run_kept(folder, folder / "history.db")
     with History(folder / "history.db") as history:
         return history.recording(history.runs(1)[number])

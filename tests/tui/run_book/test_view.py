@@ -1,4 +1,4 @@
-"""A run as items: what happened, in order, and the grade where it belongs."""
+"""A run as items: its events in order, and the grade at its place."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_verdicts_and_issues_stand_at_the_call_they_are_about() -> None:
 
 
 def placed(view: RunView) -> list[str]:
-    """The calls that were made, and the tools of those that were not, as they are shown."""
+    """Return the displayed calls, and the tools of the displayed missing calls."""
     calls = [item for item in view.items if isinstance(item, CallItem | MissingItem)]
     return [item.tool if isinstance(item, MissingItem) else "call" for item in calls]
 

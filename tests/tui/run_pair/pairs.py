@@ -1,4 +1,4 @@
-"""Two runs of one case that begin alike and then go different ways, for tests of both side by side."""
+"""Two runs of one case with the same beginning and different ends, for tests of both side by side."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ DEAR = "Done: the flight is booked in business, seat 12A, and a message about it
 
 
 def flight(*, dear: bool, rounds: int = 3) -> Iterator[EventPayload]:
-    """A run that searches for some rounds, then books and says so. A dear one books otherwise, and sends a message."""
+    """Yield the events of a run that searches for some rounds, then books and reports. With `dear`, it books another
+    flight and sends a message."""
     yield RunStarted("h", "c", "Fly to London", "m", "Be brief.", (Message("user", "Book it."),), (_tool("search"),))
     for number in range(1, rounds + 1):
         yield from _round(number, f"s{number}", "search", {"day": number}, '{"flights": []}')
@@ -58,7 +59,7 @@ def flight(*, dear: bool, rounds: int = 3) -> Iterator[EventPayload]:
 
 
 def record_with(happenings: Iterator[EventPayload], model: str = "m", repeat: int = 0) -> RunRecord:
-    """A run that is not over for the record, whatever happened in it."""
+    """Return the record of a run. The record treats the run as unfinished, whatever its events are."""
     record = RunRecord(_planned(model, repeat), started_at="2026-11-22T10:00:00.000+00:00")
     for number, what in enumerate(happenings):
         record.add(Event(record.run_id, number, float(number), what))

@@ -1,4 +1,4 @@
-"""Two runs side by side: what is folded, where they differ, and what their lines say at any width."""
+"""Two runs side by side: folded parts, differences, and lines at any width."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ async def test_a_file_that_is_no_recording_is_a_problem_in_the_tree(tmp_path: Pa
     file = tmp_path / "x.run.jsonl"
     file.write_text(content)
     async with opened(tmp_path, paths=[file], size=(300, 20)) as app:
-        # The path before it is long, and cut in the tree; the pane beside it says all.
+        # The path is long and cut in the tree. The pane next to it shows all of it.
         pane = " ".join(line.split("│")[1].strip() for line in app.screen.split("\n") if "│" in line)
         assert said in pane
         assert "name" not in pane.split(), "there is no form of nothing"

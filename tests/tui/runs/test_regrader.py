@@ -1,4 +1,4 @@
-"""Grades follow what is expected: an edit regrades the runs at hand, says what moved, and undo takes it back."""
+"""Grades follow expectations: an edit regrades the current runs, a message says what changed, and undo reverts it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHECKED = SMART_HOME.replace('power = "on"', 'power = { python = "powers:is_powe
 
 @pytest.fixture
 def on_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the threads on which runs are graded anew, one for each."""
+    """The names of the threads on which runs are regraded, one for each run."""
     names: list[str] = []
 
     def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
@@ -47,7 +47,7 @@ def on_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def ran(app: Opened, calls: Sequence[Call], *keys: str) -> None:
-    """Run what keys run, the selected case without any; every run makes these calls."""
+    """Run cases by keys, by default the selected case. Every run makes these calls."""
     for run in await app.run(*(keys or ("r",))):
         app.session.finish(run, conversation(run, calls, "Done."))
     app.session.end_batch()

@@ -120,7 +120,7 @@ async def test_what_is_rewritten_while_the_question_is_shown_is_not_what_runs(tm
         assert spec.base_url == "http://localhost:1/v1"
         assert approval.specs.environment_at(planned.file.path)["KEY"] == "key-1"
         assert grant.variables(planned.suite.servers[0])["KEY"] == "key-1"
-        # Approved until the program ends is what was shown, and not what stands there now.
+        # The approval until the end of the program covers the displayed content, not the present content.
         app.session.finish(planned, conversation(planned, (), "Done."))
         app.session.end_batch()
         await app.settle()

@@ -1,4 +1,4 @@
-"""Verdicts that are shown over the main screen follow when runs are graded anew meanwhile."""
+"""Verdicts on screens above the main one follow when runs are regraded meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OFF = ('power = "on"', 'power = "off"')
 
 
 async def change(app: Opened, old: str, new: str) -> None:
-    """Change the suite, as somebody does who reads it again from the disk."""
+    """Change the suite as if its file had been read again."""
     (suite,) = app.app.main.open_suites.suites
     assert old in suite.document.text
     app.app.main.open_suites.change(suite, Document.of(suite.document.text.replace(old, new)), "Changed", index=HEAD)

@@ -1,5 +1,5 @@
-"""Whatever keys come, in whatever order, and whatever becomes of the files: the app lives, all suites are read as their
-texts are, each step of undo undoes something, and what is not saved is in the journals."""
+"""Any keys in any order, with any changes of files: the app survives, suites equal their texts, each step of undo
+undoes something, and unsaved changes are in the journals."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def is_typed_in_what_is_selected(app: Opened) -> bool:
 
 
 def undone_and_done_again(suite: OpenSuite) -> list[str]:
-    """The texts of a suite, from what redo leads to, back to the beginning of its history, and forth again."""
+    """Return the texts of a suite: from the last redo back to the beginning of its history, and forward again."""
     while suite.redo() is not None:
         pass
     texts = [suite.document.text]

@@ -41,7 +41,7 @@ def _widths(app: Opened) -> list[int]:
 
 
 async def _drag(app: Opened, splitter: str, column: int) -> None:
-    """Drag a border over the screen. The mouse leaves the border at once."""
+    """Drag a border, with a mouse that leaves the border at once."""
     begin = app.app.main.query_one(splitter).region.x
     for kind, x in ((MouseDown, begin), (MouseMove, (begin + column) // 2), (MouseMove, column), (MouseUp, column)):
         app.app.screen._forward_event(kind(None, x, 5, 0, 0, 1, False, False, False, screen_x=x, screen_y=5))

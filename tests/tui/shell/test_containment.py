@@ -1,4 +1,5 @@
-"""An error of the app's own costs what it happened in: it is logged and said, documents and runs go on."""
+"""An error in the app stops only the operation in which it occurs. It is logged and shown, and documents and runs
+continue."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class PilotEnded(Exception):  # noqa: N818
 
 
 class PlantedError(Exception):
-    """An error in a place where none is foreseen."""
+    """An unexpected error, planted by a test."""
 
 
 def fails(*_: object, **__: object) -> NoReturn:
@@ -53,7 +54,7 @@ def log(tmp_path: Path) -> Iterator[Path]:
 
 
 async def still_works(app: Opened) -> None:
-    """Documents and runs are there, and keys do what they do."""
+    """Check that documents and runs are there, and that keys work."""
     (run,) = await app.run("escape", "1", "home", "down", "down", "r")
     app.session.finish(run, conversation(run, [], "Done."))
     await app.settle()
@@ -163,7 +164,7 @@ async def test_the_same_error_three_times_in_a_row_ends_the_app_and_drafts_are_k
 
 
 async def ended(pilot: Pilot[int], timeout: float = 0) -> bool:  # noqa: ASYNC109
-    """Takes the place of waiting for a screen, which never comes."""
+    """Replaces the wait for a screen that never appears."""
     assert pilot.app._task is not None
     await asyncio.wait([pilot.app._task], timeout=20)
     raise PilotEnded

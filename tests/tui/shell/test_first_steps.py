@@ -13,12 +13,12 @@ INSTALLS = "python3 -m venv .venv && .venv/bin/pip install -e . && "
 
 MINUTES = 5
 WORDS_A_MINUTE = 220
-"""What a calm reader reads."""
+"""The speed of a calm reader."""
 CHARACTERS_A_MINUTE = 150
-"""What a slow typist types; a pasted block is one."""
+"""The speed of a slow typist. A pasted block counts as one character."""
 
 BLOCKS = blocks_of(PAGE)[1:]
-"""All but the first, which shows what such a box looks like."""
+"""All blocks except the first, which explains the blocks."""
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
-"""Whatever is sent to the app, with runs in flight: it has no error of its own, leaves when asked to, gives the
-terminal back, and journals what is not saved."""
+"""Random input with runs in progress: the app has no error, leaves on request, restores the terminal, and journals
+unsaved changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHORT = 120
 
 
 class Keyboard:
-    """Makes messages of what is sent, as the driver does."""
+    """Makes messages from input, as the driver does."""
 
     def __init__(self) -> None:
         self._input, self._parser = TerminalInput(), XTermParser()
@@ -98,7 +98,7 @@ async def fuzz_in_process(folder: Path, seed: int, operations: list[Deed]) -> No
     drafts = Drafts(folder / "state" / "drafts")
     left = {draft.path.resolve(): draft.text for draft in drafts.recoverable([suites, Path()]).drafts}
     drafts.close()
-    # A saving that was under way has ended since.
+    # A save that was in progress has ended since.
     saved = {path for path, text in unsaved.items() if path.is_file() and path.read_text(encoding="utf-8") == text}
     assert {path: text for path, text in unsaved.items() if path not in saved}.items() <= left.items()
 
@@ -141,7 +141,7 @@ def fuzz_in_terminal(folder: Path, seed: int, operations: list[Deed]) -> None:
         if terminal.process.poll() is None:
             terminal.signal(signal.SIGTERM)
         code = terminal.end()
-        # A program that had left already, but for the interpreter's end, has no handler any more.
+        # A program that has left, except for the interpreter's shutdown, has no handler any more.
         assert code in (0, 128 + signal.SIGTERM, -signal.SIGTERM), f"{code}: {bytes(terminal.output[-2000:])!r}"
         assert_given_back(bytes(terminal.output))
         log = folder / "toolcall-workbench" / "log" / "workbench.log"

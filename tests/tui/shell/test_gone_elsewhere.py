@@ -1,4 +1,4 @@
-"""What was asked for and takes a while comes up only where it was asked for; what is covered draws nothing."""
+"""The result of a slow operation appears only where it was requested, and covered screens draw nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MADE = Made(well("Movie night")), Made(well("Lights off"))
 
 
 async def asked_and_left(app: Opened, held: Held, asks: str, *leaves: str) -> Screen[object]:
-    """Press a key whose screen is held back, then others; the screen that is there when that may come."""
+    """Press a key whose screen is held back, then others. Return the current screen once the held screen may appear."""
     await app.pilot.press(asks)
     await held.begun(app)
     await app.pilot.press(*leaves)
@@ -48,7 +48,7 @@ FROM_HISTORY: dict[str, tuple[ModuleType, list[str], type[Screen[None]]]] = {
     "read_cases": (history_reading, ["enter"], CompareScreen),
     "read_two": (changes, ["home", "space", "down", "space"], BatchDiffScreen),
 }
-"""By function that reads: the module by which it is called, the keys that have it called, and the screen that comes."""
+"""For each reading function: the module that calls it, the keys that trigger it, and the resulting screen."""
 
 
 @pytest.mark.slow
@@ -121,12 +121,12 @@ async def test_the_text_of_the_changes_is_made_while_keys_are_taken(tmp_path: Pa
         assert "Copied the changes" in app.screen
 
 
-# What is covered
+# Covered screens
 
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is drawn on the terminal, each time."""
+    """Records each output to the terminal."""
     drawings: list[str] = []
     display = App._display
 

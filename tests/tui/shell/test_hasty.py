@@ -1,4 +1,4 @@
-"""Keys and clicks that come before a list is filled, a bar is there, or after a dialog has closed."""
+"""Keys and clicks before a list is filled, before a bar exists, or after a dialog has closed."""
 
 from __future__ import annotations
 

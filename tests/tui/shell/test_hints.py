@@ -1,4 +1,4 @@
-"""Ctrl+C ends nothing: on every screen it says there which keys stop what runs, and lead away."""
+"""Ctrl+C ends nothing. On every screen it shows the keys that stop runs and leave the screen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ON_MAIN = "q quits, x stops the case, ? shows all keys"
 
 
 async def hint(app: Opened) -> str:
-    """What stands at the bottom after Ctrl+C."""
+    """Return the hint after Ctrl+C."""
     await app.press("ctrl+c")
     return app.screen.splitlines()[-1].strip()
 

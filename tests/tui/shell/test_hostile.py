@@ -1,4 +1,4 @@
-"""What models, tools and files say is data: nothing in it reaches the terminal as a command or the app as markup."""
+"""Texts of models, tools and files are data: none reaches the terminal as a command or the app as markup."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOSTILE = [
 ]
 
 ACTED_ON = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Categories that a terminal, or whoever lays text out, may act on."""
+"""Categories of characters that affect a terminal or a layout."""
 
 UNSAFE = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e\u200d\ufe0f[/]\r\n\t"), max_size=60)
 
@@ -154,7 +154,7 @@ name = "second{0}"
 user = "hi"
 skip = "{0}"
 """
-"""A suite with a text wherever one can stand."""
+"""A suite with a hostile text in every place."""
 
 
 def suite_saying(text: str) -> str:

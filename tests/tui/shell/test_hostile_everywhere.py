@@ -27,7 +27,7 @@ NO_WALK = frozenset(
         *("history.export", "history.export_as", "history.delete", "history.resume", "history.regrade"),
     }
 )
-"""What gives the terminal away, starts a program, writes files, or covers the finished runs with new ones."""
+"""Actions that hand over the terminal, start a program, write files, or hide the finished runs behind new ones."""
 
 TOUR = {
     "failures": ("3", "f"),
@@ -40,7 +40,7 @@ TOUR = {
     "timeline": ("escape", "h"),
     "trajectory": ("enter",),
 }
-"""What is pressed, one after the other, and the screen that it leads to."""
+"""The keys to press in turn, and the screen that they open."""
 
 
 class HostileWalk(Walk):
@@ -56,14 +56,14 @@ class HostileWalk(Walk):
 
 
 def runnable(text: str) -> str:
-    """A suite that says a text everywhere, and has neither a mistake nor a judge."""
+    """Return a suite with a text in every place, without a mistake or a judge."""
     typed = suite_saying(text).replace("[tools.parameters.", '[tools.parameters]\ntype = "object"\n[tools.parameters.')
     typed = re.sub(r'command = \["[^"]*"\]', 'command = ["nothing"]', typed)
     return "\n".join(line for line in typed.splitlines() if not line.startswith(("response", "enum")))
 
 
 def saying(text: str, answer: str, *, right: bool = False) -> Made:
-    """A batch whose model says `answer`, after it has called the tool as expected or wrongly and another one too."""
+    """Return a batch whose model answers `answer`, after a correct or wrong call and another one."""
     calls: list[Call] = [(f"t{text}", {f"p{text}": text, f"q{text}": text})]
     if not right:
         calls = [(f"t{text}", {f"p{text}": text, f"q{text}": [text]}), (text, {})]
@@ -76,7 +76,7 @@ def saying(text: str, answer: str, *, right: bool = False) -> Made:
 
 @asynccontextmanager
 async def hostile_app(tmp_path: Path, text: str) -> AsyncIterator[HostileWalk]:
-    """The app in a folder, with a suite, a finished run and a history that say a text everywhere."""
+    """Run the app with a suite, a finished run and a history that have a text in every place."""
     named = text.replace("/", "_").replace("\0", "")
     file = suites_in(tmp_path) / named / f"{named}.toml"
     file.parent.mkdir()

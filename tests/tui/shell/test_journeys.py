@@ -1,4 +1,4 @@
-"""Whole journeys in a real terminal: program, files and signals are real, and so is what is seen."""
+"""Whole sessions in a real terminal, with the real program, files and signals."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ args = {{ {RIGHT} }}
 
 
 def escape(terminal: Terminal) -> None:
-    """Leave what is typed in; what is sent before that was seen would be one key with Esc."""
+    """Leave a text field. Without a pause, earlier input would form one key with Esc."""
     terminal.wait_for(lambda: "Esc" in terminal.screen.splitlines()[-1])
     terminal.send(ESC)
     terminal.wait_for(lambda: "? keys" in terminal.screen.splitlines()[-1])

@@ -1,4 +1,5 @@
-"""Leaving while something goes on: it is said what, what need not end is stopped, and nobody waits for a mere text."""
+"""Leaving while operations are in progress: the app names them, stops those that can be stopped, and waits for nothing
+unimportant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real program where terminals are rough: stopped and continued, resized a hundred times, flooded, broken."""
+"""The real program in difficult terminals: stopped and continued, resized a hundred times, flooded, broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said at the bottom of the screen: why something did not work, to the end of the sentence."""
+"""Messages at the bottom of the screen are complete sentences with the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program does around the suites: pictures of the screen, the log, screens in ASCII."""
+"""Features of the program apart from suites: screenshots, the log, screens in ASCII."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ async def test_the_models_of_the_command_line_are_for_that_start_only(tmp_path: 
     async with opened(suites) as app:
         app.app.main.selection.models = chosen
         app.app.remember()
-    # Without models of their own, the runs that an app begins with are on those of the suites.
+    # Without selected models, the first runs of an app use those of the suites.
     begin = None if models else AppStart(RunOptions(suites=(".",)), opens="compare")
     async with opened(suites, models=models, begin=begin) as app:
         assert app.app.main.selection.models == models

@@ -1,4 +1,4 @@
-"""What the main screen looks like, as plain text, in the sizes that people have."""
+"""The main screen as plain text, in common terminal sizes."""
 
 from __future__ import annotations
 

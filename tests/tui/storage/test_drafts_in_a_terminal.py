@@ -1,4 +1,4 @@
-"""What was typed into the real program outlives a kill and a dropped connection, and overwrites nothing unasked."""
+"""Unsaved text in the real program survives a kill and a dropped connection, and overwrites nothing unasked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def typing(terminal: Terminal) -> None:
 
 
 def taken_over_and_saved(suites: Path, state: Path) -> None:
-    """Start again, take over what was left, and save it."""
+    """Start again, take over the unsaved text, and save it."""
     with Terminal([str(suites)], state) as terminal:
         terminal.wait_for("Unsaved changes from an earlier session")
         terminal.wait_for('+ name = "Movie night!! typed"')

@@ -1,4 +1,4 @@
-"""What a key too many, a mistake or a paste could lose of a run that is held, and of what is typed for it."""
+"""Protection of a held run, and of the text typed for it, from a wrong key, a mistake or a paste."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_s_on_a_stepped_run_that_is_over_asks_once_and_r_does_not(tmp_path
         assert len(await app.run("r")) == 1
 
 
-# What is typed
+# Typed text
 
 
 async def test_what_a_paste_drops_is_said_and_that_what_was_typed_stays_behind_when_the_run_goes_on(

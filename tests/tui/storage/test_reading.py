@@ -1,4 +1,4 @@
-"""Reading again while other things go on: nothing that was saved, made or deleted meanwhile is taken back."""
+"""Reading again during other operations reverts nothing that was saved, made or deleted meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ THEIRS = SMART_HOME.replace("Start movie night.", "Sleep well.")
 
 @pytest.fixture
 def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """What is read again was read before the test goes on, and arrives afterwards."""
+    """Holds back the results of reading, after the disk was read."""
     gate = Gate()
 
     def read(workspace: Workspace, models: ModelBook, search: Search) -> Workspace:
@@ -40,7 +40,7 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 
 async def begun(app: Opened, gate: Gate) -> None:
-    """Begin to read again, up to where the disk was read."""
+    """Begin to read again, up to the point where the disk was read."""
     app.app.services.reader.read_soon()
     async with asyncio.timeout(20):
         while not gate.is_reached():
@@ -169,7 +169,7 @@ async def test_two_keys_in_a_row_run_a_case_once(tmp_path: Path, monkeypatch: py
 
 @pytest.fixture
 def slow_save(monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """What is saved is on the disk before the test goes on, and known to be afterwards."""
+    """Holds back the results of saving, after the disk was written."""
     gate = Gate()
 
     def write(path: Path, text: str, expected: FileState | None) -> FileState:

@@ -1,4 +1,4 @@
-"""Files that other programs change while the app runs: noticed without a key, and merged with what was typed here."""
+"""Files that other programs change while the app runs: noticed without a key, and merged with typed text."""
 
 from __future__ import annotations
 

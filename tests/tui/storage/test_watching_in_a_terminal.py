@@ -1,4 +1,4 @@
-"""The real program sees what other programs write without a key, and writes nothing while nothing happens."""
+"""The real program notices changes of files without a key, and writes nothing while nothing changes."""
 
 from __future__ import annotations
 

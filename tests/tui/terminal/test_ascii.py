@@ -12,7 +12,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.tui.terminal.output_filters import SIGNS, in_ascii
 
 DRAWN = {"bar", "rest", "thumb"}
-"""Glyphs that lines are drawn with; they stand for nothing."""
+"""Glyphs of lines, which have no meaning."""
 
 
 def test_every_glyph_has_a_sign_of_its_own() -> None:

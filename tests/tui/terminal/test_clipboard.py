@@ -1,4 +1,4 @@
-"""Copying goes down a ladder, and says on which rung it stopped."""
+"""Copying tries several ways in order, and reports the one that worked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the environment says about the terminal."""
+"""The facts about the terminal in the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The editor of one's choice opens at the line."""
+"""The user's editor opens at the line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a terminal sends is cut into keys, sequences and pastes, wherever a reading ends; no impossible number is
-believed."""
+"""Input of a terminal is split into keys, sequences and pastes, wherever a read ends, and impossible numbers are
+ignored."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cut(text: str, sizes: Iterable[int]) -> list[str]:
 
 
 def read(chunks: Iterable[str], *, until_s: float = 0.0) -> list[InputPart]:
-    """What comes of readings, all at once; with `until_s` after a pause as well. Typed characters are joined."""
+    """Return the parts of several reads. With `until_s`, a pause follows. Typed characters are joined."""
     source = TerminalInput()
     arrived = [one for chunk in chunks for one in source.feed(chunk, 0.0)]
     arrived += source.flush(until_s)
@@ -71,7 +71,7 @@ def read(chunks: Iterable[str], *, until_s: float = 0.0) -> list[InputPart]:
 
 
 def parsed(arrived: Iterable[InputPart]) -> list[Message]:
-    """What Textual makes of what was typed; each piece must be all of something to it."""
+    """Return Textual's messages for input. Each part must be complete for Textual."""
     parser = XTermParser()
     messages = []
     for one in arrived:

@@ -1,4 +1,4 @@
-"""Keys that arrive together do what they do one after the other, whatever opens and closes between them."""
+"""Keys that arrive together act one after another, whatever opens and closes between them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Words(KeyQueueApp):
             self.keys.append(event.key)
 
     def open_field(self, _: str | None) -> None:
-        """Open a field below the dialog that has just closed, as a form does for what a new case still needs."""
+        """Open a field below the dialog that has just closed, as a form does for the missing parts of a new case."""
         field = Input()
         self.screen.mount(field)
         field.focus()

@@ -1,4 +1,4 @@
-"""What the output stage writes shows exactly what Textual's own output shows, in fewer bytes."""
+"""The output stage draws exactly the same as Textual, in fewer bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from workbench.tui.terminal.output_stage import EraseCapabilities, Frame, Output
 
 WIDTH, HEIGHT = 34, 3
 LEFT = 12
-"""Where the left pane of a random screen ends."""
+"""The right edge of the left pane of a random screen."""
 
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
 FULL, SIMPLE = EraseCapabilities(keeps_colour=True, within_row=True), EraseCapabilities()
@@ -67,7 +67,7 @@ class Shown(pyte.Screen):
 
     @property
     def seen(self) -> list[list[tuple[object, ...]]]:
-        """What a person sees of each cell."""
+        """Return the visible content of each cell."""
         return [[_seen(self.buffer[y][x]) for x in range(self.columns)] for y in range(self.lines)]
 
 
@@ -149,7 +149,7 @@ def strips(draw: st.DrawFn, width: int, words: st.SearchStrategy[str], styles: l
 
 @st.composite
 def frames(draw: st.DrawFn) -> list[ChopsUpdate | LayoutUpdate]:
-    """A whole screen of two panes, and what changes it."""
+    """Draw a whole screen of two panes, and changes of it."""
     styles = draw(FEW_STYLES)
 
     def whole() -> LayoutUpdate:
@@ -255,7 +255,7 @@ def test_terminfo_says_how_a_terminal_erases() -> None:
 
 @asynccontextmanager
 async def drawn(app: AbstractAsyncContextManager[Opened]) -> AsyncIterator[Opened]:
-    """An app that draws each frame when its time comes."""
+    """Run an app that draws each frame at its time."""
     with every_frame():
         async with app as open_app:
             yield open_app

@@ -1,4 +1,4 @@
-"""The real program in a real terminal: from the start to a graded run and out again, and what that costs in bytes."""
+"""The real program in a real terminal, from the start to a graded run and the end, and its output in bytes."""
 
 from __future__ import annotations
 
@@ -204,10 +204,8 @@ def test_a_pane_that_can_never_be_drawn_ends_the_app_with_one_line_and_a_restore
 
 
 def test_the_gates_of_bytes(tmp_path: Path) -> None:
-    """Start, idle and a key in the tree, by the bytes written: the same every time, whatever the machine is doing.
-
-    Ctrl+L draws all of it anew.
-    """
+    """The bytes written at the start, when idle and at a key in the tree are always the same. Ctrl+L draws everything
+    again."""
     with Terminal([str(twenty_cases(tmp_path))], tmp_path) as terminal:
         terminal.wait_for("Not run yet.")
         terminal.quiet(0.5)

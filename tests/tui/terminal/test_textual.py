@@ -1,4 +1,4 @@
-"""What the app uses of the inside of Textual stands in `tui/terminal`, and is what was tested."""
+"""All uses of Textual's private names are in `tui/terminal`, and match the tested version."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ REPLACED = {
     "Widget._get_box_model": "862640e50f91",
     "Widget.render_lines": "d3a6999d1182",
 }
-"""The methods of Textual that are replaced, each with a digest of the method that was looked at. When one has changed:
-read what it does now, change its replacement, and take the digest from the failure."""
+"""The replaced methods of Textual, each with a digest of the inspected version.
+
+If one has changed, read the new version, change its replacement, and take the digest from the failure."""
 
 PRIVATE = {
     "KeyQueueApp._check_bindings",
@@ -67,7 +68,7 @@ PRIVATE = {
 """The private modules and names of Textual that are used."""
 
 _OF_CLASSES = {"_abc_impl", "_merged_bindings", "_reactives", "_computes", "_decorated_handlers"}
-"""What Textual gives every class."""
+"""The attributes that Textual gives every class."""
 
 
 def files(*, terminal: bool) -> Iterator[tuple[str, str]]:
@@ -88,7 +89,7 @@ def replaced_in(text: str) -> Iterator[str]:
     yield from (f"{kind}.{name}" for kind, name in ASSIGNED.findall(text) if kind in classes)
 
 
-# All sources are searched by patterns: to parse them takes seconds.
+# The sources are searched by patterns, because parsing them takes seconds.
 IMPORTED = re.compile(r"^ *from (textual[\w.]*) import (\([^)]+\)|.+)", re.MULTILINE)
 ASSIGNED = re.compile(r"^ *([A-Z]\w*)\.(\w+)(?::[^=\n]+)? = ", re.MULTILINE)
 DEFINED = re.compile(r"\bdef (_[a-z]\w*)|\b(_[a-z]\w*)(?:, [\w., ]+|: [^=\n]+)? = ")
@@ -114,7 +115,7 @@ def private_in(text: str) -> Iterator[str]:
 
 
 def overridden(*, terminal: bool) -> set[str]:
-    """The private names of Textual's classes that classes of the app define anew."""
+    """Return the private names of Textual's classes that classes of the app redefine."""
     found = set()
     for module in pkgutil.walk_packages(workbench.tui.__path__, "workbench.tui."):
         for kind in vars(importlib.import_module(module.name)).values():

@@ -20,10 +20,10 @@ from workbench.tui.terminal.theme import COLOURS, Palette, ThemeFile, Themes, fo
 THEMES = load_themes(bundled("themes"), Path("none")).by_name
 
 LEAST_CONTRAST = 4.5
-"""What WCAG asks of text."""
+"""The contrast that WCAG requires of text."""
 
 HIGH_CONTRAST = {"contrast": 7.0, "daylight": 7.0}
-"""What it asks of text for those who see little."""
+"""The contrast that WCAG requires of text for low vision."""
 
 TEXTS = tuple(name for name in COLOURS if name not in (*GROUNDS, "border", "on_accent"))
 
@@ -92,7 +92,7 @@ LEAST_CONTRAST_OF_DIM = 3.0
 
 
 def _dimmed(text: str, background: str) -> str:
-    """What terminals make of dim text: two thirds of its colour, one third of the background."""
+    """Return dim text as terminals draw it: two thirds of its colour, one third of the background."""
     parts = ((int(text[at : at + 2], 16) * 2 + int(background[at : at + 2], 16)) // 3 for at in (1, 3, 5))
     return "#" + "".join(f"{part:02x}" for part in parts)
 

@@ -1,4 +1,4 @@
-"""Themes in the app: tried, kept, remembered, read again."""
+"""Themes in the app: previewed, remembered, and read again."""
 
 from __future__ import annotations
 

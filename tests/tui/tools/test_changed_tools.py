@@ -1,4 +1,4 @@
-"""A server changes its tools while it runs: the app follows and says so, whatever screen is shown."""
+"""A server changes its tools while it runs: the app follows and reports it on any screen."""
 
 from __future__ import annotations
 

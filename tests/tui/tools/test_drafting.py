@@ -13,7 +13,7 @@ from tests.tui.tools.test_tools import tools_of
 
 
 def words(app: Opened) -> str:
-    """What stands on the screen, without frames and line breaks."""
+    """Return the text of the screen without frames and line breaks."""
     return " ".join(word for word in app.screen.split() if word not in "│┃")
 
 

@@ -67,7 +67,7 @@ def workshop(tmp_path: Path) -> Path:
 
 
 def shows_the_end_of(app: Opened, about: str) -> bool:
-    """Whether the last ten of the server's twelve lines stand on the screen."""
+    """Return whether the last ten of the server's twelve lines are on the screen."""
     shown = {int(number) for number in re.findall(rf"{about} line (\d+)", app.screen)}
     return shown == set(range(3, 13)) and "the last 10 of 12 lines" in app.screen
 

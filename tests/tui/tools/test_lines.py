@@ -1,4 +1,4 @@
-"""What the tools screen lists and says: servers as they are, tools with what is known of them, forms for calls."""
+"""The text of the tools screen: servers with their state, tools with their facts, forms for calls."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_an_error_of_a_tool_is_marked_and_json_is_laid_out() -> None:
 
 
 def case_after(case: dict[str, object]) -> dict[str, object]:
-    """The case as it is read back once it was written into a suite."""
+    """Return the case, written into a suite and read back."""
     text = SuiteText.of(SHOP).with_case(0, case).text
     file = parse_suite(text, PATH)
     assert file.suite is not None, file.problems

@@ -1,4 +1,4 @@
-"""A server that was just written: the question of trust comes by itself, and after a yes its tools are known."""
+"""A newly written server: the question of trust appears automatically, and after a yes its tools are known."""
 
 from __future__ import annotations
 

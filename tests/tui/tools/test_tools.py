@@ -1,4 +1,4 @@
-"""The screen of tools: what servers offer, started and called by a key, never before."""
+"""The screen of tools: the tools of servers, which are started and called only by a key."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOSTILE = "\x1b[31m[/nope]\u202e list[int]\r\n\0 end"
 
 
 async def tools_of(app: Opened) -> ToolsScreen:
-    """Open the screen and wait until it knows what there is."""
+    """Open the screen and wait until it knows all tools."""
     await app.press("t")
     screen = app.app.screen
     assert isinstance(screen, ToolsScreen)
@@ -71,7 +71,7 @@ def remember(suites: Path, *tools: ToolDefinition, days: int = 3) -> None:
 
 
 def audited(folder: Path) -> list[tuple[str, str, str]]:
-    """What stands in the audit log of executions that ended."""
+    """Return the finished executions in the audit log."""
     lines = (folder / "state" / "executions.jsonl").read_text(encoding="utf-8").splitlines()
     said = map(json.loads, lines)
     return [(line["tool"], line["allowed"], line["outcome"]) for line in said if line["event"] == "ended"]

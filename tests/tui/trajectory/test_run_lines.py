@@ -1,4 +1,4 @@
-"""What a screen of a long run costs, and what searching finds in it."""
+"""The cost of displaying a long run, and searching in it."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_any_value_is_shown_whole_at_any_width(value: JsonValue, width: int, ind
 
 
 def found(lines: RunLines, text: str, *steps: int) -> list[tuple[int | None, str]]:
-    """Which match is gone to by each step, and what stands in its line."""
+    """Return the matches visited by the steps: each with its line number and text."""
     lines.search(text)
     gone = []
     for step in steps:

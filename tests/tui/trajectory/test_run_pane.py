@@ -20,7 +20,7 @@ RIGHT: list[tuple[str, dict[str, JsonValue]]] = [
 
 
 def go_to(app: Opened, text: str) -> None:
-    """Put the cursor of the run pane on the line that says something."""
+    """Move the cursor of the run pane to the line with a text."""
     pane = app.app.main.run_pane.run_list
     pane.move_cursor(next(index for index in range(pane.line_count()) if text in plain(pane.line_at(index))))
 

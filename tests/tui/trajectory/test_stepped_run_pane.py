@@ -1,4 +1,4 @@
-"""The run pane while somebody steps through a run: it goes where the run is held, unless one looks elsewhere."""
+"""The run pane during stepping: it follows the holds unless the user looks elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen of one run, to be read: what is over, what goes on, and what was kept."""
+"""The screen of one run: finished, in progress and stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains without a screen: their steps in the tree and among the grades, and what an edit does to their runs."""
+"""Chains without a screen: their steps in the tree and in the grades, and the effect of edits on their runs."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ class Bench:
         return self.end(run, answers, ending)
 
     def steps(self) -> list[str]:
-        """What the tree says of the steps: sign, number and tool, and at the right what came out."""
+        """Return the tree's rows of the steps: sign, number, tool and result."""
         shown = [plain(tree_line(self.tree, row, self.book, 60)) for row in self.tree.rows if row.key.kind == "step"]
         return [" ".join(line.split()) for line in shown]
 
     def edit(self, old: str, new: str) -> list[RunRecord]:
-        """Change the text; the runs that are graded anew by that."""
+        """Change the text. Return the runs that are regraded."""
         assert old in self.suite.document.text
         self.suite.change(Document.of(self.suite.document.text.replace(old, new)), "Changed")
         self.regrading.follow(self.suite)
@@ -335,7 +335,7 @@ def test_lines_about_chains_are_safe_and_never_wider_than_asked(grader: str, by:
     assert not set(shown) & set("\x1b\r\0\u202e")
 
 
-# Grading anew
+# Regrading
 
 
 @pytest.mark.parametrize(

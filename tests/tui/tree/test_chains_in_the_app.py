@@ -1,4 +1,4 @@
-"""A chain in the app: its steps in the tree, where they lead to, and its grades."""
+"""A chain in the app: its steps in the tree, their targets, and its grades."""
 
 from __future__ import annotations
 

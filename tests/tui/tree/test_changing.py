@@ -1,4 +1,4 @@
-"""Suites and cases made, copied, named, moved and deleted in the tree, by the keys and the mouse."""
+"""Suites and cases created, copied, renamed, moved and deleted in the tree, by keys and mouse."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EMPTY = ("n", "tab", "tab", "tab")
 
 
 def tree_of(app: Opened) -> list[str]:
-    """What the tree shows, row by row, without the folder."""
+    """Return the tree's rows without the folder."""
     return [row.label for row in app.app.main.selection.tree.rows[1:]]
 
 

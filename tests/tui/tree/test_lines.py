@@ -1,4 +1,4 @@
-"""The lines of the tree: what a case came to, and how much of its name is kept."""
+"""The lines of the tree: the result of a case, and the visible part of its name."""
 
 from __future__ import annotations
 

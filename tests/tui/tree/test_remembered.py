@@ -1,4 +1,4 @@
-"""Results of earlier sessions in the tree: from a history that was made by running, until a run replaces them."""
+"""Results of earlier sessions in the tree, from a real history, until a run replaces them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.tui.storage.dialogs import EarlierDraftScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
 
 BATCHES = (Made(well("Movie night", "Lights off")), Made(well("Movie night"), models=("offline", "silent")))
-"""The last one was made on the second day."""
+"""The batches of the history. The last is from the second day."""
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def before(folder: Path, *batches: Made) -> tuple[Path, Path]:
 
 
 def rows(app: Opened) -> dict[str, str]:
-    """What the tree shows of each case after its name, with its sign."""
+    """Return the tree's text for each case after its name, with its sign."""
     found = {}
     tree = app.app.main.suite_tree
     for at, row in enumerate(tree.state.rows):

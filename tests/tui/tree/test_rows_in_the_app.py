@@ -1,4 +1,4 @@
-"""A case with rows in the app: one case that is edited once, and a run of each row."""
+"""A case with rows in the app: one case to edit, and a run of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is selected, as data: without a screen."""
+"""The selection as data, without a screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path("suites")
 
 
 def selection_of(*names: str) -> tuple[Selection, list[OpenSuite], list[str]]:
-    """A selection in suites of these names, the suites, and what its follower is told."""
+    """Return a selection in suites with these names, the suites, and the notifications of its follower."""
     open_suites = OpenSuites()
     selection = Selection(open_suites, RunBook(lambda: 0.0))
     open_suites.follow(selection.tree.follow)

@@ -1,4 +1,4 @@
-"""The tree as rows: what is where, folded, filtered, read again."""
+"""The tree as rows: order, folding, filters, and reading again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary of the last runs below a row: computed once, and again after every change that it depends on."""
+"""The summary of the last runs below a row: cached, and computed again after every relevant change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tui.tree.suite_summary import last_runs, summary_message
 
 
 def summary_of(app: Opened, at: int) -> LastRuns:
-    """The last runs below a row, which must be what they would be without a cache."""
+    """Return the last runs below a row. They must equal those computed without a cache."""
     selection = app.app.main.selection
     row = selection.tree.rows[at]
     found = last_runs(selection.tree, row, selection.book)

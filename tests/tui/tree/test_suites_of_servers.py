@@ -1,4 +1,4 @@
-"""A first suite for the tools of a real server, made in the app."""
+"""A first suite for the tools of a real server, created in the app."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
         await app.until(lambda: "cannot hold" in app.screen)
         app.app.screen.query_one("#name", Input).value = "garden"
         await app.press("down")
-        # The typed file is that of the suite, and no part of the command.
+        # The typed file becomes the suite's path, and not a part of the command.
         await app.until(lambda: isinstance(app.app.screen, ServerScreen) and "garden" in app.screen)
         assert app.app.screen.query_one("#name", Input).value == ""
         app.app.screen.query_one("#name", Input).value = "uvx typed"
@@ -73,7 +73,7 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
         assert "no garden.key here" in app.screen
         await app.pilot.press("escape")
         await app.until(lambda: isinstance(app.app.screen, ServerScreen))
-        # The typed texts stand there again.
+        # The typed texts are restored.
         (suites / "yard" / "garden.key").touch()
         await app.pilot.press("enter")
         await app.until(lambda: isinstance(app.app.screen, PreviewScreen))
