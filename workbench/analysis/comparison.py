@@ -353,7 +353,10 @@ def _users(runs: Iterable[RunSummary]) -> UserFigures | None:
         return None
     costs = [user.cost_usd for user in users]
     known = [usd for usd in costs if usd is not None]
-    return UserFigures(_sum(user.tokens for user in users), sum(known) if len(known) == len(costs) else None)
+    cost_usd = None
+    if len(known) == len(costs):
+        cost_usd = sum(known)
+    return UserFigures(_sum(user.tokens for user in users), cost_usd)
 
 
 def _valid_arguments(runs: Iterable[RunSummary]) -> ValidArguments:

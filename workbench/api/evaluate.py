@@ -153,9 +153,10 @@ def _batch_options(
     cells = None
     if given.cells is not None:
         cells = frozenset(cell.key for cell in given.cells)
+    common = {each.name: getattr(given, each.name) for each in fields(CommonOptions)}
     try:
         return BatchOptions(
-            **{each.name: getattr(given, each.name) for each in fields(CommonOptions)},
+            **common,
             suites=files,
             models=tuple(named(each, loop) for each in models),
             cells=cells,

@@ -221,8 +221,10 @@ def case_of_conversation(trajectory: Trajectory) -> Table | None:
     user: Table = {"messages": messages}
     if len(messages) >= 10:
         user["max_turns"] = len(messages) + 1
-    silent: Table = {} if any("ordered" in message for message in messages) else {"expect_no_calls": True}
-    return {"name": name, "user": user, **case, **silent}
+    new_case: Table = {"name": name, "user": user, **case}
+    if not any("ordered" in message for message in messages):
+        new_case["expect_no_calls"] = True
+    return new_case
 
 
 def _answered_turns(trajectory: Trajectory) -> Iterator[tuple[str, list[Round]]]:

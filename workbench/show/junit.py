@@ -225,10 +225,12 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
         of_users = [run.user_cost_usd for run in result.runs]
         facts["user_requests"] = sum(run.trajectory.user_requests for run in result.runs)
         facts["user_ms"] = sum(run.trajectory.user_latency_ms for run in result.runs)
-        of_players = list(filter(None, (run.user_usage for run in result.runs)))
-        facts["user_input_tokens"] = sum(usage.input_tokens for usage in of_players) if of_players else None
-        facts["user_output_tokens"] = sum(usage.output_tokens for usage in of_players) if of_players else None
-        facts["user_cost_usd"] = None if None in of_users else sum(usd or 0.0 for usd in of_users)
+        facts |= dict.fromkeys(("user_input_tokens", "user_output_tokens", "user_cost_usd"))
+        if of_players := list(filter(None, (run.user_usage for run in result.runs))):
+            facts["user_input_tokens"] = sum(usage.input_tokens for usage in of_players)
+            facts["user_output_tokens"] = sum(usage.output_tokens for usage in of_players)
+        if None not in of_users:
+            facts["user_cost_usd"] = sum(usd or 0.0 for usd in of_users)
     usages = list(filter(None, (run.trajectory.usage for run in result.runs)))
     if usages:
         facts["input_tokens"] = sum(usage.input_tokens for usage in usages)

@@ -134,7 +134,9 @@ def _list(test: Node, names: tuple[str, ...], used: set[str], kind: type) -> Nod
     for name, value in test.table().items():
         if name not in used and isinstance(value, list) and all(isinstance(each, kind) for each in value):
             of_kind.append(name)
-    chosen = [name for name in names if name in of_kind] or [name for name in of_kind if test.value_of(name)]
+    chosen = [name for name in names if name in of_kind]
+    if not chosen:
+        chosen = [name for name in of_kind if test.value_of(name)]
     if not chosen:
         return None
     used.add(chosen[0])

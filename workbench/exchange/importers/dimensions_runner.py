@@ -241,11 +241,10 @@ class Reader:
 
 def merged(parts: list[Check]) -> Check:
     """Return one check for the parts of a chained comparison such as `1 < x < 5`."""
-    if all(part.keys() == {"range"} for part in parts):
-        return {"range": [max(part["range"][0] for part in parts), min(part["range"][1] for part in parts)]}
-    if all(part.keys() == {"has_length"} for part in parts):
-        ends = [part["has_length"] for part in parts]
-        return {"has_length": [max(low for low, _ in ends), min(high for _, high in ends)]}
+    for kind in ("range", "has_length"):
+        if all(part.keys() == {kind} for part in parts):
+            lows, highs = zip(*(part[kind] for part in parts), strict=True)
+            return {kind: [max(lows), min(highs)]}
     return {"all_of": parts}
 
 

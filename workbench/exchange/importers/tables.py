@@ -19,6 +19,7 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, holds_table
 from workbench.suite.render import Table
+from workbench.trajectory.events import JsonValue
 
 MEANINGS = {
     "user": "the request",
@@ -84,8 +85,10 @@ def _read(source: Source) -> ImportedFile:
         raise RefusedError("the table has no rows")
     named = []
     for meaning, field in fields.items():
-        is_whole = any(row.get(field) is not None for row in rows)
-        named += [(meaning, part) for part in ([field] if is_whole else field.split("+"))]
+        parts = [field]
+        if all(row.get(field) is None for row in rows):
+            parts = field.split("+")
+        named += [(meaning, part) for part in parts]
     for meaning, field in named:
         if not any(_at(row, field) is not None for row in rows):
             known = _known_fields(rows)
@@ -127,7 +130,10 @@ def _below(node: Node, path: list[str]) -> Node | None:
     found = [_below(each, path) for each in node.items()]
     if found and not any(found):
         return None
-    return Node([None if each is None else each.value for each in found], f"{node.place}.{'.'.join(path)}")
+    values: list[JsonValue] = []
+    for each in found:
+        values.append(None if each is None else each.value)
+    return Node(values, f"{node.place}.{'.'.join(path)}")
 
 
 def _joined(row: Node, field: str) -> Node | None:

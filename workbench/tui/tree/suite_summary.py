@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.causes import CAUSES
 from workbench.analysis.comparison import ModelTotals
+from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.grading.status import Status
 from workbench.numerals import age_text, cost_text, count_text, counted, tokens_text
@@ -55,7 +56,9 @@ def _last_runs_of(tree: TreeState, suite: OpenSuite, keys: tuple[str, ...], key:
 
 def _computed(tree: TreeState, suite: OpenSuite, keys: tuple[str, ...], key: RowKey, book: RunBook) -> LastRuns:
     found = LastRuns()
-    outlines = {case.key: case for case in suite.run_cases} if suite.dirty else {}
+    outlines: dict[str, CaseOutline] = {}
+    if suite.dirty:
+        outlines = {case.key: case for case in suite.run_cases}
     for case_key in keys:
         case = suite.path, case_key
         last = tree.remembered.shown(case, book)
