@@ -85,7 +85,7 @@ OF_HEAD = ("header", "system", "comment")
 
 @st.composite
 def edits(draw: st.DrawFn, kinds: tuple[str, ...] = (*OF_CASES, *OF_HEAD, "head", "no header", "text")) -> Edit:
-    """One edit, at places that are found when it is made."""
+    """Draw an edit. Its places are chosen when it is applied."""
     at, to = draw(st.integers(0, 5)), draw(st.integers(0, 5))
     name = draw(st.sampled_from(("One", "Two", "Other", "")))
     table: dict[str, Any] = {"name": name, "user": draw(st.sampled_from(("x", "a\n\nb\n")))}
@@ -104,13 +104,13 @@ def edits(draw: st.DrawFn, kinds: tuple[str, ...] = (*OF_CASES, *OF_HEAD, "head"
         "no header": lambda document: document.with_header("models", None),
         "system": lambda document: document.with_header("system", system),
         "comment": lambda document: document.with_block(HEAD, "# new\n" + document.block(HEAD)),
-        "text": lambda document: document.with_text(document.text + block),
+        "text": lambda document: Document.of(document.text + block),
     }
     return made[draw(st.sampled_from(kinds))]
 
 
 def after(document: Document, edit: Edit) -> Document:
-    """The document after an edit, the same where there is nothing to edit."""
+    """Return the document after an edit. It is the same object if the edit changes nothing."""
     try:
         return edit(document)
     except (SpliceError, ZeroDivisionError, IndexError):

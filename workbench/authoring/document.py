@@ -249,9 +249,6 @@ class Document:
             above = "".join((*self.parts.between[: index + 1], *self.parts.blocks[:index]))
         return 1 + above.count("\n")
 
-    def with_text(self, text: str) -> Document:
-        return Document.of(text)
-
     def with_block(self, index: int, text: str) -> Document:
         """Replace the text of a case, or of the settings for `HEAD`.
 

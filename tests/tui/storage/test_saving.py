@@ -1,4 +1,4 @@
-"""Saving in the app: what is on the disk is what was shown, and nothing of anybody is overwritten unasked."""
+"""Saving in the app: the file equals the displayed text, and other programs' changes are not overwritten unasked."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from textual.widgets import Input
 from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.settling import Gate
+from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.folders import bundled
 from workbench.suite.files import FileState, save
@@ -26,7 +27,7 @@ def edit(app: Opened, old: str = "Movie night", new: str = "Film night") -> Open
     """Change the text of the selected suite, as an editor of it does."""
     suite = app.app.main.selection.suite
     assert suite is not None
-    app.app.main.open_suites.change(suite, suite.document.with_text(suite.document.text.replace(old, new)), "Typed")
+    app.app.main.open_suites.change(suite, Document.of(suite.document.text.replace(old, new)), "Typed")
     return suite
 
 
@@ -57,7 +58,7 @@ async def test_a_suite_is_saved_to_the_byte_and_its_draft_is_gone(tmp_path: Path
         assert drafts(tmp_path) == []
         edit(app, "Film night", "Movie night")
         other = app.app.main.open_suites.suites[0]
-        app.app.main.open_suites.change(other, other.document.with_text(MINE), "Typed")
+        app.app.main.open_suites.change(other, Document.of(MINE), "Typed")
         await app.press("S")
         await app.until(lambda: "Saved 2 suites" in app.screen)
         assert (suites / "smart_home.toml").read_text() == SMART_HOME
@@ -178,7 +179,7 @@ async def test_what_is_put_off_is_not_looked_into_at_each_key(tmp_path: Path, mo
 
 
 def is_asking(app: Opened) -> bool:
-    """Whether a question is being prepared; one that stands there is not."""
+    """Return whether a question is being prepared. A displayed question does not count."""
     asking = any(worker.group == "ask" for worker in app.app.workers)
     return asking and not isinstance(app.app.screen, ChangedScreen)
 
@@ -273,7 +274,7 @@ async def test_a_sample_is_saved_as_a_copy_in_the_current_folder(
     before = sample.read_text()
     async with opened(tmp_path, paths=[sample]) as app:
         suite = app.app.main.open_suites.suites[0]
-        app.app.main.open_suites.change(suite, suite.document.with_text("# my own\n" + before), "Typed")
+        app.app.main.open_suites.change(suite, Document.of("# my own\n" + before), "Typed")
         await app.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         assert "came with the program" in app.screen

@@ -1,4 +1,4 @@
-"""Variants in the app: made of a prompt or a description, run beside the suite as written, compared, run again."""
+"""Variants in the app: created from a prompt or a description, run next to the suite, compared and rerun."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, opened, suites_in
 from tests.tui.comparison.test_compare import finish
+from workbench.authoring.document import Document
 from workbench.evaluation.options import AddedVariants, AppStart, RunOptions
 from workbench.suite.variants import Variants
 from workbench.tui.comparison.screen import CompareScreen
@@ -175,7 +176,7 @@ async def test_grades_follow_what_a_variant_renames_and_its_forks_have_its_promp
         shown = {run.model: run for run in selection.runs}
         assert shown["offline × renamed"].status == "passed"
         edited = suite.document.text.replace("[5, 40]", "[5, 15]").replace('"state"', '"power_state"')
-        selection.open_suites.change(suite, suite.document.with_text(edited), "edited")
+        selection.open_suites.change(suite, Document.of(edited), "edited")
         await app.settle()
         assert {model: run.status for model, run in shown.items()}["offline × renamed"] == "failed"
         assert shown["offline × terse"].matches_case(suite, suite.cases[0])

@@ -30,7 +30,6 @@ from workbench.history.records import HistoryError
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Message, Role, Span
-from workbench.show.views.run_items import CallItem
 from workbench.show.visible import model_label, one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.suite_text import SpliceError
@@ -788,12 +787,7 @@ class QuickAdder:
         if question is None or not self._is_open or not self._line.is_open:
             run_list.annotate(None)
             return
-        lines = call_lines(question)
-
-        def annotated(item: CallItem, width: int) -> list[Line] | None:
-            return lines(item, width)
-
-        run_list.annotate(annotated)
+        run_list.annotate(call_lines(question))
         focus = question.focus
         if focus is not None:
             run_list.go_to_call(*row_in_call(question, focus))

@@ -102,7 +102,7 @@ class TomlPart:
         """Return the document with `text` in place of this part. The text may be invalid TOML."""
         document = self.suite.document
         if self.index is None:
-            return document.with_text(text)
+            return Document.of(text)
         return document.with_block(self.index, text)
 
 
