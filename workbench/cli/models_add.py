@@ -6,11 +6,16 @@ import argparse
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.cli.parser import add_exit_codes
 from workbench.config.clouds import APIS, BEDROCK_ENDPOINTS
 from workbench.config.models import PRESETS, PROVIDERS
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
+
+if TYPE_CHECKING:
+    from workbench.config.models import ModelSpec
+    from workbench.evaluation.typed_model import TypedModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,9 +77,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.config.models import ConfigError
     from workbench.evaluation.model_list import check_refusal
     from workbench.evaluation.typed_model import (
-        CLOUD_FIELDS,
         InvalidModelError,
-        TypedModel,
         add_model,
         change_model,
         check_name_is_free,
@@ -96,7 +99,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.replace and arguments.to is not None:
         warn("--to cannot be used with --replace, which changes the file that has the model: omit --to")
         return USAGE
-    known, typed = None, TypedModel()
+    known = None
     if arguments.replace:
         try:
             known = named_model(arguments.name, folder, program)
@@ -107,24 +110,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if known is None:
             warn(f"no workbench.toml names a model {arguments.name!r}: omit --replace to add it")
             return USAGE
-        typed = TypedModel.of_spec(known)
-    for preset in PRESETS:
-        if preset.name == arguments.preset:
-            typed = replace(TypedModel.of_preset(preset), model=typed.model, price=typed.price)
-    options = ("provider", "base_url", "api_key_env", "key_command", "price", "thoughts", *CLOUD_FIELDS)
-    given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
-    for name, words in (("headers", arguments.header), ("query", arguments.query)):
-        if words is not None:
-            given[name] = shlex.join(words)
-    replaced = {}
-    if "base_url" in given:
-        # The key and the headers for one address must never be sent to another address.
-        names = ("api_key_env", "key_command", "headers", "query", "resource", "profile", "credentials")
-        replaced = dict.fromkeys(names, "")
-    elif "api_key_env" in given or "key_command" in given:
-        replaced = dict.fromkeys(("api_key_env", "key_command", "profile", "credentials"), "")
-    given = replaced | given
-    typed = replace(typed, **given, name=arguments.name, model=arguments.model or typed.model or arguments.name)
+    typed = _typed_model(arguments, known)
     try:
         if known is not None:
             owner, file = owner_of(known), known.file
@@ -159,3 +145,29 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     write(f"{spec.name} {done}: {spec.description}\nrun on it with --model {spec.name}\n")
     return OK
+
+
+def _typed_model(arguments: argparse.Namespace, known: ModelSpec | None) -> TypedModel:
+    """Return the model that the options describe. They override the preset, which overrides the known model."""
+    from workbench.evaluation.typed_model import CLOUD_FIELDS, TypedModel
+
+    typed = TypedModel()
+    if known is not None:
+        typed = TypedModel.of_spec(known)
+    for preset in PRESETS:
+        if preset.name == arguments.preset:
+            typed = replace(TypedModel.of_preset(preset), model=typed.model, price=typed.price)
+    options = ("provider", "base_url", "api_key_env", "key_command", "price", "thoughts", *CLOUD_FIELDS)
+    given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
+    for name, words in (("headers", arguments.header), ("query", arguments.query)):
+        if words is not None:
+            given[name] = shlex.join(words)
+    replaced = {}
+    if "base_url" in given:
+        # The key and the headers for one address must never be sent to another address.
+        names = ("api_key_env", "key_command", "headers", "query", "resource", "profile", "credentials")
+        replaced = dict.fromkeys(names, "")
+    elif "api_key_env" in given or "key_command" in given:
+        replaced = dict.fromkeys(("api_key_env", "key_command", "profile", "credentials"), "")
+    model = arguments.model or typed.model or arguments.name
+    return replace(typed, **(replaced | given), name=arguments.name, model=model)

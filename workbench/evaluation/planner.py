@@ -57,29 +57,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         from workbench.evaluation.resume import plan_resumption
 
         return plan_resumption(options, program, search)
-    try:
-        loaded = load_suites(options.suites, search)
-    except NoSuitesError as error:
-        raise PlanError(Notice(str(error))) from error
-    listings = StoredListings(program.folders.listings)
-    files = tuple(with_contradictions(file, listings) for file in loaded)
-    problems = []
-    for file in files:
-        for problem in file.problems:
-            severity: Severity = "detail"
-            if problem.severity == "error":
-                severity = "error"
-            problems.append(Notice(str(problem), severity))
-    broken = tuple(file for file in files if file.suite is None)
-    files = tuple(file for file in files if file.suite is not None)
-    if not files:
-        raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
-    if broken:
-        # This import is lazy, because few plans have a broken suite.
-        from workbench.show.views.verdict import broken_text
-
-        others = f"{counted(len(files), 'other suite')} can be run, but the exit code will be {USAGE}"
-        problems.append(Notice(f"{broken_text(broken_suites_of(broken))}; {others}"))
+    files, broken, problems = _loaded_files(options, program, search)
     for added in options.added_variants:
         try:
             files = tuple(with_variants(file, added.tables, added.origin) for file in files)
@@ -160,6 +138,38 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         history_named=options.history_named,
         notices=tuple(problems),
     )
+
+
+def _loaded_files(
+    options: RunOptions, program: Program, search: Search | None
+) -> tuple[tuple[SuiteFile, ...], tuple[SuiteFile, ...], list[Notice]]:
+    """Return the valid suites, the suites with errors, and the notices about their problems.
+
+    Raises PlanError if there is no valid suite."""
+    try:
+        loaded = load_suites(options.suites, search)
+    except NoSuitesError as error:
+        raise PlanError(Notice(str(error))) from error
+    listings = StoredListings(program.folders.listings)
+    files = tuple(with_contradictions(file, listings) for file in loaded)
+    problems = []
+    for file in files:
+        for problem in file.problems:
+            severity: Severity = "detail"
+            if problem.severity == "error":
+                severity = "error"
+            problems.append(Notice(str(problem), severity))
+    broken = tuple(file for file in files if file.suite is None)
+    files = tuple(file for file in files if file.suite is not None)
+    if not files:
+        raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
+    if broken:
+        # This import is lazy, because few plans have a broken suite.
+        from workbench.show.views.verdict import broken_text
+
+        others = f"{counted(len(files), 'other suite')} can be run, but the exit code will be {USAGE}"
+        problems.append(Notice(f"{broken_text(broken_suites_of(broken))}; {others}"))
+    return files, broken, problems
 
 
 def agents_without_hosts(runs: Iterable[PlannedRun], variants: Variants) -> Iterator[str]:
