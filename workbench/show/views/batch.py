@@ -16,7 +16,7 @@ from workbench.analysis.gates import GateFold, GateResult, gates_of, with_early_
 from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
-from workbench.numerals import count_text, counted, score_text
+from workbench.numerals import count_text, counted, counted_of, score_text
 from workbench.show.doc import NONE, Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.glyphs import GLYPHS
@@ -110,7 +110,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
                 continue
             some = ""
             if not part.whole:
-                some = f", {counted(part.cases, 'case')} of {count_text(suite.cases)}"
+                some = f", the batch has only {counted_of(part.cases, suite.cases, 'case')}"
             # Memory holds only the cells of one suite with one model at a time.
             over = (runs[index].figures for index in parts.get((suite, part.model), ()))
             if cells := cells_of(figures for figures in over if figures is not None):
