@@ -86,12 +86,12 @@ class MutationReport:
         return tuple(result for result in self.results if result.survives)
 
     def curve(self, model: str) -> tuple[tuple[int, float], ...]:
-        """Return the pass rate, 0..1, for each number of decoys that a model was run with."""
+        """Return the pass rate, 0..1, for each number of decoys that a model was run with, fewest decoys first."""
         found = []
         for result in self.results:
             if result.model == model and result.mutant.kind == "decoys" and result.pass_rate is not None:
                 found.append((result.mutant.decoys, result.pass_rate))
-        return tuple(found)
+        return tuple(sorted(found))
 
     def unnoticing_cases(self, model: str) -> tuple[str, ...]:
         """Return the cases that noticed no mutant, although mutants of their expected tools were run with them."""

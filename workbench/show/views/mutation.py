@@ -50,7 +50,7 @@ def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterat
         yield Paragraph(line_of(f"pass rate over the number of decoys, of cases that pass without: {points}"))
     if blind := report.unnoticing_cases(model):
         cases = counted(len(blind), "case")
-        yield Paragraph(line_of(f"{cases} noticed no mutant of the tools that they expect: {_names(blind)}"))
+        yield Paragraph(line_of(f"{cases} noticed no mutant of an expected tool: {_names(blind)}"))
 
 
 def _survivor_line(result: MutantResult, *, with_suite: bool) -> Line:
