@@ -124,8 +124,8 @@ def attach_in_app(selector: str | None, history: Path, *, theme: str | None = No
         warn(str(error), program.secrets)
         return USAGE
     paths = tuple(map(str, suites))
-    looks = AppOptions(paths, history=batch.history, shown_batch=batch.number, theme=theme, read_only=read_only)
-    return show_app(looks, program)
+    options = AppOptions(paths, history=batch.history, shown_batch=batch.number, theme=theme, read_only=read_only)
+    return show_app(options, program)
 
 
 def batch_and_suites(selector: str | None, history: Path, program: Program) -> tuple[NamedBatch, tuple[Path, ...]]:

@@ -22,11 +22,11 @@ from workbench.show.forms import pieces_of, why_too_many
 from workbench.show.markdown import document
 from workbench.show.text import block_lines
 from workbench.show.views.batch_diff import diff_view, names_of, notes_between, test_lines, title_of
+from workbench.show.visible import one_line
 from workbench.suite.grading_model import GraderName
 
 if TYPE_CHECKING:
     from workbench.evaluation.report import Report
-from workbench.show.visible import one_line
 
 
 @dataclass(frozen=True)

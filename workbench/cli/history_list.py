@@ -51,8 +51,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 keys += [(part.suite.key, part.model) for part in batch.parts]
         trends = stored_trends(history, keys, runs[0].number if runs else 0)
     command.register_secrets(*runs, *forks)
-    going = frozenset(batch.number for batch in (*runs, *forks) if command.is_running(batch))
-    listed = _Listed(facts_of(runs, regraded, going), facts_of(forks, regraded, going), count, fork_count, trends)
+    active = frozenset(batch.number for batch in (*runs, *forks) if command.is_running(batch))
+    listed = _Listed(facts_of(runs, regraded, active), facts_of(forks, regraded, active), count, fork_count, trends)
     match options.format:
         case "json":
             from workbench.show.json.history import list_report

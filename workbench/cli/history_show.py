@@ -88,13 +88,13 @@ def _show_batch(
     damaged: list[str] = []
     reached = list(gates_reached(batch, history.gates(batch, damaged.append), runs))
     command.warn_of_damage(damaged)
-    going = command.is_running(batch)
+    is_active = command.is_running(batch)
 
     def lines(output: Output) -> Iterator[str]:
         paint, option = output.paint, history_option(command.file)
         resuming = f"{restored_model_options(batch.settings)}{option}"
         yield from head_lines(
-            batch, gradings, grading, runs, resuming, is_active=going, width=output.width, paint=paint
+            batch, gradings, grading, runs, resuming, is_active=is_active, width=output.width, paint=paint
         )
         for line in later_runs(batch, grading, runs, option):
             yield paint(f"  {line}", "warned")
@@ -159,9 +159,9 @@ def _show_run(
     shown = list(chain.from_iterable(map(redaction.add, recording.events)))
     shown += redaction.flush()
     if options.output.form == "json":
-        events = [parsed_json(event_to_line(event)) for event in shown]
         from workbench.show.json.history import shown_run
 
+        events = [parsed_json(event_to_line(event)) for event in shown]
         command.write_json(shown_run(run, events, recording.result or {}))
         return
     command.write([f"{batch_name(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])

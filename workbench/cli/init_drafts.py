@@ -116,14 +116,14 @@ def drafted(
     return an exit code."""
     try:
         wanted = tools if targets is None else targets
-        return _drafting_drafted(
+        return _draft_and_check(
             tools, path, options, program, grader=grader, targets=wanted, like=like, trust=trust, yes=yes
         )
     except _StopError as error:
         return error.code
 
 
-def _drafting_drafted(
+def _draft_and_check(
     tools: Sequence[ToolDefinition],
     path: Path,
     options: DraftOptions,

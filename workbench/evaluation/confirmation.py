@@ -128,7 +128,7 @@ def confirmation_of(
         plan = None
     runs = _runs_of(baseline, changes, results)
     settled: list[ConfirmedCase] = []
-    again: list[tuple[CaseChange, PlannedRun]] = []
+    to_rerun: list[tuple[CaseChange, PlannedRun]] = []
     for change in changes:
         of_case = runs.get(_key(change), [])
         failed, graded = _repeats(change)
@@ -144,13 +144,13 @@ def confirmation_of(
         elif (why_not := _why_not(baseline, change, of_case, plan, planned, interrupted=interrupted)) is not None:
             settled.append(_confirmed(change, "perhaps by chance", reason=f"not rerun: {why_not}"))
         elif planned is not None:
-            again.append((change, planned))
-    if not again or plan is None:
+            to_rerun.append((change, planned))
+    if not to_rerun or plan is None:
         return CaseConfirmation(against, tuple(settled))
-    typical = _typical_shares(plan, again, baseline, batch)
+    typical = _typical_shares(plan, to_rerun, baseline, batch)
     exempt = baseline.confirm_writes
     cases = []
-    for (_, run), share in zip(again, typical, strict=True):
+    for (_, run), share in zip(to_rerun, typical, strict=True):
         cases.append(Rerun(run, share, exempt or plan.execution.exempt(run.file)))
     runs_of_batch = len(plan.runs)
     if plan.resumed is not None:
@@ -174,7 +174,7 @@ def confirmation_of(
         history=history,
         notices=(),
     )
-    return CaseConfirmation(against, tuple(settled), rerun_plan, tuple(change for change, _ in again))
+    return CaseConfirmation(against, tuple(settled), rerun_plan, tuple(change for change, _ in to_rerun))
 
 
 def _key(change: CaseChange) -> CellKey:

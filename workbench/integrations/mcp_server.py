@@ -145,24 +145,24 @@ def server_for(allowed: ServerPermissions) -> MCPServer:
 
     Raises NotStartedError for an unknown model."""
     try:
-        desk = _ServerTools(allowed)
+        server_tools = _ServerTools(allowed)
     except workbench.UsageError as error:
         raise NotStartedError(f"the server was not started: {error}") from None
     models = ", ".join(("offline", *allowed.models))
-    run_description = f"{getdoc(desk.run)}\n\nModels that may be asked: {models}."
+    run_description = f"{getdoc(server_tools.run)}\n\nModels that may be asked: {models}."
     run_hints = ToolAnnotations(
         read_only_hint=not (allowed.execute or allowed.models), open_world_hint=bool(allowed.models)
     )
     tools = [
-        _Tool.from_function(desk.list_suites, annotations=_READ_ONLY),
-        _Tool.from_function(desk.validate, annotations=_READ_ONLY),
-        _Tool.from_function(desk.run, description=run_description, annotations=run_hints),
-        _Tool.from_function(desk.failures, annotations=_READ_ONLY),
+        _Tool.from_function(server_tools.list_suites, annotations=_READ_ONLY),
+        _Tool.from_function(server_tools.validate, annotations=_READ_ONLY),
+        _Tool.from_function(server_tools.run, description=run_description, annotations=run_hints),
+        _Tool.from_function(server_tools.failures, annotations=_READ_ONLY),
     ]
     for tool in tools:
         tool.parameters["additionalProperties"] = False
     server = MCPServer("workbench", instructions=INSTRUCTIONS, version=workbench.__version__, tools=tools)
-    server.resource("workbench://reports/{number}", name="report", mime_type="text/markdown")(desk.report)
+    server.resource("workbench://reports/{number}", name="report", mime_type="text/markdown")(server_tools.report)
     return server
 
 

@@ -436,8 +436,8 @@ class ClusterBatch(Batch):
         why = "it no longer works for this batch"
         try:
             while True:
-                again = tuple(map(ReturnLeases, worker.returning_leases))
-                received = await self._group.exchange(worker.address, worker.seen, again)
+                returns = tuple(map(ReturnLeases, worker.returning_leases))
+                received = await self._group.exchange(worker.address, worker.seen, returns)
                 if received is None:
                     break
                 for number, message in received:
@@ -516,10 +516,10 @@ class ClusterBatch(Batch):
         missing = sum(len(out.runs) for out in worker.assigned.values())
         if missing and not self._stopping:
             _logger.warning("worker %s is lost: %s", worker.address, reason)
-            again = f"its {missing} unfinished runs go to other workers"
+            consequence = f"its {missing} unfinished runs go to other workers"
             if missing == 1:
-                again = "its 1 unfinished run goes to another worker"
-            self._context.listener(ClusterNotice(f"worker {worker.address} is lost ({reason}): {again}"))
+                consequence = "its 1 unfinished run goes to another worker"
+            self._context.listener(ClusterNotice(f"worker {worker.address} is lost ({reason}): {consequence}"))
         for out in worker.assigned.values():
             if out.following is not None and out.following is not asyncio.current_task():
                 out.following.cancel()

@@ -286,7 +286,7 @@ class VerdictServer:
         self._listener = Listener(authkey=self._token)
         self._batch: Batch | None = None
         self._known = threading.Event()
-        threading.Thread(target=self._accept, name="workbench desk", daemon=True).start()
+        threading.Thread(target=self._accept, name="workbench verdicts", daemon=True).start()
 
     @property
     def address(self) -> tuple[str, bytes]:
@@ -312,7 +312,7 @@ class VerdictServer:
             except OSError:
                 # The socket was closed.
                 return
-            threading.Thread(target=self._answer, args=(connection,), name="workbench desk", daemon=True).start()
+            threading.Thread(target=self._answer, args=(connection,), name="workbench verdicts", daemon=True).start()
 
     def _answer(self, connection: Connection) -> None:
         self._known.wait()
@@ -425,7 +425,7 @@ class Suites:
         self._why_failed: str | None = None
         self._remote: RemoteBatch | None = None
         if (worker := getattr(config, "workerinput", None)) is not None:
-            self._remote = RemoteBatch(worker["workbench_desk"])
+            self._remote = RemoteBatch(worker["workbench_verdicts"])
 
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
@@ -537,7 +537,7 @@ class Suites:
         """Send a worker the address and the token for its verdicts."""
         if self._verdict_server is None:
             self._verdict_server = VerdictServer()
-        node.workerinput["workbench_desk"] = self._verdict_server.address
+        node.workerinput["workbench_verdicts"] = self._verdict_server.address
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:

@@ -108,9 +108,9 @@ class CellsScreen(FilterScreen[None]):
             return
         cell_state = self.state.at(key)
         cell = cell_state.cell
-        going = self.state.source.active(key)
+        active = self.state.source.active(key)
         # With `before`, the cell has results of an earlier batch, whose runs were replaced. There is no run to choose.
-        if cell is None or cell_state.before or len({*going, *(run.repeat for run in cell.runs)}) == 1:
+        if cell is None or cell_state.before or len({*active, *(run.repeat for run in cell.runs)}) == 1:
             self._show_run(key, None)
             return
 
@@ -118,7 +118,7 @@ class CellsScreen(FilterScreen[None]):
             if repeat is not None:
                 self._show_run(key, repeat)
 
-        self.workbench.show(RepeatChoiceScreen(cell, going), show)
+        self.workbench.show(RepeatChoiceScreen(cell, active), show)
 
     @action("h", "History of the case")
     def do_timeline(self) -> None:
@@ -150,14 +150,14 @@ class CellsScreen(FilterScreen[None]):
         """Run each cell `times` times, by default as often as before. Call `then` when the runs have started.
 
         If some of the cells ran before and running costs money, ask first."""
-        estimated, again = self._estimate(cells, times)
-        if again and estimated.cost_usd:
+        estimated, rerun_count = self._estimate(cells, times)
+        if rerun_count and estimated.cost_usd:
 
             def on_answer(answer: str | None) -> None:
                 if answer == "run":
                     self._run_now(cells, times, then)
 
-            self.workbench.show(RerunScreen(again, estimated), on_answer)
+            self.workbench.show(RerunScreen(rerun_count, estimated), on_answer)
         else:
             self._run_now(cells, times, then)
 
@@ -267,8 +267,8 @@ class CellsScreen(FilterScreen[None]):
 
     def _stop(self, cell: CellKey) -> None:
         suite, case_id, model = cell
-        going = self.workbench.selection.book.active_runs((Path(suite), case_id))
-        self.workbench.services.runner.stop([run.run_id for run in going if run.model == model])
+        active = self.workbench.selection.book.active_runs((Path(suite), case_id))
+        self.workbench.services.runner.stop([run.run_id for run in active if run.model == model])
 
     # Other screens
 

@@ -272,11 +272,11 @@ class LiveRuns:
         for run in runs:
             if run.repeat == repeat:
                 return run
-        going = [run for run in runs if run.figures is None]
-        if not going:
+        unfinished = [run for run in runs if run.figures is None]
+        if not unfinished:
             raise LookupError("this case has not run on this model")
         # An active run has more to show than a run that waits to begin.
-        return min(going, key=lambda run: run.stage == "waiting")
+        return min(unfinished, key=lambda run: run.stage == "waiting")
 
 
 class StoredRuns:

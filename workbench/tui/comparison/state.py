@@ -84,8 +84,8 @@ class CompareState:
             self._places[case.key] = at
             self._case_rows[case.key] = Row(case.suite_name, case)
         self._texts.clear()
-        gone = [key for key in self._cell_states if key[:2] not in self._places]
-        for key in gone:
+        removed = [key for key in self._cell_states if key[:2] not in self._places]
+        for key in removed:
             del self._cell_states[key]
             self._under_way.discard(key)
             self._cells.get(key[2], {}).pop(key[:2], None)
@@ -148,14 +148,14 @@ class CompareState:
 
     def update_cases(self, cases: Iterable[tuple[str, str]]) -> bool:
         """Update the cells of cases (suite and id). Return whether the displayed rows changed."""
-        before, going = self.rows, bool(self._under_way)
+        before, was_active = self.rows, bool(self._under_way)
         moved: set[tuple[str, str]] = set()
         for key in cases:
             case = self._case(*key)
             if case is not None and self._update_case(case) and self._is_shown(case) != (key in self._matching_cases):
                 moved.add(key)
         self._matching_cases ^= moved
-        over = going and not self._under_way
+        over = was_active and not self._under_way
         if moved or (self.sorting is not None and over):
             self._rebuild(resort=over)
         return self.rows is not before and self.rows != before

@@ -81,9 +81,11 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
         failed = f"{counted_of(len(state.failures.runs), state.failures.graded, 'graded run')} failed "
-        going: Line = (Span(f"{count_text(state.under_way)} still running  ", "running"),) if state.under_way else EMPTY
+        active: Line = EMPTY
+        if state.under_way:
+            active = (Span(f"{count_text(state.under_way)} still running  ", "running"),)
         left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
-        return left, ((*going, Span(failed, "failed")),)
+        return left, ((*active, Span(failed, "failed")),)
 
     @action("enter", "Go to the run; fold a cause", label="go to run")
     def do_open(self) -> None:

@@ -406,10 +406,10 @@ class BatchWork:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with opened(self._file) as history:
             # All grades are stored together at the end, so an interruption leaves no half regrade.
-            again = regrade_stored_runs(
+            regrades = regrade_stored_runs(
                 history, plan.runs, lambda: RegradingJudges(program, approval), damage_messages.append
             )
-            graded = list(self._until_stopped(again))
+            graded = list(self._until_stopped(regrades))
         if graded and not self._stopped:
             store_grades(self._file, plan, graded, now, program.secrets, lambda _: None)
         return graded

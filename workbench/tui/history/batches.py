@@ -366,9 +366,9 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if apart:
         lines += paragraph(f"Also {', '.join(apart)}.", width, "muted")
     resume = unless_read_only("c runs exactly these") if batch.kind == "runs" else ""
-    going = state.is_active(batch)
-    if missing := missing_text(batch, is_active=going, suggestions=[resume]):
-        lines += paragraph(_sentence(missing), width, "running" if going else "warned")
+    is_active = state.is_active(batch)
+    if missing := missing_text(batch, is_active=is_active, suggestions=[resume]):
+        lines += paragraph(_sentence(missing), width, "running" if is_active else "warned")
     if kind := kind_text(batch):
         lines += paragraph(_sentence(kind), width, "muted")
     return lines

@@ -313,8 +313,8 @@ class LineView(PlainLinesWidget, can_focus=True):
             self.repaint()
             self.moved()
         elif self.has_cursor and index < self.line_count():
-            again = self.group_start(index) == self.cursor
+            was_selected = self.group_start(index) == self.cursor
             self.move_cursor(index)
             self.moved()
-            if again:
+            if was_selected:
                 self.chosen(index)

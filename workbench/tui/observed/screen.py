@@ -249,8 +249,8 @@ class LiveScreen(ListScreen[None, Conversations]):
         count = Span(f"{counted(self.state.count, 'conversation')} ", "muted")
         if not self.state.active_count:
             return left, ((count,), EMPTY)
-        going = Span(f"{count_text(self.state.active_count)} under way  ", "running")
-        return left, ((going, count), (going,))
+        active = Span(f"{count_text(self.state.active_count)} under way  ", "running")
+        return left, ((active, count), (active,))
 
     def _refusals(self) -> Mapping[str, str]:
         seen, why = self.state.selected, {}

@@ -366,8 +366,8 @@ class RunBook:
         """Return the summary of a step of a chain (from 1), `None` if it has no result."""
         if case not in self._latest:
             return None
-        if going := self._active_runs.get(case):
-            return active_step_summary(going, number)
+        if active := self._active_runs.get(case):
+            return active_step_summary(active, number)
         if case not in self._steps:
             self._steps[case] = summarised_steps(self.counting_runs(case))
         steps = self._steps[case]
@@ -449,9 +449,9 @@ class RunBook:
 
     def progress(self) -> Progress:
         """Return the progress of the active batches, or else of the last batch."""
-        going = [batch for batch in self._batches.values() if batch.ended_s is None]
-        if going:
-            return self._progress_of(going)
+        active = [batch for batch in self._batches.values() if batch.ended_s is None]
+        if active:
+            return self._progress_of(active)
         if self._last_batch is None:
             return Progress(0, 0, 0.0, False)
         last = self._batches[self._last_batch]

@@ -274,10 +274,10 @@ def counting(runs: Mapping[RunIdentity, RunRecord]) -> list[RunRecord]:
 
 def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord]) -> CaseSummary:
     """Return the summary of a case with these runs. Active forks only add to its progress."""
-    going = (*runs, *forks)
+    all_runs = (*runs, *forks)
     stages: set[Stage] = set()
     asks = held = disagree = False
-    for run in going:
+    for run in all_runs:
         stages.add(run.displayed_stage)
         asks = asks or run.is_asking
         held = held or run.is_held

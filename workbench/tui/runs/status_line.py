@@ -45,10 +45,10 @@ class RunTicker:
         book = self._book
         counts = book.counts()
         waits = 0 < counts.running == counts.held + counts.asking
-        going = bool(book.starting) or (book.progress().is_active and not waits)
-        if going and self._timer is None:
+        ticks = bool(book.starting) or (book.progress().is_active and not waits)
+        if ticks and self._timer is None:
             self._timer = self._start(1.0, self._moved)
-        elif not going and self._timer is not None:
+        elif not ticks and self._timer is not None:
             self._timer.stop()
             self._timer = None
 
@@ -204,13 +204,13 @@ def progress_ends(progress: Progress, detail: Line = EMPTY) -> tuple[Line, ...]:
     bar, numbers = progress_bar(progress)[:2], progress_bar(progress)[2:]
     short_bar = progress_bar(progress, SHORT_BAR_CELLS)[:2]
     took = (Span(f"{elapsed_text(progress.elapsed_s)}  ", "muted"),)
-    going = (*numbers, *statuses, *running, *left)
+    facts = (*numbers, *statuses, *running, *left)
     few_words = (*numbers, *statuses, *short_running, *left)
     # Parts are omitted in this order: `detail`, the time taken, the long bar and some words, the time left, the bar.
     return (
-        (*bar, *going, *time_left, *_GAP, *took, *detail),
-        (*bar, *going, *time_left, *_GAP, *took),
-        (*bar, *going, *time_left, *_GAP),
+        (*bar, *facts, *time_left, *_GAP, *took, *detail),
+        (*bar, *facts, *time_left, *_GAP, *took),
+        (*bar, *facts, *time_left, *_GAP),
         (*short_bar, *few_words, *time_left, *_GAP),
         (*short_bar, *few_words, *_GAP),
         (*few_words, *_GAP),

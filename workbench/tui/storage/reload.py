@@ -129,7 +129,7 @@ class SuiteReader:
 
         # `work` gets a function, not a coroutine, because a newer request may replace the work before it starts.
         async def again() -> None:
-            gone = await asyncio.to_thread(missing_files, open_suites.workspace)
+            missing = await asyncio.to_thread(missing_files, open_suites.workspace)
             try:
                 conflicts = await self.read()
             except SearchStoppedError:
@@ -137,7 +137,7 @@ class SuiteReader:
                 return
             made = tuple(suite.path for suite in open_suites.suites if suite.is_new and suite.dirty)
             announced = notice if isinstance(notice, str) else await asyncio.to_thread(notice)
-            text, role, sign = _outcome(open_suites.workspace, gone, made, announced)
+            text, role, sign = _outcome(open_suites.workspace, missing, made, announced)
             if failure is not None:
                 text, role, sign = failure, "error", GLYPHS.error
             self._app.announce(text + open_suites.moved_grades_text, role, sign, keep_warning=keep_warning)

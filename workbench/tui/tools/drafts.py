@@ -132,8 +132,8 @@ class ToolDrafter:
         approval = await self._approve(plan)
         if isinstance(approval, str):
             raise NotDraftedError(approval)
-        async with Evaluation(plan, approval) as going:
-            report = await going.report()
+        async with Evaluation(plan, approval) as evaluation:
+            report = await evaluation.report()
         return [finished.result for finished in report.runs]
 
     @staticmethod

@@ -308,8 +308,8 @@ class BranchLine(Bar):
             description = Span(f" {GLYPHS.fork} {one_line(branch_text(run))}", "muted")
         elif in_use and run.model not in in_use and not run.recorded:
             models = ", ".join(map(model_label, in_use))
-            again = unless_read_only(f"; {key_for('run.case')} runs it on {models}")
-            text = keymap_of(self).in_words(f"ran on {model_label(run.model)}{again}")
+            rerun_hint = unless_read_only(f"; {key_for('run.case')} runs it on {models}")
+            text = keymap_of(self).in_words(f"ran on {model_label(run.model)}{rerun_hint}")
             description = Span(f" {GLYPHS.warned} {one_line(text)}", "warned")
         else:
             return
