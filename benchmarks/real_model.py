@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.sizes import sized
 from tests.engine.making import make
-from tests.real_model.serving import MODEL, served, why_not
+from tests.real_model.served_model import MODEL, served, why_not
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.http.endpoints import Endpoints

@@ -125,7 +125,7 @@ IMPORT_MORE = {
         instructions kept_runs one_door reachable repeated_keys run runtime starter stored_runs
     """,
     "integrations": "pytest_plugin",
-    "remote": "batches gate records serve server walking",
+    "remote": "batches gate read_only_walk records serve server",
 }
 """Tests of the rooms at the edge that import more of the program. Add none: a new test goes through
 `workbench.evaluate`, a command, or the app."""

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bfcl.checker import Made, is_right
-from tests.bfcl.perturbing import calls_of, perturbed
+from tests.bfcl.perturbed_calls import calls_of, perturbed
 from tests.bfcl.rows import SAMPLES, Sample
 from tests.example_counts import examples
 from tests.exchange.importers.samples import as_lines

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import COMMAND, Program
-from tests.real_model.serving import MODEL, served, why_not
+from tests.real_model.served_model import MODEL, served, why_not
 from tests.real_model.suite import SUITE
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(why_not() is not None, reason=why_not() or "")]

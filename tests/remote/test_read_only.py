@@ -51,7 +51,7 @@ def test_no_action_of_the_app_executes_edits_or_writes(program: Program) -> None
     assert program.run("run", "weather.toml", *both).returncode == 1
     before = below(program.folder)
     walked = subprocess.run(
-        [sys.executable, "-m", "tests.remote.walking", str(history), str(program.folder)],
+        [sys.executable, "-m", "tests.remote.read_only_walk", str(history), str(program.folder)],
         cwd=ROOT,
         env=program.environment,
         capture_output=True,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tui.calm import settle_by_the_loop
 from tests.tui.frames import spare_what_is_not_seen
-from tests.tui.settling import settle_by_the_loop
 from workbench.config import models
 
 settle_by_the_loop()

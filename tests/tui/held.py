@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.tui.apps import Opened
-from tests.tui.settling import Gate
+from tests.tui.calm import Gate
 
 
 class Held:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.results import result
 from tests.trajectory.scripts import stamped
-from tests.tui.run_book.showing import ASKED, CHANGED, START, WRITTEN, answered, called, received, screen_of, view_of
+from tests.tui.run_book.shown_runs import ASKED, CHANGED, START, WRITTEN, answered, called, received, screen_of, view_of
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
 from workbench.show.spans import plain

@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.results import result
 from tests.tables import each_row
 from tests.trajectory.scripts import scripts, stamped
-from tests.tui.run_book.showing import (
+from tests.tui.run_book.shown_runs import (
     ASKED,
     CHANGED,
     EVERYTHING,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import NEEDY, SMART_HOME, Opened, opened, suites_in
-from tests.tui.settling import Gate
+from tests.tui.calm import Gate
 from workbench.authoring.workspace import is_stale
 from workbench.config.secrets import Secrets
 from workbench.engine.plan import PlannedRun

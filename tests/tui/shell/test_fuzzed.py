@@ -22,8 +22,8 @@ from textual.message import Message
 from tests.sampled_rows import first_of
 from tests.tui.apps import opened
 from tests.tui.frames import every_frame
-from tests.tui.fuzzing import LENGTH, Deed, Resize, Send, as_text, session, size_of, suites_for_fuzzing
 from tests.tui.in_terminal import CURSOR_ON, ENTERS, LEAVES, MOUSE_OFF, Terminal
+from tests.tui.random_session import LENGTH, Deed, Resize, Send, as_text, session, size_of, suites_for_fuzzing
 from workbench.limits import MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.suite.drafts import Drafts
 from workbench.tui.shell.workbench import Workbench

@@ -12,7 +12,7 @@ import pytest
 from tests.tui.apps import Call, Opened, conversation, opened, suites_in
 from tests.tui.histories import Made, write_history
 from tests.tui.shell.test_hostile import BROKEN_UP, COMMANDS, MARKED_UP, assert_safe, suite_saying
-from tests.tui.walking import Walk
+from tests.tui.walk import Walk
 from workbench.engine.plan import PlannedRun
 from workbench.history.edits import name_batch
 from workbench.trajectory.events import EventPayload

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, ScriptedRuntime, opened, suites_in
-from tests.tui.settling import Gate
+from tests.tui.calm import Gate
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import Workspace, is_stale, open_workspace, reread_workspace
 from workbench.config.model_book import ModelBook

@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from tests.tui.settling import Gate
+from tests.tui.calm import Gate
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.folders import bundled

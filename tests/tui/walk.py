@@ -9,7 +9,7 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from tests.tui.settling import wait_until_calm
+from tests.tui.calm import wait_until_calm
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.shell.actions import ALL_ACTIONS, MAIN_ACTIONS

@@ -1,4 +1,4 @@
-"""Tries everything in a read-only app: `python -m tests.remote.walking HISTORY PATH ...`.
+"""Tries everything in a read-only app: `python -m tests.remote.read_only_walk HISTORY PATH ...`.
 
 Prints the names of the screens it reached, and the actions that change something but were not refused."""
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from tests.tui.settling import wait_until_calm
-from tests.tui.walking import Walk
+from tests.tui.calm import wait_until_calm
+from tests.tui.walk import Walk
 from workbench.cli.redaction import create_program
 from workbench.config.program import Program
 from workbench.config.read_only import READ_ONLY_REASON, become_read_only
