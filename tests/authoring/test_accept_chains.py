@@ -14,7 +14,7 @@ from tests.example_counts import examples
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import accept_call, accept_missing, accept_run
-from workbench.authoring.from_calls import case_with_expected_call, case_with_mock, step_of
+from workbench.authoring.from_calls import case_with_mock, step_of
 from workbench.authoring.proposal import AcceptError, accept_steps
 from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run_and_steps
@@ -219,22 +219,8 @@ def test_an_error_becomes_a_mock_of_the_case_and_the_step_has_none() -> None:
     assert case["mocks"] == [{"tool": "wave", "result": 1}, {"tool": "set_lights", "error": "503"}]
 
 
-def test_a_call_becomes_what_its_step_expects() -> None:
-    case = case_with_expected_call(Edited(CHAIN).table, "set_lights", {"room": "attic", "speed": 1}, step=1)
-    first = steps_of(taken(case))[0]
-    assert (first["args"], first["mock_result"]) == ({"room": "attic", "speed": 1}, "ok")
-    assert "forbidden_args" not in first
-    assert steps_of(taken(case_with_expected_call(case, "wave", {}, step=3)))[2] == {
-        "user": "Thanks.",
-        "tool": "wave",
-        "args": {},
-    }
-
-
 @pytest.mark.parametrize("step", [0, 4])
 def test_a_step_that_the_case_has_not_is_refused(step: int) -> None:
-    with pytest.raises(ValueError, match=f"no step {step}"):
-        case_with_expected_call(Edited(CHAIN).table, "wave", {}, step=step)
     with pytest.raises(ValueError, match=f"no step {step}"):
         case_with_mock(Edited(CHAIN).table, "wave", {}, ToolAnswer("ok"), step=step)
 

@@ -65,25 +65,15 @@ def _args(arguments: Mapping[str, JsonValue]) -> Table:
     return {name: _expected(value) for name, value in arguments.items()}
 
 
-def case_with_expected_call(
-    case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None
-) -> Table:
-    """Add an expected call at the end of the list `ordered`. With `step`, it replaces the expected call of that step.
+def case_with_expected_call(case: Table, tool: str, arguments: Mapping[str, JsonValue]) -> Table:
+    """Add an expected call at the end of the list `ordered`.
 
-    Raises ValueError for a chain without `step`, and for a case that expects no calls."""
-    call: Table = {"tool": tool, "args": _args(arguments)}
-    if step is not None:
-        place, before = _step(case, step)
-        # An argument that becomes expected can no longer be forbidden.
-        forbidden = [name for name in items_at(before, ("forbidden_args",)) if name not in arguments]
-        before.pop("forbidden_args", None)
-        if forbidden:
-            call["forbidden_args"] = forbidden
-        return with_value(case, place, before | call)
+    Raises ValueError for a chain, and for a case that expects no calls."""
     if "steps" in case:
         raise ValueError("the case is a chain, whose steps expect one call each: put the call into a step")
     if case.get("expect_no_calls"):
         raise ValueError("the case has expect_no_calls: remove that key first")
+    call: Table = {"tool": tool, "args": _args(arguments)}
     return with_item(case, ("ordered", len(items_at(case, ("ordered",)))), call)
 
 

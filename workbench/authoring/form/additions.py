@@ -57,7 +57,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
 
     First come keys of the element at `place`, then keys of the case or suite, other elements, and calls. Each of these
     groups begins with the common keys."""
-    here = item_of(source, place) or _fact((*place, ""))
+    here = item_of(place) or _fact((*place, ""))
     found: list[tuple[tuple[bool, bool, bool, int], Addition]] = []
     owners: set[Place] = set()
     for row in every_row(source):

@@ -210,7 +210,7 @@ def removed(source: FormSource, row: FormRow) -> Edit | str:
 
 def duplicated(source: FormSource, row: FormRow) -> Edit | str:
     """Duplicate the element that a row shows or belongs to."""
-    place = item_of(source, row.place)
+    place = item_of(row.place)
     if place is None:
         return "only elements of a list can be duplicated: calls, messages, mocks, steps, tools, servers"
     copy = deepcopy(value_at(source.table, place))
@@ -235,7 +235,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
 
 def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
     """Move the list element of a row by one position, up (-1) or down (1)."""
-    place = item_of(source, row.place)
+    place = item_of(row.place)
     if place is None:
         return "only elements of a list can be moved: calls, messages, mocks, steps, tools, servers"
     index = _index(place)
@@ -253,7 +253,7 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     """Put the call of a row into an any-order group.
 
     The call joins a neighbouring group. If there is none, it forms a group with the next call."""
-    place = _ordered_item(source, row)
+    place = _ordered_item(row)
     if place is None:
         return "put the cursor on a call of `ordered`: only those have an order"
     if _is_in_group(place) or is_group(source.table, place):
@@ -285,7 +285,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     """Take the call of a row out of its any-order group, and put it after the group.
 
     If a group then has a single call, the group is dissolved."""
-    place = _ordered_item(source, row)
+    place = _ordered_item(row)
     if place is None or not (_is_in_group(place) or is_group(source.table, place)):
         return "this call is not in an any-order group"
     group = place[:-2] if _is_in_group(place) else place
@@ -309,8 +309,8 @@ def _is_in_group(place: Place) -> bool:
     return place[-2] == "any_order"
 
 
-def _ordered_item(source: FormSource, row: FormRow) -> Place | None:
-    place = item_of(source, row.place)
+def _ordered_item(row: FormRow) -> Place | None:
+    place = item_of(row.place)
     if place is None or in_turn(place)[:1] != ("ordered",):
         return None
     start = len(place) - len(in_turn(place))
@@ -321,7 +321,7 @@ def is_group(table: Table, place: Place) -> bool:
     return isinstance(value_at(table, (*place, "any_order")), list)
 
 
-def item_of(source: FormSource, place: Place) -> Place | None:
+def item_of(place: Place) -> Place | None:
     """Return the place of the innermost list element around a place. Lists inside values are ignored."""
     for length in range(len(place), 1, -1):
         if isinstance(place[length - 1], int) and _is_list(place[: length - 1]):

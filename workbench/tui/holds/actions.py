@@ -396,7 +396,7 @@ class StepActions(MainActions):
 
     def _show_held(self) -> None:
         if "run" not in self.app.main.visible_panes:
-            self.app.main.show_pane("run")
+            self.app.main.show_run_pane()
         self.app.main.run_pane.follow_run()
 
     @action(

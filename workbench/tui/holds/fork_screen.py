@@ -278,7 +278,7 @@ class Forker:
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
         # There are no forks here if the user has selected another case meanwhile.
         if forks:
-            self._app.main.show_pane("run")
+            self._app.main.show_run_pane()
             self._selection.choose_run(forks[-1])
         self._app.announce(f"Forked from {place_text(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 

@@ -170,7 +170,7 @@ class RunActions(MainActions):
         if main.pane == "case":
             main.go_to("run")
         else:
-            main.show_pane("run")
+            main.show_run_pane()
         main.run_pane.run_list.go_to_failure()
 
     @action(

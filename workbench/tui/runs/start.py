@@ -222,7 +222,7 @@ class Starter:
                     self._app.announce(SUBJECT_NOT_STEPPED, "warned", GLYPHS.warned)
                     return
             if until == "end":
-                self._panes.show_pane("run")
+                self._panes.show_run_pane()
             else:
                 self._panes.go_to("run")
             await self._runner.start(plan, approval, until)

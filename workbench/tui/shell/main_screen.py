@@ -136,7 +136,7 @@ class MainScreen(PanesScreen):
 
     def _begin_on_run(self, *, only: bool) -> None:
         if only:
-            self.show_pane("run")
+            self.show_run_pane()
         else:
             self.right = "run"
             self.place_panes()

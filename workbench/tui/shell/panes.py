@@ -292,12 +292,12 @@ class PanesScreen(Screen[None]):
         self.set_focus(targets.get(pane) or self.query_one(f"#{pane}"))
         self.refresh_bars()
 
-    def show_pane(self, pane: Pane) -> None:
-        """Show a pane. Move the focus to it only if it does not fit beside the focused pane."""
-        if not {pane, self.pane} <= {*panes_that_fit(self.app.size.width, self.pane, pane, self.zoomed)}:
-            self.go_to(pane)
+    def show_run_pane(self) -> None:
+        """Show the run pane. Move the focus to it only if it does not fit beside the focused pane."""
+        if "run" not in panes_that_fit(self.app.size.width, self.pane, "run", self.zoomed):
+            self.go_to("run")
         else:
-            self.right = pane
+            self.right = "run"
             self.place_panes()
             self.refresh_bars()
 

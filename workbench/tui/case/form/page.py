@@ -651,10 +651,10 @@ class FormPage:
 
     def go_below(self) -> None:
         """Select the row below, unless the next row is outside of the selected row's list or table."""
-        row, source = self.current, self.source
-        if row is None or source is None:
+        row = self.current
+        if row is None or self.source is None:
             return
-        item = item_of(source, row.place)
+        item = item_of(row.place)
         if item is None and row.kind == "pair":
             item = row.place
         below = self.rows[self.row + 1 : self.row + 2]
