@@ -66,20 +66,28 @@ ODD_TOOLS: list[tuple[Any, str | None]] = [
     (tool("twice"), "duplicate: s_twice: name is listed twice, with the same definition"),
     (tool("twin", description="the first"), None),
     (tool("twin", description="the second"), "duplicate: s_twin: name belongs to two different tools"),
+    (
+        tool("yes", annotations={"readOnlyHint": "yes"}),
+        'repaired: s_yes: annotations.readOnlyHint is "yes", where the protocol expects true or false',
+    ),
+    (
+        tool("one", annotations={"destructiveHint": 0}),
+        "repaired: s_one: annotations.destructiveHint is 0, where the protocol expects true or false",
+    ),
 ]
 
 
 async def test_good_tools_are_used_and_each_bad_one_is_named_with_its_field(open_server: OpenServer) -> None:
     names, issues, server = await listed(open_server, {"tools": [odd for odd, _ in ODD_TOOLS]})
-    assert names == ["s_good", "s_no_type", "s_null_type", "s_hint", "s_out", "s_twice", "s_twin"]
+    assert names == ["s_good", "s_no_type", "s_null_type", "s_hint", "s_out", "s_twice", "s_twin", "s_yes", "s_one"]
     assert sorted(issues) == sorted(issue for _, issue in ODD_TOOLS if issue)
     by_name = {each.name: each for each in server.tools}
     assert by_name["s_no_type"].parameters == {"properties": {"a": {"type": "string"}}, "type": "object"}
-    assert by_name["s_hint"].annotations == {}
+    assert by_name["s_hint"].annotations == by_name["s_yes"].annotations == {}
     assert by_name["s_twin"].description == "the first"
     # A repaired output schema refuses no answer.
     assert (await server.call("s_out", {})).content == "done"
-    assert issues_notice("bench", server.issues).endswith("; and 10 more")
+    assert issues_notice("bench", server.issues).endswith("; and 12 more")
 
 
 async def test_a_run_with_tools_of_such_a_server_has_a_notice(pool: ServerPool, program: Program) -> None:

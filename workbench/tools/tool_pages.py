@@ -237,6 +237,20 @@ def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str
                 break
             path.append(part)
         return _SchemaFault(tuple(path), f"is {_excerpt(value, redact)}, where the protocol expects {expected}")
+    return _fault_of_hints(page["tools"], redact)
+
+
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def _fault_of_hints(tools: Sequence[Mapping[str, Any]], redact: Callable[[str], str]) -> _SchemaFault | None:
+    """Return the first hint that is neither true nor false. The SDK accepts `"yes"`, which would permit executions."""
+    for place, tool in enumerate(tools):
+        for name in _HINTS:
+            value = (tool.get("annotations") or {}).get(name)
+            if value is not None and not isinstance(value, bool):
+                why = f"is {_excerpt(value, redact)}, where the protocol expects true or false"
+                return _SchemaFault(("tools", place, "annotations", name), why)
     return None
 
 
