@@ -88,6 +88,23 @@ def test_calls_come_in_fragments_also_interleaved() -> None:
     assert got.end.stop_reason == "tool calls"
 
 
+def test_a_call_of_the_older_form_is_one() -> None:
+    got = answer(
+        chunk(function_call={"name": "get_weather", "arguments": ""}),
+        chunk(function_call={"arguments": OSLO[:5]}),
+        chunk("function_call", function_call={"arguments": OSLO[5:]}),
+    )
+    assert (got.calls, got.end.stop_reason) == ([("get_weather", {"city": "Oslo"})], "tool calls")
+    both = call(index=0, id="a", name="get_weather", arguments=OSLO)
+    assert answer(chunk(tool_calls=[both], function_call=both["function"])).calls == got.calls
+
+
+def test_a_name_may_repeat_the_name_so_far() -> None:
+    for pieces in (("get_", "weather"), ("get_", "get_weather"), ("get_weather", "get_weather")):
+        got = answer(*(calls(call(index=0, id="a", name=piece)) for piece in pieces))
+        assert got.calls == [("get_weather", {})], pieces
+
+
 def test_calls_without_index_in_one_chunk_are_two() -> None:
     got = answer(calls(call(id="a", name="get_time"), call(id="b", name="get_weather", arguments=OSLO)))
     assert got.calls == [("get_time", {}), ("get_weather", {"city": "Oslo"})]

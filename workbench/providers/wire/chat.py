@@ -179,6 +179,9 @@ class ChatReader:
         if fragments := delta.get("tool_calls"):
             for position, entry in enumerate(dicts_in(fragments)):
                 self._call_fragment(entry, position)
+        elif isinstance(function := delta.get("function_call"), dict):
+            # Older servers answer so, with at most one call.
+            self._call_fragment({"function": function}, 0)
 
     def _add_text(self, piece: str) -> None:
         if text := self._pieces.next(piece):

@@ -427,10 +427,11 @@ class CallAssembly:
 
         The name is complete when a tool of this name is offered. For any other name, the call starts with its first
         arguments."""
-        # Some endpoints repeat the name in every fragment.
+        # Some endpoints repeat the name, or the name so far, in every fragment.
         if isinstance(piece, str) and piece and not call.started and piece != call.name:
-            call.name += piece
-            if self._names.offers(call.name):
+            is_whole = piece.startswith(call.name) and self._names.offers(piece)
+            call.name = piece if is_whole else call.name + piece
+            if is_whole or self._names.offers(call.name):
                 self.start(call)
 
     def start(self, call: OpenCall) -> None:
