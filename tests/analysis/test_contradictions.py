@@ -133,6 +133,29 @@ def test_a_table_that_may_well_be_a_value_is_left_alone(args: dict[str, Any]) ->
     assert told({"city": "Oslo", **args}) == []
 
 
+def test_a_check_in_a_variant_of_a_case_is_told() -> None:
+    calls = [{"tool": "book", "args": {"city": "Oslo", "room": {"kind": {"contains": "double"}}}}]
+    for key in ("ordered", "disallowed"):
+        [finding] = told({"city": "Oslo"}, variants=[{"name": "v", key: calls}])
+        assert (finding.severity, place_text(finding.place)) == (
+            "warning",
+            f"cases[0].variants[0].{key}[0].args.room.kind",
+        )
+    result = [{"tool": "book", "result": {"id": {"range": [1, 2]}}}]
+    [finding] = told({"city": "Oslo"}, variants=[{"name": "v", "unordered": result}])
+    assert place_text(finding.place) == "cases[0].variants[0].unordered[0].result.id"
+
+
+def test_a_check_in_the_suites_own_call_is_told() -> None:
+    state = {"tool": "book", "args": {"nights": {"range": [1, 2]}}, "is_error": False}
+    [finding] = told({"city": "Oslo"}, setup=[{"tool": "book", "args": {"city": {"contains": "O"}}}])
+    assert place_text(finding.place) == "cases[0].setup[0].args.city"
+    assert "refuses it" in finding.message
+    [finding] = told({"city": "Oslo"}, final={"state": [state]})
+    assert place_text(finding.place) == "cases[0].final.state[0].args.nights"
+    assert told({"city": "Oslo"}, final={"state": [{**state, "is_error": True}]}) == []
+
+
 def test_a_tool_without_listed_parameters_takes_any_value() -> None:
     assert told({"filter": {"city": "Oslo"}}, tool="free") == []
     [finding] = told({"filter": {"patern": "x"}}, tool="free")

@@ -19,7 +19,7 @@ from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, accepts,
 from workbench.checks.values import cut_text, describe_value
 from workbench.dataclasses import cached_by_identity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name
-from workbench.suite.model import Case, Mock, Step, Suite
+from workbench.suite.model import CALLS_IN_VARIANTS, Case, FinalState, Mock, Step, Suite
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings
@@ -340,6 +340,8 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
             yield from literal_tables(state.result, "result", None, (*place, *at))
     for at, result in case.checked_results():
         yield from literal_tables(result, "result", None, (*place, *at))
+    yield from _of_variants(case, place, table)
+    yield from _of_own_calls(case, place, table)
     # If invalid arguments do not fail a run, a value that the schema refuses can still meet the expectation.
     can_be_met = settings_of(suite, case).grading.invalid_arguments != "fail"
     yield from map(_as_warning, tables) if can_be_met else tables
@@ -349,6 +351,31 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
         is_explained = any(each.place[: len(found.place)] == found.place for each in tables)
         if found.kind in CONTRADICTION_KINDS and not is_explained:
             yield warning(found.place, found.message, found.hint)
+
+
+def _of_variants(case: Case, place: Place, table: ToolTable) -> Iterator[Finding]:
+    """Yield warnings about the checks of a case's variants, which may change the schemas of tools."""
+    for number, own in enumerate(case.variants):
+        version, where = case.in_variant(own.name), (*place, "variants", number)
+        for at, call in version.written_calls():
+            if at[0] in CALLS_IN_VARIANTS:
+                yield from map(_as_warning, _of_checks(call.args, call.tool, (*where, *at, "args"), table))
+        for at, result in version.checked_results():
+            if at[0] in CALLS_IN_VARIANTS:
+                yield from literal_tables(result, "result", None, (*where, *at))
+
+
+def _of_own_calls(case: Case, place: Place, table: ToolTable) -> Iterator[Finding]:
+    """Yield warnings about arguments of the suite's own calls, such as a check, that the tools' schemas refuse."""
+    for at, call in case.own_calls():
+        tool = table.find(call.tool)
+        if tool is None or (isinstance(call, FinalState) and call.is_error):
+            continue
+        for name, value in call.args.items():
+            if (refusal := table.refusal(tool, name, value)) is not None:
+                message = f"the schema of {quoted(tool.name)} refuses it: {cut_text(refusal)}"
+                hint = "the suite sends these arguments as they are written"
+                yield warning((*place, *at, "args", name), message, hint)
 
 
 def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
