@@ -549,10 +549,11 @@ def _value(node: ast.expr) -> JsonValue:
 CALL_AS_TEXT = "the endpoint returned the call as text: its tool parser is off or of another format"
 TOOLS_NEVER_ARRIVED = "the prompt is smaller than the tools that were sent"
 NAME_RESIDUE = "unknown tool: name with the template's residue"
+NAME_LOST = "unknown tool: a call came without a name"
 SENT_SEVERAL_TIMES = "the endpoint sent several objects as the arguments of one call"
 BROKEN_CALL_AS_TEXT = "the answer has a call as text that is not JSON"
 CALLS_NEVER_ARRIVED = "the endpoint announced calls, but sent none"
-"""The six kinds of faults, each as the beginning of its reason."""
+"""The seven kinds of faults, each as the beginning of its reason."""
 
 _ADVICE: Mapping[str, str] = {
     CALL_AS_TEXT: "turn on the tool parser of the model's format: vLLM `--enable-auto-tool-choice --tool-call-parser"
@@ -562,6 +563,7 @@ _ADVICE: Mapping[str, str] = {
     " `TEMPLATE` with .Tools",
     NAME_RESIDUE: "update the server, or choose the tool parser of the model's format: it leaves the template's marks"
     " in names",
+    NAME_LOST: "update the server or its gateway: it loses the names of calls",
     BROKEN_CALL_AS_TEXT: "check that the server's tool parser is on; if it is, choose a model that writes valid JSON,"
     " because no parser can read this call",
     CALLS_NEVER_ARRIVED: "update the server, or choose the tool parser of the model's format: it drops calls that it"
@@ -623,6 +625,8 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
             yield Issue(
                 "endpoint fault", f"{NAME_RESIDUE}; {meant} is meant", tool=record.tool, call=index, decides=True
             )
+        if not record.tool.strip():
+            yield Issue("endpoint fault", NAME_LOST, tool=record.tool, call=index, decides=True)
         if record.is_broken and record.round not in cut_off and (objects := _objects_in(record.call.raw or "")):
             got = cut_text(record.call.raw or "")
             why = f"{SENT_SEVERAL_TIMES}: {objects}"
