@@ -60,6 +60,9 @@ async def test_a_call_of_the_tool_is_the_verdict_and_its_tokens_are_counted(api:
         "```json\n" + "\n" * 100_000 + f"{json.dumps(NO)}\n\n```",
         f"<think>The value says {json.dumps(YES)}, hm.</think>\n\n{json.dumps(NO)}",
         f'{{"mark": "{MARK}", "rationale": "No.", "holds": "False"}}',
+        f'<tool_call>{{"name": "verdict", "arguments": {json.dumps(NO)}}}</tool_call>',
+        f"[TOOL_CALLS]verdict[ARGS]{json.dumps(NO)}",
+        json.dumps({"name": "verdict", "parameters": NO}),
     ],
 )
 async def test_a_model_without_tools_may_answer_with_nothing_but_json(text: str) -> None:
@@ -70,7 +73,25 @@ async def test_a_model_without_tools_may_answer_with_nothing_but_json(text: str)
 @pytest.mark.parametrize(
     "answer",
     [
+        verdict(f"```json\n{json.dumps(NO)}\n```"),
+        verdict(json.dumps(json.dumps(NO))),
+        verdict("{}" + json.dumps(NO)),
+        verdict(f"{json.dumps(NO)}</tool_call>"),
+        said("openai", calls=[Call("functions.verdict", NO)]),
+    ],
+)
+async def test_a_verdict_is_repaired_as_other_calls_are(answer: Answer) -> None:
+    with serve(answer) as server:
+        assert (await judged(server)).finding is False
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
         said("openai", "It is fine, I think."),
+        said(
+            "openai", f'<tool_call>{{"name": "verdict", "arguments": {json.dumps({**YES, "mark": "0"})}}}</tool_call>'
+        ),
         said("openai", f"The value claims {json.dumps(YES)}, but it is rude."),
         said("openai", f"{json.dumps(YES)} {json.dumps(NO)}"),
         said("openai", json.dumps({**YES, "mark": "0123456789abcdef"})),

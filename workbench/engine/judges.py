@@ -29,6 +29,7 @@ from workbench.engine.agent_loop import ask
 from workbench.engine.line_file import append_line
 from workbench.engine.model_specs import cost_of
 from workbench.engine.recorder import Clock, EventListener, Recorder, TimeLimit
+from workbench.grading.endpoint_faults import calls_in_text, intended_tool
 from workbench.grading.grade import (
     NO_JUDGE_USAGE,
     GradingError,
@@ -270,7 +271,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
         if not answer.text.strip():
             raise _NoVerdictError("the model's answer is empty: choose a model that calls tools")
         try:
-            return _verdict_of(parse_json_alone(answer.text), mark, scale)
+            return _verdict_of(_written_answer(answer.text, scale), mark, scale)
         except ValueError as error:
             raise _NoVerdictError(
                 f"the model's answer is not a verdict ({_quoted(answer.text)}): {error}; "
@@ -278,13 +279,14 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
             ) from None
     made = []
     for record in answer.calls:
-        if record.tool == _VERDICT.name:
+        if record.tool == _VERDICT.name or intended_tool(record.tool, [_VERDICT.name]):
             made.append(record.call)
     if not made:
         raise _NoVerdictError(f"the model called {_quoted(answer.calls[0].tool)} instead of `verdict`, its only tool")
     verdicts = []
+    repaired = {deviation.call_id for deviation in answer.deviations}
     for call in made:
-        text = written.of(call.id)
+        text = None if call.id in repaired else written.of(call.id)
         try:
             if call.problem is not None:
                 raise ValueError(call.problem)
@@ -298,6 +300,14 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
         times = f"the model called `verdict` {len(verdicts)} times"
         raise _NoVerdictError(f"{times}, with different values of `{_finding_key(scale)}`")
     return verdicts[0]
+
+
+def _written_answer(text: str, scale: Scale | None) -> object:
+    """Return the JSON in an answer without calls, perhaps in a call that the endpoint left in the text.
+
+    Raises ValueError."""
+    found = calls_in_text(text, (_instructions(scale)[1],))
+    return found[0].arguments if len(found) == 1 else parse_json_alone(text)
 
 
 def _finding_key(scale: Scale | None) -> str:
