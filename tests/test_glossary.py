@@ -15,7 +15,7 @@ ROWS = TERM.findall(PAGE.read_text(encoding="utf-8"))
 
 
 def exists(name: str) -> bool:
-    """Whether a dotted name below `workbench` is a definition, a member of a class, or a field of a record."""
+    """Return whether a dotted name below `workbench` is a definition, a member of a class, or a field of a record."""
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
         try:

@@ -53,8 +53,9 @@ def _off(trials: int) -> float:
 
 @cache
 def _wrong(clustered: bool) -> tuple[float, float, float]:
-    """How often equal models are called different by status and by score, and how often the interval excludes 0. All
-    variations of a request share its difficulty for a model, and the first variation has more repeats."""
+    """Return how often equal models are called different by status and by score, and how often the interval excludes 0.
+
+    All variations of a request share its difficulty for a model, and the first variation has more repeats."""
     random = Random("clusters")
     status = score = interval = 0
     for _ in range(TRIALS):

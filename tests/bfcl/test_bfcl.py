@@ -70,8 +70,9 @@ def test_a_case_passes_what_the_leaderboard_does(number: int, data: st.DataObjec
 
 
 def differs_as_documented(sample: Sample, made: Sequence[Made]) -> bool:
-    """Whether a number is a whole one written with a fraction, or among some with fractions, which JSON does not tell
-    apart and Python does."""
+    """Return whether a number is whole but written with a fraction, or is among fractional numbers.
+
+    JSON does not distinguish these, but Python does."""
     return any(_mixed_numbers(value) for _, arguments in made for value in arguments.values())
 
 

@@ -154,7 +154,7 @@ def test_a_child_that_holds_the_output_open_delays_nothing(agent: Program) -> No
 
 
 def _ends(pid: int) -> bool:
-    """Whether a process is gone, or a zombie that nothing reaps, within seconds."""
+    """Return whether a process ends within seconds. A zombie that no process reaps counts as ended."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         try:

@@ -175,7 +175,7 @@ def rounds_of(answers: Sequence[tuple[str, Mapping[str, Any]]]) -> Trajectory:
 
 
 def not_a_suite(chains: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a suite with a chain like these is refused; no chain at all is one without steps."""
+    """Return whether a suite refuses such a chain. A chain without steps is no chain."""
     steps = chain_case(chains[0] if chains else {"steps": []})["steps"]
     written = "".join(f'[[cases.steps]]\ntool = "{step["tool"]}"\n' for step in steps) or "steps = []\n"
     text = f'format = 1\nname = "s"\n[[cases]]\nname = "chain"\n{written}'

@@ -60,7 +60,7 @@ breakpoints = st.one_of(
 
 
 def is_fine_in_a_mock(when: Checks | None) -> bool:
-    """Whether a suite takes the condition: TOML has no null, and suites refuse infinities and the like."""
+    """Return whether a suite can have the condition: TOML has no null, and suites refuse infinities."""
     case = {"name": "none", "user": "none"}
     try:
         mock = to_toml_data(Mock(tool="none", when=when, result=""))

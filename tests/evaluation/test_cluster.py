@@ -360,7 +360,9 @@ def test_a_run_that_was_lost_twice_goes_last_to_a_worker_with_nothing_else(tmp_p
 
 
 def nannies_of(monkeypatch: pytest.MonkeyPatch, *good: int) -> list[Any]:
-    """What starts workers of this machine from now on. Only those with these numbers succeed."""
+    """Replace the function that starts workers on this machine. Only the starts with these numbers succeed.
+
+    Return the list of started workers."""
     from dask import config
 
     started: list[Any] = []

@@ -136,7 +136,7 @@ def test_perfect_matches_come_first_and_the_pairing_that_is_called_the_best_is(
 
 
 def gained(by: GraderName, graded: Grade) -> float:
-    """What the pairing goes by."""
+    """Return the gain that the pairing maximises."""
     lines = [line for line in graded.pairings if line.expected_call is not None and line.call is not None]
     if by == "dimensions":
         return sum(line.credit for line in lines)
@@ -155,7 +155,7 @@ def perfect(graded: Grade) -> int:
 
 
 def most_perfect(by: GraderName, case: Case, made: list[CallSpec], expected: list[tuple[str, Any]]) -> int:
-    """How many expected calls of plain values can have a call that is equal, found by trying all ways."""
+    """Return how many expected calls of plain values can have an equal call, found by trying all pairings."""
 
     def equal(want: tuple[str, Any], got: CallSpec) -> bool:
         tool, args = want

@@ -21,7 +21,7 @@ def paired(table: Table) -> dict[int, int]:
 
 
 def can_all_be_taken(table: Table, calls: tuple[int, ...]) -> bool:
-    """Whether these calls fit as many members, found by trying all ways."""
+    """Return whether these calls fit as many members, found by trying all pairings."""
     return any(
         all(table[member][call] for member, call in zip(members, calls, strict=True))
         for members in permutations(range(len(table)), len(calls))

@@ -45,7 +45,7 @@ def program(tmp_path: Path) -> Program:
 
 
 def kept(file: Path) -> int:
-    """How many runs are in a history."""
+    """Return the number of runs in a history."""
     with History(file) as history:
         return sum(batch.planned - batch.missing for batch in history.batches())
 

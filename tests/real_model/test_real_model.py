@@ -30,7 +30,7 @@ def endpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def said_by(program: Program, *words: str) -> tuple[str, str]:
-    """What the program prints: with such a model, that takes longer than anything else here."""
+    """Return the output of the program. With a real model, this takes longer than anything else here."""
     command = [*COMMAND, *words]
     environment, folder = program.environment, program.folder
     done = subprocess.run(

@@ -87,7 +87,7 @@ def written(*results: RunResult, **more: Any) -> ElementTree.Element:
 
 
 def unknown_in(element: ElementTree.Element) -> list[str]:
-    """What readers of an element do not know, or miss in it and below it."""
+    """Return the parts in and below an element that its readers do not know, and the missing ones."""
     known = ELEMENTS[element.tag]
     names = {*element.attrib}
     found = [f"<{element.tag} {name}>" for name in [*(names - known.attributes), *(known.required - names)]]

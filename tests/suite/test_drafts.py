@@ -43,7 +43,7 @@ def drafts(folder: Path) -> Iterator[Drafts]:
 
 
 def left(folder: Path, root: Path) -> tuple[RecoveredDraft, ...]:
-    """What the next program finds."""
+    """Return the drafts that the next program finds."""
     after = Drafts(folder)
     try:
         return after.recoverable([root]).drafts

@@ -33,7 +33,7 @@ def holds_null(value: object) -> bool:
 
 
 def can_be_written(check: Check) -> bool:
-    """Whether a file may hold the check: no null in it, and no NaN, which equals nothing."""
+    """Return whether a file can hold the check: it has no null, and no NaN, which equals nothing."""
     written = check.model_dump(include={check.kind}, exclude_none=check.kind not in ("equals", "equals_text"))
     inside = all(map(can_be_written, check.parts))
     return inside and (bool(check.parts) or not holds_null(written)) and "nan" not in repr(written)

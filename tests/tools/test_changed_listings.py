@@ -65,7 +65,7 @@ async def told_pool(program: Program, told: Told) -> AsyncIterator[ServerPool]:
 
 @pytest.fixture(params=first_of(["growing_before.py", "http", "growing.py", "old"], 2))
 def reached(request: pytest.FixtureRequest) -> Iterator[str]:
-    """How a server is reached: by the SDK over stdio, by an older protocol, over HTTP in both."""
+    """The connection to the server: the SDK over stdio, an older protocol, or HTTP with either."""
     if request.param in ("http", "old"):
         with hosted("growing", request.param) as server:
             yield f'url = "{server.url}"'

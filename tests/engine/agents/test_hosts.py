@@ -192,7 +192,7 @@ class Desk:
         return runs
 
     def is_as_before(self) -> bool:
-        """Whether no process, no folder of a run and no change in the home is left."""
+        """Return whether no process, no folder of a run and no change in the home folder is left."""
         assert self._files() == self.before
         assert not [*self.temporary.iterdir()]
         assert not _processes_with(str(self.temporary))

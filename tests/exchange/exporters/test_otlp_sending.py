@@ -28,7 +28,7 @@ def sent(
     content: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, Server]:
-    """How many runs a collector took that answers so, and the collector."""
+    """Send runs to a collector with these answers. Return the number of accepted runs, and the collector."""
     with Server(answers) as server:
         collector = collector_of(f"{server.url}/api", environment or {}, Secrets(), content=content)
         return send(runs if runs is not None else [wrong_run()], collector), server

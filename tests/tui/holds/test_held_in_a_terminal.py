@@ -32,7 +32,7 @@ def held_after_a_real_call(terminal: Terminal) -> int:
 
 
 def is_gone(*processes: int) -> bool:
-    """Whether none of these processes runs any more, soon."""
+    """Return whether all of these processes end soon."""
     asyncio.run(becomes_true(lambda: not any(map(is_running, processes))))
     return True
 

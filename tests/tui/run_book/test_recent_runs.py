@@ -68,7 +68,7 @@ def recorded(made: Made, recent: RecentRuns | None = None) -> RunRecord:
 
 
 def is_packed(record: RunRecord) -> bool:
-    """Whether looking at it would unpack it."""
+    """Return whether reading the run would unpack it."""
     return record._content is None
 
 

@@ -56,7 +56,7 @@ def said(file: SuiteFile) -> tuple[object, ...]:
 
 
 def is_typed_in_what_is_selected(app: Opened) -> bool:
-    """Whether undo and saving are about the suite that is typed in, and the form is of the selected case."""
+    """Return whether undo and saving apply to the suite that is typed in, and the form shows the selected case."""
     main = app.app.main
     pane, selected = main.case_pane, main.selection.suite
     if main.is_catching_up or pane.typing is None or selected is None:
