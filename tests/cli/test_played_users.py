@@ -109,6 +109,17 @@ def test_a_lasting_fault_is_an_error_of_the_user(tmp_path: Path, slip: Answer, f
     assert again["error"] == made["error"] and again["user_turns"] == made["user_turns"]
 
 
+def test_a_message_may_be_in_a_call_that_the_endpoint_left_in_the_text(tmp_path: Path) -> None:
+    def as_text(body: Mapping[str, Any]) -> Answer:
+        if "Which order" not in texts(body) or "Shall I" in texts(body):
+            return player(body)
+        return said("openai", '<tool_call>{"name": "say", "arguments": {"text": "it is A17."}}</tool_call>')
+
+    with desk(tmp_path, PLAYED, player=as_text) as (program, _):
+        [made] = run(program)
+    assert (made["status"], said_in(made)[1], made["user_turns"][1]["refused"]) == ("passed", "it is A17.", [])
+
+
 def test_an_ordinal_is_its_number(tmp_path: Path) -> None:
     goal = PLAYED.replace("Get the order cancelled", "Fly on May 2024 and get the order cancelled")
 

@@ -19,6 +19,7 @@ from workbench.engine.model_specs import cost_of
 from workbench.engine.player_cache import PlayerCache
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.script import heard_answers, released_facts, user_messages
+from workbench.grading.endpoint_faults import calls_in_text
 from workbench.numerals import seconds_text
 from workbench.providers.model import Model, ModelError, ModelRequest, RetryPolicy
 from workbench.startup import late_pattern
@@ -210,11 +211,12 @@ async def _ask(model: PlayerModel, system: str, question: str) -> tuple[PlayerAn
 
 def answer_in(answer: Round) -> PlayerAnswer:
     """Return the message or the departure that the player's answer contains."""
-    for record in answer.calls:
-        given = record.arguments
-        if record.call.problem is None and record.tool == SAY_TOOL.name:
+    made = [(record.tool, record.arguments) for record in answer.calls if record.call.problem is None]
+    # The endpoint may have left the call in the text.
+    for tool, given in made or calls_in_text(answer.text, (SAY_TOOL, LEAVE_TOOL)):
+        if tool == SAY_TOOL.name:
             return _read(given.get("text"), None, given)
-        if record.call.problem is None and record.tool == LEAVE_TOOL.name:
+        if tool == LEAVE_TOOL.name:
             return _read(None, given.get("end"), given)
     try:
         found = parse_json_alone(answer.text)
