@@ -171,6 +171,12 @@ def leave(arguments):
 def a_set(arguments):
     return {1, 2}
 
+def typed(arguments):
+    raise TypeError("no number")
+
+def pair(city, days):
+    return city
+
 def is_north(value):
     return value in ("Oslo", "Tromsø")
 
@@ -193,10 +199,7 @@ def folder(tmp_path: Path) -> Path:
         ("nothing", ToolAnswer("null")),
         ("divide", ToolAnswer("ZeroDivisionError: division by zero", is_error=True)),
         ("leave", ToolAnswer("SystemExit: bye", is_error=True)),
-        (
-            "a_set",
-            ToolAnswer("mocks:a_set returned what is not JSON: Object of type set is not JSON serializable", True),
-        ),
+        ("typed", ToolAnswer("TypeError: no number", is_error=True)),
     ],
 )
 async def test_a_python_function_answers(folder: Path, function: str, answer: ToolAnswer) -> None:
@@ -206,6 +209,18 @@ async def test_a_python_function_answers(folder: Path, function: str, answer: To
 async def test_a_function_that_is_missing_is_no_answer_for_the_model(folder: Path) -> None:
     with pytest.raises(PythonReferenceError, match="mocks has no function 'forcast'"):
         await said(mocks(mock(python="mocks:forcast"), folder=folder), a_call(city="Oslo"))
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        ("a_set", "mocks:a_set returned what is not JSON: Object of type set is not JSON serializable"),
+        ("pair", r"mocks:pair must take one argument, a dict: pair\(\) missing 1 required positional argument: 'days'"),
+    ],
+)
+async def test_a_function_that_cannot_answer_is_no_answer_for_the_model(folder: Path, function: str, why: str) -> None:
+    with pytest.raises(PythonReferenceError, match=why):
+        await said(mocks(mock(python=f"mocks:{function}"), folder=folder), a_call(city="Oslo"))
 
 
 async def test_python_of_a_suite_that_is_not_trusted_is_not_run(folder: Path) -> None:

@@ -18,7 +18,7 @@ from tests.programs import functions_in
 from workbench.tools.answer import PythonReferenceError, UntrustedError
 from workbench.tools.python_code import PythonFunctions, in_thread
 
-MODULES = ("mocks", "parts.mocks", "rules", "os.path", "absent_module", "broken", "leaves", "fine")
+MODULES = ("mocks", "parts.mocks", "rules", "os.path", "absent_module", "broken", "leaves", "beside", "fine")
 
 
 def functions_of(folder: Path) -> PythonFunctions:
@@ -135,6 +135,7 @@ def test_a_module_that_is_not_in_the_folder_is_imported_as_usual(tmp_path: Path)
         ("absent_module:run", "ModuleNotFoundError: No module named 'absent_module'"),
         ("broken:run", "SyntaxError: "),
         ("leaves:run", "SystemExit: 2"),
+        ("beside:run", "No module named 'fine'; write `from . import fine` for the file beside it"),
         ("fine:absent", "fine has no function 'absent'"),
         ("fine:NUMBER", "fine has no function 'NUMBER'"),
         ("fine:later", "must be a plain function, not an async one"),
@@ -146,6 +147,7 @@ def test_what_cannot_be_loaded_is_named_with_its_reason(tmp_path: Path, referenc
         "suite",
         broken="def run(:",
         leaves="raise SystemExit(2)",
+        beside="import fine",
         fine="NUMBER = 5\nasync def later(value): return True",
     )
     with pytest.raises(PythonReferenceError) as caught:

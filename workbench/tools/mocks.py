@@ -28,7 +28,7 @@ from workbench.checks.text_kinds import Pattern
 from workbench.dataclasses import dataclass, json_text
 from workbench.suite.case_rows import COLUMN, NO_ROW
 from workbench.suite.model import Mock
-from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
+from workbench.tools.answer import OnProgress, PythonReferenceError, ToolAnswer, ToolsError
 from workbench.tools.python_code import PythonFunctions, in_thread
 from workbench.trajectory.events import JsonValue, ResultSource, ToolCall
 
@@ -152,12 +152,15 @@ class Mocks:
         try:
             # The function gets a copy, so it cannot change the recorded arguments of the call.
             value = function(copy.deepcopy(dict(arguments)))
-        except (Exception, SystemExit) as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:
+            if isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                # The function was not entered. This is a mistake of the suite, not an answer for the model.
+                raise PythonReferenceError(f"{reference} must take one argument, a dict: {error}") from error
             return ToolAnswer(f"{type(error).__name__}: {error}", is_error=True)
         try:
             return ToolAnswer(_as_text(value))
         except (TypeError, ValueError, RecursionError) as error:
-            return ToolAnswer(f"{reference} returned what is not JSON: {error}", is_error=True)
+            raise PythonReferenceError(f"{reference} returned what is not JSON: {error}") from error
 
 
 def _as_text(value: object) -> str:

@@ -365,9 +365,10 @@ class PythonFunctions:
         except PythonReferenceError as error:
             raise PythonReferenceError(f"{reference} cannot be loaded: {error}") from error
         except (Exception, SystemExit) as error:
-            raise PythonReferenceError(
-                f"{reference} cannot be loaded from {code.folder}: {type(error).__name__}: {error}"
-            ) from error
+            why = f"{type(error).__name__}: {error}"
+            if isinstance(error, ModuleNotFoundError) and (code.folder / f"{error.name}.py").is_file():
+                why += f"; write `from . import {error.name}` for the file beside it"
+            raise PythonReferenceError(f"{reference} cannot be loaded from {code.folder}: {why}") from error
         value: object = getattr(module, name, None)
         return value
 
