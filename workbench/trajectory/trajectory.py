@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Protocol
 
 from workbench.dataclasses import dataclass
@@ -244,7 +245,7 @@ class Round:
         return len(self.errors)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trajectory:
     """One run of a case with a model: its start, rounds and end."""
 
@@ -296,7 +297,7 @@ class Trajectory:
         """Whether a person changed a call or a result, added a message that the model read, or discarded an answer."""
         return any(round_.touched for round_ in self.rounds)
 
-    @property
+    @cached_property
     def calls(self) -> tuple[CallRecord, ...]:
         """The calls of all rounds, in order."""
         return tuple([call for round_ in self.rounds for call in round_.calls])
@@ -395,7 +396,7 @@ class Trajectory:
                 total += each.cost_usd or 0.0
         return total
 
-    @property
+    @cached_property
     def model_latency_ms(self) -> float:
         """The sum of the latencies of all model answers except replayed answers. Tool time is not included."""
         return sum([round_.latency_ms or 0.0 for round_ in self.rounds if not round_.replayed], 0.0)
@@ -405,20 +406,18 @@ class Trajectory:
         """The number of retried requests in all rounds."""
         return sum(round_.retries for round_ in self.rounds)
 
-    @property
-    def requested_rounds(self) -> list[Round]:
+    @cached_property
+    def requested_rounds(self) -> tuple[Round, ...]:
         """All rounds and superseded answers for which a request was sent to a model. Replayed rounds are excluded."""
-        answers = []
-        for round_ in self.rounds:
-            answers += [answer for answer in (round_, *round_.superseded) if not answer.replayed]
-        return answers
+        answers = [answer for round_ in self.rounds for answer in (round_, *round_.superseded)]
+        return tuple([answer for answer in answers if not answer.replayed])
 
     @property
     def deviations(self) -> tuple[Deviation, ...]:
         """The deviations of the endpoint that were repaired in the answers."""
         return tuple([each for round_ in self.rounds for each in round_.deviations])
 
-    @property
+    @cached_property
     def usage(self) -> Usage | None:
         """The tokens of all answers in `requested_rounds`, or `None` if no provider counted any."""
         return _sum_of([answer.usage for answer in self.requested_rounds])
