@@ -7,6 +7,7 @@ import pytest
 from tests.providers.wire.reading import Answer, a_request, data, read, read_whole
 from tests.tables import each_row
 from workbench.providers.model import ModelError
+from workbench.providers.wire.repairs import REPEATED_TEXT
 from workbench.trajectory.events import Message, ToolCall, ToolDefinition, Usage
 
 OSLO = '{"city": "Oslo"}'
@@ -71,6 +72,37 @@ def test_halves_of_a_character_in_different_pieces_come_together() -> None:
 def test_a_refusal_is_text_and_ends_the_answer_as_refused() -> None:
     got = answer(chunk(refusal="I can"), chunk(refusal="not."))
     assert (got.text, got.end.stop_reason) == ("I cannot.", "refused")
+
+
+SENTENCE = "The weather is fine."
+
+
+@each_row(
+    ("pieces", "text", "is_repaired"),
+    [
+        (["The wea", "The weather is", SENTENCE], SENTENCE, True),
+        (["The wea", "The weather is", SENTENCE, SENTENCE], SENTENCE, True),
+        ([SENTENCE, f"{SENTENCE} Bye."], f"{SENTENCE} Bye.", True),
+        (["The weather", " is", " fine.", SENTENCE], SENTENCE, True),
+        (["\n", "\n", "Done."], "\n\nDone.", False),
+        (["\n", "\n"], "\n\n", False),
+        (["1", "10", "100"], "110100", False),
+        (["ha", "haha"], "hahaha", False),
+        ([SENTENCE, SENTENCE, " Twice."], f"{SENTENCE}{SENTENCE} Twice.", False),
+        (["The weather", " is", " fine.", "The weather"], f"{SENTENCE}The weather", False),
+        (["<think>Is it", "<think>Is it fine?</think>", f"<think>Is it fine?</think>{SENTENCE}"], SENTENCE, True),
+    ],
+)
+def test_a_text_that_is_repeated_is_read_once(pieces: list[str], text: str, is_repaired: bool) -> None:
+    got = answer(*(chunk(content=piece) for piece in pieces))
+    assert got.text == text
+    assert (REPEATED_TEXT in {each.kind for each in got.end.deviations}) == is_repaired
+
+
+def test_a_last_chunk_may_repeat_the_message() -> None:
+    message = {"role": "assistant", "content": SENTENCE}
+    end = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    assert answer(chunk(content="The weather"), chunk(content=" is fine."), end).text == SENTENCE
 
 
 # Calls

@@ -16,7 +16,7 @@ from workbench.trajectory.events import Deviation, ReasoningDelta, TextDelta, Te
 CUMULATIVE, REPEATED = "cumulative arguments", "repeated arguments"
 ENCODED, FENCED, MARKED = "arguments encoded twice", "arguments in a code fence", "byte order mark"
 EMPTIED, ENDED = "empty arguments beside", "arguments with a template's mark"
-THOUGHTS = "thoughts in the answer"
+THOUGHTS, REPEATED_TEXT = "thoughts in the answer", "repeated text"
 
 DETAILS: Mapping[str, str] = {
     CUMULATIVE: "the endpoint repeats the arguments so far in each chunk",
@@ -26,6 +26,7 @@ DETAILS: Mapping[str, str] = {
     MARKED: "the arguments begin with a byte order mark",
     EMPTIED: "the endpoint sends an empty object beside the arguments",
     ENDED: "the arguments contain the template's mark for the end of a call",
+    REPEATED_TEXT: "the endpoint sends the text so far once more, in each chunk or at the end",
     THOUGHTS: "the answer contains thoughts: the endpoint does not separate them as reasoning",
 }
 """The description of each kind of deviation for the user."""
