@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, Strict
+
+from workbench.dataclasses import kept_property
 
 _Item = TypeVar("_Item")
 
@@ -14,21 +15,6 @@ Items = Annotated[tuple[_Item, ...], Strict(False)]
 """A TOML array as a tuple."""
 
 NonEmpty = Annotated[str, Field(min_length=1)]
-
-
-if TYPE_CHECKING:
-    kept_property = cached_property
-else:
-
-    class kept_property(cached_property):  # noqa: N801 (named like the decorators of Python)
-        """A property that a model computes once. Unlike `cached_property`, it takes no lock, which would be slow."""
-
-        def __get__(self, model, owner=None):
-            if model is None:
-                return self
-            # From now on, Python finds the value in the `__dict__` without this method.
-            value = model.__dict__[self.attrname] = self.func(model)
-            return value
 
 
 class Frozen(BaseModel):

@@ -25,6 +25,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.fields import PythonReference
 from workbench.checks.values import keyword_text
 from workbench.config.agents import AGENT, KNOWN_AGENTS, AgentName, BuiltIn, agent_named
+from workbench.dataclasses import kept_property
 from workbench.limits import MAX_REPEATS
 from workbench.startup import late_pattern
 from workbench.suite.expected_calls import (
@@ -35,7 +36,7 @@ from workbench.suite.expected_calls import (
     with_forbidden,
     written_items,
 )
-from workbench.suite.frozen import Frozen, Items, NonEmpty, kept_property
+from workbench.suite.frozen import Frozen, Items, NonEmpty
 from workbench.suite.grading_model import (
     Aggregate,
     Gate,
@@ -460,9 +461,7 @@ class Case(Frozen):
     @property
     def template(self) -> str | None:
         """The id of the case with rows that this case was made from, or `None` if the case has no row."""
-        if not self.row:
-            return None
-        return self.id.removesuffix(f"/{self.row['id']}")
+        return self.id.removesuffix(f"/{self.row['id']}") if self.row else None
 
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Return the expected calls: first the ordered list, then the unordered list.
@@ -520,12 +519,12 @@ class Case(Frozen):
 
     @kept_property
     def judged_checks(self) -> tuple[Judged, ...]:
-        """Return the checks of `written_checks` that a judge model decides."""
+        """The checks of `written_checks` that a judge model decides."""
         return tuple([check for check in self._written_checks if isinstance(check, Judged)])
 
     @kept_property
     def has_quick_checks(self) -> bool:
-        """Return whether no check may take long: no Python, no pattern and no judge."""
+        """Whether no check may take long: no Python, no pattern and no judge."""
         return all(check.cost != "unbounded" for check in self._written_checks)
 
     def conversation_checks(self) -> Iterator[tuple[Place, Check]]:

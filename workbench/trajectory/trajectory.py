@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Protocol
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, kept_property
 from workbench.numerals import counted
 from workbench.trajectory.events import (
     AgentNoted,
@@ -297,7 +296,7 @@ class Trajectory:
         """Whether a person changed a call or a result, added a message that the model read, or discarded an answer."""
         return any(round_.touched for round_ in self.rounds)
 
-    @cached_property
+    @kept_property
     def calls(self) -> tuple[CallRecord, ...]:
         """The calls of all rounds, in order."""
         return tuple([call for round_ in self.rounds for call in round_.calls])
@@ -396,7 +395,7 @@ class Trajectory:
                 total += each.cost_usd or 0.0
         return total
 
-    @cached_property
+    @kept_property
     def model_latency_ms(self) -> float:
         """The sum of the latencies of all model answers except replayed answers. Tool time is not included."""
         return sum([round_.latency_ms or 0.0 for round_ in self.rounds if not round_.replayed], 0.0)
@@ -406,7 +405,7 @@ class Trajectory:
         """The number of retried requests in all rounds."""
         return sum(round_.retries for round_ in self.rounds)
 
-    @cached_property
+    @kept_property
     def requested_rounds(self) -> tuple[Round, ...]:
         """All rounds and superseded answers for which a request was sent to a model. Replayed rounds are excluded."""
         answers = [answer for round_ in self.rounds for answer in (round_, *round_.superseded)]
@@ -417,7 +416,7 @@ class Trajectory:
         """The deviations of the endpoint that were repaired in the answers."""
         return tuple([each for round_ in self.rounds for each in round_.deviations])
 
-    @cached_property
+    @kept_property
     def usage(self) -> Usage | None:
         """The tokens of all answers in `requested_rounds`, or `None` if no provider counted any."""
         return _sum_of([answer.usage for answer in self.requested_rounds])
