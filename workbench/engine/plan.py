@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.config.agents import AGENT
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, kept_property
 from workbench.history.records import ShardRef
 from workbench.suite.files import absolute
 from workbench.suite.grading_model import GRADERS, REPEAT_RULES, GraderName, RepeatRule
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.providers.model import Model
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannedRun:
     """One run of a plan.
 
@@ -94,19 +94,15 @@ class PlannedRun:
         """Whether a subject performs the whole run by itself, so that the run cannot be held or forked."""
         return self.subject is not None and not self.subject.is_agent
 
-    @property
+    @kept_property
     def suite(self) -> Suite:
-        if SEPARATOR not in self.model:
-            return self.written_suite  # as in most runs
         return varied_suite(self.written_suite, self.variant)
 
-    @property
+    @kept_property
     def case(self) -> Case:
-        if not self.written.variants and SEPARATOR not in self.model:
-            return self.written  # as in most runs
         return varied_case(self.written, self.variant)
 
-    @property
+    @kept_property
     def settings(self) -> CaseSettings:
         return settings_of(self.suite, self.case)
 
