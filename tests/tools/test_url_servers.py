@@ -271,7 +271,7 @@ ANSWERS: dict[str, tuple[Callable[[Request], Answer], str]] = {
     "a web page": (lambda _: page("<h1>Welcome</h1>"), "does not speak MCP as expected: Unexpected content type"),
     "no JSON": (
         lambda _: Answer((b"{",), headers={"content-type": "application/json"}),
-        "does not speak MCP as expected: Failed to parse JSON response",
+        "does not speak MCP as expected: Failed to parse JSON response: it is not a message of JSON-RPC (",
     ),
     "no event": (lambda _: Answer(()), "does not speak MCP as expected: SSE stream ended without a response"),
     "a moved server": (
@@ -382,7 +382,11 @@ async def test_a_certificate_of_ones_own_is_accepted_when_its_authority_is_named
         (lambda _: document({"detail": "slow down"}, 429), "failed a call of talk: it answered with 429 Too Many"),
         (lambda _: page("<h1>Welcome</h1>"), "failed a call of talk: Unexpected content type"),
         (lambda _: Answer((b": nothing\n\n",)), "failed a call of talk: SSE stream ended without a response"),
-        (lambda _: Answer((b"data: {\n\n",)), "failed a call of talk: Failed to parse SSE message"),
+        (
+            lambda _: Answer((b"data: {\n\n",)),
+            "failed a call of talk: Failed to parse SSE message: it is not a message of JSON-RPC (",
+        ),
+        (lambda _: document({"ok": True}), "failed a call of talk: Failed to parse JSON response: it is not a message"),
     ],
 )
 async def test_an_answer_that_is_none_fails_that_call_alone(

@@ -19,6 +19,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.numerals import seconds_text
+from workbench.startup import late_pattern
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, clean_text
 from workbench.tools.connection import REFUSAL, TimeLimits, expand_variables, first_line
@@ -60,6 +61,13 @@ _NO_ANSWER = (
     "SSE stream failed: ",
 )
 """The beginnings of the SDK's errors for answers that violate MCP."""
+
+_VALIDATION_ERRORS = late_pattern(r": \d+ validation errors? for .*")
+"""The end of the SDK's errors for messages that are not JSON-RPC."""
+
+
+def _reason(error: BaseException | None) -> str:
+    return _VALIDATION_ERRORS.sub(": it is not a message of JSON-RPC", first_line(error))
 
 
 class TooLongError(Exception):
@@ -164,7 +172,7 @@ class UrlConnection:
         """Do nothing. The server is not a process of this program."""
 
     def start_failure(self, error: BaseException | None) -> str:
-        reason = first_line(error)
+        reason = _reason(error)
         if self._refusal is not None and reason in _REFUSED:
             return f"answers with {self._refusal}{self._advice(self._refusal)}"
         return self._in_words(error) or f"does not speak MCP as expected: {reason}"
@@ -194,7 +202,7 @@ class UrlConnection:
         return self._in_words(error) or "ended the connection"
 
     def unanswered_reason(self, error: Exception) -> str | None:
-        reason = first_line(error)
+        reason = _reason(error)
         # If the status is not 404, the server itself reported an error with this text.
         if reason == _NOT_FOUND and not (self._refusal or "").startswith("404"):
             return None
