@@ -33,7 +33,7 @@ def run(program: Program, answer: Answer, *words: str) -> str:
     first_rows(
         [
             (said("openai", CALL), "the endpoint returned the call as text"),
-            (ended("length"), "cut off (after 7 tokens: raise `max_tokens`)"),
+            (ended("length"), "cut off (after 7 tokens: raise `max_tokens`, or shorten the conversation"),
             (ended("content_filter"), "refused (the model, or a content filter"),
         ],
         1,

@@ -37,7 +37,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
     Usage,
 )
-from workbench.trajectory.trajectory import Round, Trajectory
+from workbench.trajectory.trajectory import CUT_OFF_REMEDY, Round, Trajectory
 
 SCHEMA: dict[str, JsonValue] = {
     "type": "object",
@@ -202,10 +202,10 @@ def test_a_call_as_text_fails_its_step_of_a_chain() -> None:
 @pytest.mark.parametrize(
     ("trajectory", "cause", "reason"),
     [
-        (answered("It is", "truncated", Usage(90, 16)), "cut off", "cut off after 16 tokens: raise `max_tokens`"),
-        (answered("", "truncated", Usage(90, 1)), "cut off", "cut off after 1 token: raise `max_tokens`"),
-        (answered("It is", "truncated"), "cut off", "cut off at the token limit: raise `max_tokens`"),
-        (broken('{"city": "Os', "truncated"), "cut off", "cut off after 7 tokens: raise `max_tokens`"),
+        (answered("It is", "truncated", Usage(90, 16)), "cut off", f"cut off after 16 tokens: {CUT_OFF_REMEDY}"),
+        (answered("", "truncated", Usage(90, 1)), "cut off", f"cut off after 1 token: {CUT_OFF_REMEDY}"),
+        (answered("It is", "truncated"), "cut off", f"cut off at the token limit: {CUT_OFF_REMEDY}"),
+        (broken('{"city": "Os', "truncated"), "cut off", f"cut off after 7 tokens: {CUT_OFF_REMEDY}"),
         (answered("I cannot help.", "refused"), "refused", "refused: the model, or a content filter"),
         (answered("", "refused"), "refused", "refused: the model, or a content filter"),
     ],
@@ -224,5 +224,5 @@ def test_an_unfinished_answer_is_the_reason_and_the_only_cause(
 def test_a_run_that_passed_although_it_was_cut_off_says_so() -> None:
     run = result_of(case_of(**SILENT), answered("It is", "truncated"))
     assert (run.status, run.reason, run.has_notices) == ("passed", None, True)
-    assert run.trajectory.notices == ("an answer was cut off at the token limit: raise `max_tokens`",)
+    assert run.trajectory.notices == (f"an answer was cut off at the token limit: {CUT_OFF_REMEDY}",)
     assert [issue.kind for issue in run.grades[0].issues] == ["cut off"]

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 from workbench.dataclasses import dataclass
+from workbench.trajectory.trajectory import CUT_OFF_REMEDY
 
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult
@@ -72,8 +73,8 @@ ADVICE: Mapping[Cause, Advice] = {
         "limit the model's output tokens in its parameters",
     ),
     "cut off": Advice(
-        "An answer reached the limit on output tokens.",
-        "raise `max_tokens` in the model's parameters",
+        "An answer reached the limit on output tokens, or the end of the model's context.",
+        CUT_OFF_REMEDY,
     ),
     "refused": Advice(
         "The model, or a content filter of its endpoint, refused to answer.",

@@ -33,7 +33,9 @@ from workbench.trajectory.events import (
     UserSaid,
 )
 
-CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
+# Many endpoints report a full context like a reached limit, so the remedy names both.
+CUT_OFF_REMEDY = "raise `max_tokens`, or shorten the conversation if it fills the model's context"
+CUT_OFF = f"an answer was cut off at the token limit: {CUT_OFF_REMEDY}"
 """The notice of a run with an answer cut off at the token limit."""
 
 
@@ -229,11 +231,11 @@ class Round:
 
     @property
     def cut_off(self) -> str:
-        """Where the answer was cut off, and the remedy, such as ``after 16 tokens: raise `max_tokens` ``."""
+        """Where the answer was cut off, and the remedy, such as ``after 16 tokens: raise `max_tokens`, … ``."""
         where = "at the token limit"
         if self.usage is not None and self.usage.output_tokens:
             where = f"after {counted(self.usage.output_tokens, 'token')}"
-        return f"{where}: raise `max_tokens`"
+        return f"{where}: {CUT_OFF_REMEDY}"
 
     @property
     def retries(self) -> int:

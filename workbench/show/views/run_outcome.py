@@ -17,6 +17,7 @@ from workbench.show.views.user_turns import GAVE_UP
 from workbench.show.views.values import usage_text
 from workbench.show.visible import one_line
 from workbench.trajectory.events import FinishReason, ServerOutput
+from workbench.trajectory.trajectory import CUT_OFF_REMEDY
 
 ENDINGS: dict[FinishReason, str] = {
     "decided": "the case covers the first decision only; its calls were graded but not run",
@@ -27,7 +28,7 @@ ENDINGS: dict[FinishReason, str] = {
     "turns exhausted": "the user had no turn left (max_turns)",
     "user error": "the simulated user spoilt this run",
     "refused": "the model refused to answer",
-    "truncated": "the answer was cut off at the token limit: raise `max_tokens` of the model",
+    "truncated": f"the answer was cut off at the token limit: {CUT_OFF_REMEDY}",
     "sent too much": "the answer was not read to its end: it is longer than any suite needs",
     "stopped": "you stopped this run; it is not graded",
     "timed out": "the run took longer than its time limit",
