@@ -23,11 +23,13 @@ class Frozen(BaseModel):
     # `defer_build` builds a validator only when a model is validated by itself. A whole suite needs only one validator.
     # The validators of all nested models would take 14% of the processor time of `workbench history`, which reads no
     # suite, and 5% of that of a short run.
-    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, extra="forbid", strict=True, ignored_types=(kept_property,)
+    )
 
     def __copy__(self) -> Self:
         copied = super().__copy__()
-        # The copy may get other values, from which other cached properties follow.
+        # The copy may get other values, from which other kept properties follow.
         for name in self.__dict__.keys() - type(self).__pydantic_fields__.keys():
             copied.__dict__.pop(name, None)
         return copied

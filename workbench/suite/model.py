@@ -5,7 +5,7 @@ a case from those of the case and its suite."""
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeVar
 
 from pydantic import (
@@ -470,7 +470,7 @@ class Case(Frozen):
         return self._expected_calls
 
     # A case is immutable and asked many times in each run, so it keeps these properties.
-    @cached_property
+    @kept_property
     def _expected_calls(self) -> tuple[ExpectedCall, ...]:
         of_steps = [step.expected_call for step in self.steps]
         others = [with_forbidden(call) for _, call in self.placed_expected_calls()]
@@ -495,7 +495,7 @@ class Case(Frozen):
             found += _placed(call.any_of, (*place, "any_of")) if call.any_of else [(place, call)]
         return tuple(found)
 
-    @cached_property
+    @kept_property
     def _whole_calls(self) -> tuple[tuple[Place, ExpectedCall | Step], ...]:
         return tuple(_placed_whole_calls(self))
 
@@ -513,16 +513,16 @@ class Case(Frozen):
         Checks that are nested in these checks are included."""
         return self._written_checks
 
-    @cached_property
+    @kept_property
     def _written_checks(self) -> tuple[Check, ...]:
         return tuple(_every_check(self))
 
-    @cached_property
+    @kept_property
     def judged_checks(self) -> tuple[Judged, ...]:
         """The checks of `written_checks` that a judge model decides."""
         return tuple([check for check in self._written_checks if isinstance(check, Judged)])
 
-    @cached_property
+    @kept_property
     def has_quick_checks(self) -> bool:
         """Whether no check may take long: no Python, no pattern and no judge."""
         return all(check.cost != "unbounded" for check in self._written_checks)
@@ -562,14 +562,14 @@ class Case(Frozen):
         text = keyword_text(answer)
         return [keyword for keyword in self.response_contains if keyword_text(keyword) not in text]
 
-    @cached_property
+    @kept_property
     def needs_resolving(self) -> bool:
         """Whether the number or the kind of expected calls depends on the calls that a run made."""
         if any(isinstance(item, AnyOrder) and item.parallel for item in (*self.ordered, *self.unordered)):
             return True
         return any(call.needs_resolving for call in self._expected_calls)
 
-    @cached_property
+    @kept_property
     def makes_demands(self) -> bool:
         """Whether the case has requirements that depend on the grader and are not part of the score."""
         if self.disallowed or self.response_contains or self.duplicate_calls:
