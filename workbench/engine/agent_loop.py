@@ -162,7 +162,6 @@ class AgentLoop:
         step_failed: StepFailed,
         started: RunStarted,
         fork: Fork | None = None,
-        images: tuple[Media, ...] = (),
         user: Conversation | None = None,
         of_agent: bool = False,
     ) -> None:
@@ -179,7 +178,7 @@ class AgentLoop:
         self._step_failed = step_failed
         self._fork = fork
         self._turns = turns_of(case, settings.limits.max_rounds, of_agent=of_agent)
-        self._messages = opening_messages(case, images)
+        self._messages = started.messages
         self._rounds = 0
         self._beside_steps = 0
         """The rounds of an agent's own loop that belong to no step of the chain."""
@@ -475,7 +474,6 @@ async def run_case(
                 step_failed=step_failed or _no_step_fails,
                 fork=request.fork,
                 started=started,
-                images=request.images,
                 user=user,
                 of_agent=request.of_agent,
             )
