@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal, spelled_number
-from workbench.dataclasses import cached_by_identity
+from workbench.dataclasses import cached_by_identity, kept_property
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError
 from workbench.grading.matching import (
     MAX_PAIRS,
@@ -60,7 +60,7 @@ class ToolRegistry:
         tools match, the one that was offered first is returned."""
         return self._tools.get(name) or self._by_underscores.get(name)
 
-    @cached_property
+    @kept_property
     def _by_underscores(self) -> dict[str, ToolDefinition]:
         tools: dict[str, ToolDefinition] = {}
         for tool in self._tools.values():
@@ -144,14 +144,16 @@ class CallCritics(NamedTuple):
 
 def _weighted(critics: Sequence[Critic]) -> CallCritics:
     weights = resolve_weights([critic.check.weight for critic in critics])
-    optional = any(critic.check.optional for critic in critics)
-    weighted = tuple([Critic(*critic[:-1], weight) for critic, weight in zip(critics, weights, strict=True)])
-    pairing_arguments = set()
-    for critic in critics:
+    weighted, pairing_arguments = [], set()
+    has_optional = expects_null = False
+    for critic, weight in zip(critics, weights, strict=True):
+        weighted.append(Critic(*critic[:-1], weight))
+        has_optional = has_optional or critic.check.optional
+        expects_null = expects_null or critic.expects_null
         if critic.judged and not critic.expects_null:
             pairing_arguments.add(critic.argument)
-    always_all = not optional and not any(critic.expects_null for critic in critics)
-    return CallCritics(weighted, sum(weights), frozenset(pairing_arguments), optional, always_all)
+    always_all = not (has_optional or expects_null)
+    return CallCritics(tuple(weighted), sum(weights), frozenset(pairing_arguments), has_optional, always_all)
 
 
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
@@ -375,10 +377,7 @@ class CriticPairing:
                 lines.append(self._together(row, partner[row]))
             else:
                 lines.append(self._missing(row))
-        for column in columns:
-            if column not in taken:
-                lines.append(_extra(column))
-        return tuple(lines)
+        return (*lines, *map(_extra, unused_numbers(columns, taken)))
 
     def _is_perfect_in_order(self) -> bool:
         rows = range(len(self._expected))

@@ -53,10 +53,11 @@ def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
 
     >>> resolve_weights([None, None, 0.5])
     [0.5, 0.5, 0.5]"""
+    unweighted = weights.count(None)
     raw: list[float] = []
     for weight in weights:
         if weight is None:
-            raw.append(1 / weights.count(None))
+            raw.append(1 / unweighted)
         elif isinstance(weight, str):
             raw.append(float(NAMED_WEIGHTS[weight]))
         else:
