@@ -14,12 +14,12 @@ from workbench.config.program import SERVED_VARIABLE, Program
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchListener
 from workbench.engine.garbage import OBJECTS_BETWEEN_COLLECTIONS
-from workbench.evaluation.options import AppStart, AppView
 from workbench.startup import QuickDataclasses
 from workbench.tui.terminal.environment import frames_per_second, terminal_environment, why_unusable
 
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import LeaveCallback
+    from workbench.evaluation.options import AppStart, AppView
 
 OFFLINE_PACE_MS = 15.0
 """The delay between the offline model's events, in milliseconds. Without a delay, no user could follow the answers."""

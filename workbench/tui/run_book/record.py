@@ -27,8 +27,6 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status, graders_disagree
 from workbench.show.spans import Message
-from workbench.show.views.run_grade import expected_of
-from workbench.show.views.run_view import RunView
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.fold import fold
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from workbench.engine.executor import PermissionQuestion
     from workbench.engine.fork import PastHold
     from workbench.providers.model import HttpRequest
+    from workbench.show.views.run_view import RunView
 
 
 MAX_UNPACKED_RUNS = 256
@@ -357,6 +356,8 @@ class RunRecord:
         self._content, self._view, self._shown_result = None, None, None
 
     def _viewed(self, content: RunContent) -> RunView:
+        from workbench.show.views.run_view import RunView  # lazy import: the first screen shows no run
+
         view = RunView()
         view.steps = len(self.original_plan.case.steps)
         view.origin = self.origin_name
@@ -383,6 +384,8 @@ class RunRecord:
             view.add(shown)
 
     def _grade(self, view: RunView, result: RunResult) -> None:
+        from workbench.show.views.run_grade import expected_of
+
         former: RunResult | None = None
         if self.original is not None:
             former = self._shown_of(self.original[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.config.program import Program
 from workbench.engine.events import ToolsListed
 from workbench.engine.recordings import Recordings, recording_lines
-from workbench.evaluation.approval import Trust
 from workbench.evaluation.trust import trust_store
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
@@ -21,7 +21,6 @@ from workbench.tui.runs.execution_questions import Questions
 from workbench.tui.runs.recording import RunSaver
 from workbench.tui.runs.regrader import Regrader
 from workbench.tui.runs.runner import OpenRuntime, Runner
-from workbench.tui.runs.start import Starter
 from workbench.tui.runs.status_line import RunTicker
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.storage.drafts import DraftKeeper
@@ -33,8 +32,10 @@ from workbench.tui.tools.server_offers import ServerOffers
 from workbench.tui.tree.stored_results import HistoryReader
 
 if TYPE_CHECKING:
+    from workbench.evaluation.approval import Trust
     from workbench.evaluation.options import AppStart
     from workbench.tui.history.batch_work import BatchWork
+    from workbench.tui.runs.start import Starter
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -67,7 +68,9 @@ class Services:
         """The path of the history file, `None` without a history."""
         self.begun_batch_work: BatchWork | None = None
         """The operations on the history, `None` until their first use."""
-        store = trust_store(program.folders)
+        self._trusts_all = trust
+        self._compares = start is not None and start.opens == "compare"
+        self._trust_store = store = trust_store(program.folders)
         self.is_bundled = store.is_bundled
         """Returns whether the program bundles the suite at a path."""
         open_recordings: Callable[[], Recordings] | None = None
@@ -97,23 +100,10 @@ class Services:
         self.searches = Searches(app)
         self.reader = SuiteReader(app, selection, self.saver, program.models, self.searches, lambda: app.is_typing)
         self.watch = Watch(app, selection, self.reader, self.saver)
-        self.trust = Trust(store, all_of_them=trust)
-        self.starter = Starter(
-            app,
-            selection,
-            main,
-            self.runner,
-            program,
-            self.trust,
-            catch_up=self.reader.catch_up,
-            suspend_questions=self._questions.suspend,
-            history=history,
-            compares=start is not None and start.opens == "compare",
-        )
         self.server_offers = ServerOffers(
-            app, open_suites, self.runner, self.starter.approval_of_servers, lambda: app.is_typing
+            app, open_suites, self.runner, lambda file: self.starter.approval_of_servers(file), lambda: app.is_typing
         )
-        self.regrader = Regrader(app, selection, program, self.starter.code_to_grade, clock)
+        self.regrader = Regrader(app, selection, program, lambda file: self.starter.code_to_grade(file), clock)
         self.history_reader = HistoryReader(
             app,
             selection.tree.remembered,
@@ -129,6 +119,31 @@ class Services:
         open_suites.follow(self.history_reader.follow, self.server_offers.follow)
         selection.follow(lambda _news: self.server_offers.check_soon())
         main.case_pane.on_rest = self.server_offers.check_soon
+
+    @cached_property
+    def trust(self) -> Trust:
+        """The suites and models that the user trusts, created on first use."""
+        from workbench.evaluation.approval import Trust  # lazy import: the first screen asks for no trust
+
+        return Trust(self._trust_store, all_of_them=self._trusts_all)
+
+    @cached_property
+    def starter(self) -> Starter:
+        """Starts runs. Created on first use."""
+        from workbench.tui.runs.start import Starter  # lazy import: the first screen starts no run
+
+        return Starter(
+            self._app,
+            self.selection,
+            self._main,
+            self.runner,
+            self.program,
+            self.trust,
+            catch_up=self.reader.catch_up,
+            suspend_questions=self._questions.suspend,
+            history=self.history,
+            compares=self._compares,
+        )
 
     @property
     def batch_work(self) -> BatchWork:

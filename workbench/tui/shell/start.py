@@ -127,7 +127,12 @@ FIRST_PAINT_S = 0.25
 PRELOAD_DELAY_S = 2.0
 """The time in seconds from the first frame until modules of the first keys are imported."""
 
-PRELOADED_MODULES = ("workbench.tui.kit.help", "workbench.evaluation.runtime")
+PRELOADED_MODULES = (
+    "workbench.tui.kit.help",
+    "workbench.evaluation.runtime",
+    "workbench.tui.runs.start",
+    "workbench.tui.trajectory.run_lines",
+)
 """The modules that `?` and the first run import, which takes an eighth of a second."""
 
 

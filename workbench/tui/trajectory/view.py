@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.binding import BindingType
@@ -12,9 +12,6 @@ from textual.message import Message
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, message_lines
 from workbench.show.spans import Message as Text
-from workbench.show.views.run_items import CallItem, Item
-from workbench.show.views.run_lines import held_action
-from workbench.show.views.run_view import RunPlace, RunView
 from workbench.tui.holds.actions import StepActions
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.edited_text import with_breakpoint
@@ -22,7 +19,11 @@ from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.terminal.theme import Ground
 from workbench.tui.trajectory.actions import ShownRunActions
-from workbench.tui.trajectory.run_lines import Annotate, Place, RunLines
+
+if TYPE_CHECKING:
+    from workbench.show.views.run_items import Item
+    from workbench.show.views.run_view import RunPlace, RunView
+    from workbench.tui.trajectory.run_lines import Annotate, Place, RunLines
 
 _AROUND_HELD = 5
 """The minimum number of rows below the held line. With fewer rows, the view scrolls."""
@@ -118,6 +119,8 @@ class RunList(LineView):
             return
         self.lines = None
         if view is not None:
+            from workbench.tui.trajectory.run_lines import RunLines  # lazy import: the first screen shows no run
+
             self.lines = RunLines(view, self.text_width)
             self.lines.annotate(self._annotate)
         if self.lines is not None and self.looked_for:
@@ -283,6 +286,8 @@ class RunList(LineView):
     def _has_breakpoint(self, index: int, line: Line) -> bool:
         if not self.breakpoints or len(line) < 2 or not line[1].text.startswith(GLYPHS.call):
             return False
+        from workbench.show.views.run_items import CallItem
+
         place = self._place_of(index)
         return place is not None and isinstance(place.item, CallItem) and place.item.tool in self.breakpoints
 
@@ -319,6 +324,8 @@ class RunList(LineView):
         self.toggle()
 
     def on_click(self, event: events.Click) -> None:
+        from workbench.show.views.run_lines import held_action
+
         action = held_action(self.line_at(self.top + event.y), event.x)
         if action is not None:
             # Without this call, Textual would also call the handler of the base class, which selects the line.
