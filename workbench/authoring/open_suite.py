@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, is_in, outline_of, with_unparsed
 from workbench.authoring.form.field_text import CellKey, InvalidText, place_in
@@ -20,7 +21,9 @@ from workbench.suite.problems import Problem
 from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile, parse_suite, reparse
 from workbench.suite.suite_text import SuiteText
-from workbench.suite.trust import TypedServer
+
+if TYPE_CHECKING:
+    from workbench.suite.trust import TypedServer
 
 _CASE = late_pattern(r"cases\[(\d+)\]")
 _GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then saves it again")

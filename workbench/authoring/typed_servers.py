@@ -7,6 +7,7 @@ into it. `original` is then the server before the typing."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -16,7 +17,9 @@ from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.server_model import Server
 from workbench.suite.toml_equality import toml_equal
-from workbench.suite.trust import TypedServer
+
+if TYPE_CHECKING:
+    from workbench.suite.trust import TypedServer
 
 NEW_COMMAND = ("python", "server.py")
 """The command of a new server in the form, for the user to replace."""
@@ -59,6 +62,8 @@ def typed_tables_after(typed: TypedTables, before: Document, after: Document, *,
 
 def typed_servers(typed: TypedTables) -> Iterator[TypedServer]:
     """Yield the valid typed servers. A server that still has the default command of a new server is left out."""
+    from workbench.suite.trust import TypedServer  # lazy import: the first screen has no typed servers
+
     for each in typed:
         if each.original is None and each.current.get("command") == [*NEW_COMMAND]:
             continue

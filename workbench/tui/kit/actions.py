@@ -6,7 +6,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from secrets import token_hex
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
@@ -425,10 +425,11 @@ def action(
     >>> class Lamps(SideScreen[None]):
     ...     @action("x", "Switch the lamp off", label="off", changes=True)
     ...     def do_off(self) -> None: ..."""
-    declared = Action(name, title, keys_of(keys), scope, label, needs, priority, listed, changes, words)
 
     def declare(method: Method) -> Method:
-        method.__dict__["action"] = declared
+        method.__dict__["action"] = Action(
+            name, title, keys_of(keys), scope, label, needs, priority, listed, changes, words, method.__name__
+        )
         return method
 
     return declare
@@ -446,7 +447,7 @@ def actions_of(owner: type) -> tuple[Action, ...]:
                 continue
             declared = method.__dict__.get("action")
             if declared is not None:
-                found[name] = replace(declared, method=name)
+                found[name] = declared
     return tuple(found.values())
 
 

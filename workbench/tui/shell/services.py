@@ -12,7 +12,6 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.config.program import Program
 from workbench.engine.events import ToolsListed
 from workbench.engine.recordings import Recordings, recording_lines
-from workbench.evaluation.trust import trust_store
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.tui.breakpoints.project import Breakpoints, ProjectBreakpoints
@@ -34,6 +33,7 @@ from workbench.tui.tree.stored_results import HistoryReader
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Trust
     from workbench.evaluation.options import AppStart
+    from workbench.suite.trust import TrustStore
     from workbench.tui.history.batch_work import BatchWork
     from workbench.tui.runs.start import Starter
     from workbench.tui.shell.workbench import Workbench
@@ -70,9 +70,6 @@ class Services:
         """The operations on the history, `None` until their first use."""
         self._trusts_all = trust
         self._compares = start is not None and start.opens == "compare"
-        self._trust_store = store = trust_store(program.folders)
-        self.is_bundled = store.is_bundled
-        """Returns whether the program bundles the suite at a path."""
         open_recordings: Callable[[], Recordings] | None = None
         if record is not None:
             folder = record
@@ -95,8 +92,8 @@ class Services:
         self._questions = Questions(app, book, self.runner, program.secrets, self._may_ask)
         self._ticker = RunTicker(book, main.set_interval, self._update_times)
         self.drafting = DraftKeeper(app, open_suites, selection, program.folders.drafts)
-        self.saver = Saver(app, open_suites, selection, self.drafting, store.is_bundled)
-        self.run_saver = RunSaver(app, store.is_bundled, program.secrets)
+        self.saver = Saver(app, open_suites, selection, self.drafting, self.is_bundled)
+        self.run_saver = RunSaver(app, self.is_bundled, program.secrets)
         self.searches = Searches(app)
         self.reader = SuiteReader(app, selection, self.saver, program.models, self.searches, lambda: app.is_typing)
         self.watch = Watch(app, selection, self.reader, self.saver)
@@ -121,9 +118,19 @@ class Services:
         main.case_pane.on_rest = self.server_offers.check_soon
 
     @cached_property
+    def _trust_store(self) -> TrustStore:
+        from workbench.evaluation.trust import trust_store  # lazy import: the first screen asks for no trust
+
+        return trust_store(self.program.folders)
+
+    def is_bundled(self, suite: Path) -> bool:
+        """Return whether the program bundles the suite at a path."""
+        return self._trust_store.is_bundled(suite)
+
+    @cached_property
     def trust(self) -> Trust:
         """The suites and models that the user trusts, created on first use."""
-        from workbench.evaluation.approval import Trust  # lazy import: the first screen asks for no trust
+        from workbench.evaluation.approval import Trust
 
         return Trust(self._trust_store, all_of_them=self._trusts_all)
 
