@@ -1,4 +1,4 @@
-"""A decorator that makes data classes four times as fast as `dataclasses`, and conversion from and to JSON."""
+"""A decorator that makes data classes ten times as fast as `dataclasses`, and conversion from and to JSON."""
 
 from __future__ import annotations
 
