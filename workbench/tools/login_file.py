@@ -100,7 +100,7 @@ class StoredLogin(BaseModel):
 
     `expires_at` is the end of the access token, in seconds of the system clock."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore", hide_input_in_errors=True)
 
     format: Literal[1] = 1
     url: str
