@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Sized
@@ -135,6 +134,8 @@ def _words_of_text(text: str) -> str | None:
         except (ValueError, RecursionError):
             return text
     if _HTML.match(text):
+        import html  # lazy import: few answers are pages
+
         # The title of a proxy's error page names the error.
         title = _TITLE.search(text)
         shown = title[1] if title else ""
