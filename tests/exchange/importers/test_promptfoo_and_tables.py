@@ -331,6 +331,14 @@ def test_a_sample_with_instructions_and_a_system_prompt_keeps_both() -> None:
     assert not any("without a meaning" in note.why for case in made.cases for note in case.notes)
 
 
+def test_a_column_may_be_empty_and_semicolons_may_separate_columns() -> None:
+    fields = {"user": "question", "tool": "tool", "args": "args"}
+    suite, _ = made_of("table", "t.csv", b"question,tool,args\nHello,,\nHi,,\n", fields)
+    assert [case.expect_no_calls for case in suite.cases] == [True, True]
+    suite, _ = made_of("table", "t.csv", b'question;tool;args\n"Hi, you";f;"{""a"": 1}"\n', fields)
+    assert (suite.cases[0].user, suite.cases[0].expected_calls()[0].tool) == ("Hi, you", "f")
+
+
 def test_a_map_that_fits_nothing_is_refused() -> None:
     with pytest.raises(RefusedError, match="'x', which --map names as tool; the fields are: question"):
         made_of("table", "t.csv", TABLE, {"user": "question", "tool": "x"})

@@ -360,7 +360,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
     if ending in (".yaml", ".yml"):
         return Source(path, "yaml", Node(_yaml(text)), fields)
     if ending in _DELIMITERS:
-        rows, numbers, columns = _rows(text, _DELIMITERS[ending])
+        rows, numbers, columns = _rows(text, _delimiter(text, ending))
         return Source(path, "csv", Node(rows), fields, line_numbers=numbers, columns=columns)
     few = BoundedJsonParser(path)
     try:
@@ -392,6 +392,14 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
 
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+def _delimiter(text: str, ending: str) -> str:
+    first_line = text.partition("\n")[0]
+    # Spreadsheets write semicolons in countries where a comma separates decimals.
+    if ending == ".csv" and ";" in first_line and "," not in first_line:
+        return ";"
+    return _DELIMITERS[ending]
 
 
 def _error_line(text: str) -> int:

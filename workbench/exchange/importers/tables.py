@@ -5,6 +5,7 @@ The user maps the fields of the table to their meanings with `--map`."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import partial
 
 from workbench.authoring.from_calls import case_with_expected_call
@@ -61,8 +62,8 @@ def _records(source: Source) -> list[Node]:
     return lists[0].items()
 
 
-def _known_fields(rows: list[Node]) -> str:
-    known: dict[str, None] = {}
+def _known_fields(rows: list[Node], columns: Iterable[str]) -> str:
+    known: dict[str, None] = dict.fromkeys(columns)
     for row in rows:
         if isinstance(row.value, dict):
             known |= dict.fromkeys(row.value)
@@ -77,7 +78,7 @@ def _read(source: Source) -> ImportedFile:
     fields = source.fields or {}
     rows = _records(source)
     if "user" not in fields:
-        known = _known_fields(rows)
+        known = _known_fields(rows, source.columns)
         raise RefusedError(
             f"a table needs --map user=FIELD, which names the field with the request; the fields are: {known}"
         )
@@ -85,13 +86,16 @@ def _read(source: Source) -> ImportedFile:
         raise RefusedError("the table has no rows")
     named = []
     for meaning, field in fields.items():
+        # A CSV record lacks empty cells, but the first line names all columns.
+        if field in source.columns:
+            continue
         parts = [field]
         if all(row.get(field) is None for row in rows):
             parts = field.split("+")
         named += [(meaning, part) for part in parts]
     for meaning, field in named:
         if not any(_at(row, field) is not None for row in rows):
-            known = _known_fields(rows)
+            known = _known_fields(rows, source.columns)
             raise RefusedError(
                 f"no row has the field {field!r}, which --map names as {meaning}; the fields are: {known}"
             )
