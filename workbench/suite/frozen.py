@@ -6,6 +6,8 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
+from workbench.dataclasses import kept_property
+
 _Item = TypeVar("_Item")
 
 # Strict validation would refuse the list that TOML gives for a tuple.

@@ -25,6 +25,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.fields import PythonReference
 from workbench.checks.values import keyword_text
 from workbench.config.agents import AGENT, KNOWN_AGENTS, AgentName, BuiltIn, agent_named
+from workbench.dataclasses import kept_property
 from workbench.limits import MAX_REPEATS
 from workbench.startup import late_pattern
 from workbench.suite.expected_calls import (
