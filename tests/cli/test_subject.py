@@ -204,7 +204,7 @@ def test_trust_covers_the_command_and_rules_name_what_does_not_fit(agent: Progra
     assert done.returncode == USAGE
     said = done.stdout + done.stderr
     for each in (
-        "`models` cannot stand beside `subject`",
+        "`models` cannot be combined with `subject`",
         "cannot be the name of a subject",
         'write ["python", "agent.py"]',
     ):

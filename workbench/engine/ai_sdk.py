@@ -13,7 +13,7 @@ from typing import Any
 Document = dict[str, Any]
 
 _KEPT = ("case", "started_at", "answer", "error", "latency_ms")
-"""The keys of a run document that may stand beside the SDK's keys."""
+"""The keys of a run document that are allowed besides the SDK's keys."""
 
 _USAGE = {
     "inputTokens": "input_tokens",

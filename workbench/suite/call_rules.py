@@ -50,7 +50,7 @@ def _expected_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
     else:
         for key in ("tool", *ARGUMENT_KEYS):
             if key in call:
-                message = f"`{key}` cannot stand beside `any_of`, which lists whole calls"
+                message = f"`{key}` cannot be combined with `any_of`, which lists whole calls"
                 yield Finding((*place, key), message, "write it into the alternatives")
         for key in ("result", "is_error"):
             inside = [number for number, each in enumerate(_alternatives(call)) if key in each]
@@ -59,7 +59,7 @@ def _expected_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
                 yield Finding((*place, "any_of", inside[0], key), message, "write it at only one of the two places")
     if call.get("optional") is True and "times" in call:
         hint = "write the fewest times as 0, such as times = [0, 3]"
-        yield Finding((*place, "optional"), "`optional` cannot stand beside `times`", hint)
+        yield Finding((*place, "optional"), "`optional` cannot be combined with `times`", hint)
 
 
 def _alternative_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:

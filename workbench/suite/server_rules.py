@@ -61,7 +61,7 @@ def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterato
         message = f"{quoted(name)} cannot be the name of a subject"
         yield Finding((*place, "name"), message, "use letters, digits, . _ and -, but not offline")
     hint = "remove it; --model NAME still runs the cases on a model"
-    message = "`models` cannot stand beside `subject`, which takes the place of models"
+    message = "`models` cannot be combined with `subject`, which replaces the models"
     if "models" in raw:
         yield Finding(("models",), message, hint)
     for index, case in tables(raw.get("cases")):

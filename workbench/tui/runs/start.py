@@ -135,7 +135,7 @@ class Starter:
         async def run() -> None:
             why = await self.run_targets(targets, repeats)
             if why is not None:
-                announce(f"Not everything was run: {why}", "warned", GLYPHS.warned)
+                announce(f"Not run: {why}", "warned", GLYPHS.warned)
 
         self._app.work(run(), "start")
 
