@@ -206,6 +206,8 @@ def test_goldens_of_deepeval_are_cases_in_all_three_forms(name: str, content: by
     suite, made = made_of("deepeval", name, content)
     first, second = suite.cases
     assert [(call.tool, [*(call.args or {})]) for call in first.expected_calls()] == [("get_weather", ["city"])]
+    # DeepEval does not count further calls.
+    assert (first.extra_calls, second.extra_calls) == ("allow", None)
     assert len(first.mocks) == 1
     assert [call.call.tool for call in trajectory_of(suite, made).calls] == ["get_weather"]
     assert trajectory_of(suite, made).final_answer == "Yes, it is."
