@@ -1,4 +1,4 @@
-"""A decorator that makes data classes ten times as fast as `dataclasses`, and conversion from and to JSON."""
+"""A decorator that makes data classes four times as fast as `dataclasses`, and conversion from and to JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    ClassVar,
     Literal,
     NamedTuple,
     NoReturn,
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, **options):
-        """Make a data class, as `dataclasses.dataclass` does. `InitVar` and `KW_ONLY` are not supported."""
+        """Make a data class, as `dataclasses.dataclass` does. `InitVar` is not supported."""
         if cls is None:
             return lambda cls: dataclass(cls, **options)
         if not options.keys() <= _OPTIONS:
@@ -50,102 +49,49 @@ else:
 # The original is kept, because `workbench.startup` replaces `dataclasses.dataclass` while other packages are imported.
 _standard: Any = dataclasses.dataclass
 _OPTIONS = {"eq", "frozen", "slots", "kw_only", "weakref_slot"}
-_FIELD: Any = vars(dataclasses)["_FIELD"]
-"""The mark by which the standard library recognises the fields of instances."""
-_PARAMS: Any = _standard(type("Sample", (), {"__doc__": "-"}), init=False, repr=False, eq=False).__dataclass_params__
-"""The options that the standard library requires of each data class. It only asks for `frozen`, of base classes."""
 
 
 def _quick(cls: type, options: dict[str, bool]) -> Any:
-    # The standard library generates and compiles each method of each class, and examines each annotation with patterns.
-    # Here, all classes share most methods, and only `__init__` is compiled, when it is first used.
+    # The standard library generates and compiles each method of each class. Here, all classes share most methods, and
+    # only `__init__` is compiled, when it is first used.
     own = vars(cls)
     frozen, compares = options.get("frozen", False), options.get("eq", True)
-    added: dict[str, object] = dict(_METHODS)
+    methods = dict(_METHODS)
     if compares:
-        added["__eq__"] = _eq
+        methods["__eq__"] = _eq
     if frozen:
-        added |= _FROZEN
+        methods |= _FROZEN
         if options.get("slots"):
-            added |= _STATE
-    added = {name: method for name, method in added.items() if name not in own}
+            methods |= _STATE
+    methods = {name: method for name, method in methods.items() if name not in own}
     # Python sets `__hash__` to `None` in a class that defines `__eq__`.
     if compares and own.get("__hash__") is None:
-        added["__hash__"] = _hash if frozen else None
+        methods["__hash__"] = _hash if frozen else None
     has_init = "__init__" in own
-    # `inspect` would generate a missing docstring from the signature, as the standard library does.
+    # Without a docstring, the standard library would generate one from the signature with a slow tokenizer.
     if not cls.__doc__:
         cls.__doc__ = cls.__name__
-    found = _found_fields(cls, options.get("kw_only", False))
-    added["__dataclass_fields__"], added["__dataclass_params__"] = found, _PARAMS
-    added["__match_args__"] = tuple([field.name for field in found.values() if field.init and not field.kw_only])
-    made: Any = cls
-    if options.get("slots"):
-        made = _with_slots(cls, found, added, has_weakref=options.get("weakref_slot", False))
-    else:
-        for name, value in added.items():
-            setattr(cls, name, value)
-    made.__compared__ = _Late(made, "__compared__", _compared_of)
+    made: Any = _standard(cls, init=False, repr=False, **{**options, "eq": False, "frozen": False})
     if not has_init:
-        made.__init__ = _Late(made, "__init__", _init_of)
+        made.__init__ = _Init(made)
+    compared = [field.name for field in fields(made) if field.compare]
+    made.__compared__ = staticmethod(_values_of(compared))
+    for name, method in methods.items():
+        setattr(made, name, method)
     return made
 
 
-def _found_fields(cls: type, kw_only: bool) -> dict[str, Field[Any]]:
-    """Return the fields of a class and of its bases by name. Class attributes become the defaults of the fields."""
-    found: dict[str, Field[Any]] = {}
-    for base in cls.__mro__[:0:-1]:
-        found |= getattr(base, "__dataclass_fields__", {})
-    for name, annotation in cls.__annotations__.items():
-        if _is_class_var(annotation):
-            continue
-        made: Any = getattr(cls, name, MISSING)
-        if isinstance(made, MemberDescriptorType):
-            made = MISSING
-        if not isinstance(made, Field):
-            made = dataclasses.field(default=made)
-        elif made.default is MISSING:
-            delattr(cls, name)
-        else:
-            setattr(cls, name, made.default)
-        made.name, made.type, made._field_type = name, annotation, _FIELD
-        if made.kw_only is MISSING:
-            made.kw_only = kw_only
-        found[name] = made
-    return found
-
-
-def _is_class_var(annotation: object) -> bool:
-    if isinstance(annotation, str):
-        return "ClassVar" in annotation.partition("[")[0]
-    return annotation is ClassVar or get_origin(annotation) is ClassVar
-
-
-def _with_slots(cls: type, found: Iterable[str], added: Mapping[str, object], *, has_weakref: bool) -> type:
-    """Return a copy of a class with slots for its fields and with attributes added."""
-    inherited = {slot for base in cls.__mro__[1:-1] for slot in vars(base).get("__slots__", ())}
-    content = {**vars(cls), **added, "__qualname__": cls.__qualname__}
-    for name in (*found, "__dict__", "__weakref__"):
-        content.pop(name, None)
-    slots = [*found, "__weakref__"] if has_weakref else found
-    content["__slots__"] = tuple([slot for slot in slots if slot not in inherited])
-    return type(cls)(cls.__name__, cls.__bases__, content)
-
-
-class _Late:
-    """A placeholder for an attribute of a class, which makes the attribute on its first use."""
+class _Init:
+    """A placeholder for `__init__`, which compiles the method on its first use."""
 
     # A command imports many classes of which it creates no object, so compiling their methods would waste time.
 
-    def __init__(self, cls: Any, name: str, make: Callable[[Any], Any]) -> None:
+    def __init__(self, cls: Any) -> None:
         self._cls = cls
-        self._name = name
-        self._make = make
 
     def __get__(self, instance: object, owner: type) -> Any:
-        made = self._make(self._cls)
-        setattr(self._cls, self._name, made)
-        return made.__get__(instance, owner)
+        self._cls.__init__ = init = _init_of(self._cls)
+        return init.__get__(instance, owner)
 
 
 def _init_of(cls: Any) -> Any:
@@ -195,13 +141,11 @@ def _init_of(cls: Any) -> Any:
     return init
 
 
-def _compared_of(cls: Any) -> Any:
-    """Return a static method that returns the compared values of an object as a tuple."""
-    names = [field.name for field in fields(cls) if field.compare]
+def _values_of(names: list[str]) -> Callable[[object], object]:
     # `attrgetter` is the fastest way, but for a single name it returns no tuple.
     if len(names) > 1:
-        return staticmethod(attrgetter(*names))
-    return staticmethod(lambda instance: tuple(getattr(instance, name) for name in names))
+        return attrgetter(*names)
+    return lambda instance: tuple(getattr(instance, name) for name in names)
 
 
 @recursive_repr()

@@ -1,7 +1,7 @@
 """Measures that make commands start fast. They apply before slow modules are imported.
 
 The table has the share of a command's processor time that each measure saves. Figures are medians of interleaved runs.
-Those for aiohttp, patterns and annotations are shares of the instructions that valgrind counts.
+Those for patterns and annotations are shares of the instructions that valgrind counts.
 
 | measure | `run` | `validate` | `history` |
 |---|---|---|---|
@@ -11,7 +11,6 @@ Those for aiohttp, patterns and annotations are shares of the instructions that 
 | pydantic without plugins (`import_pydantic`, which also gives it quicker data classes) | 8 % | 8 % | 1 % |
 | rare garbage collection (`collect_rarely`) | 7 % | 1 % | 4 % |
 | `--help` without importing what only execution needs (`options_module`; saves 85 % of `--help`) | 0 % | 0 % | 0 % |
-| aiohttp without certificates (`import_aiohttp`) | 20 % | 0 % | 0 % |
 | patterns that are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 4 % |
 | models without annotations from `__future__`, which pydantic would have to compile | 2 % | 2 % | 2 % |
 
@@ -26,16 +25,14 @@ from __future__ import annotations
 # The module `signal` imports other modules. Ctrl+C during these imports would print a traceback, so `_signal` is used.
 import os
 from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
-from _thread import allocate_lock
 
 # A substitute for `typing.TYPE_CHECKING`, because importing `typing` takes a tenth of the time of `--version`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    import ssl
     from collections.abc import Callable
     from types import ModuleType
-    from typing import Any, AnyStr
+    from typing import AnyStr
 
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
 
@@ -116,54 +113,6 @@ def import_pydantic(dataclass: Callable[..., object]) -> None:
     assert pydantic_core and pydantic
 
 
-_aiohttp_lock = allocate_lock()
-
-
-def import_aiohttp() -> ModuleType:
-    """Import aiohttp without the certificates of authorities, which it would load at once.
-
-    Workbench has a TLS context of its own. Other code of the process may use the context of aiohttp, so this context
-    loads the certificates when it is first used."""
-    import ssl
-
-    # Only one thread at a time may replace the function and restore it.
-    with _aiohttp_lock:
-        create = ssl.create_default_context
-        vars(ssl)["create_default_context"] = _late_for_aiohttp(create)
-        try:
-            import aiohttp
-        finally:
-            vars(ssl)["create_default_context"] = create
-    return aiohttp
-
-
-def _late_for_aiohttp(create: Callable[..., ssl.SSLContext]) -> Callable[..., ssl.SSLContext]:
-    import ssl
-    import sys
-    from functools import cache
-
-    @cache
-    def made() -> ssl.SSLContext:
-        context = create()
-        context.set_alpn_protocols(["http/1.1"])
-        return context
-
-    class LateContext(ssl.SSLContext):
-        def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
-            return made().wrap_bio(*arguments, **options)
-
-        def wrap_socket(self, *arguments: Any, **options: Any) -> ssl.SSLSocket:
-            return made().wrap_socket(*arguments, **options)
-
-    def create_late(*arguments: Any, **options: Any) -> ssl.SSLContext:
-        # Other threads may create contexts during the import.
-        if sys._getframe(1).f_globals["__name__"] == "aiohttp.connector":
-            return LateContext(ssl.PROTOCOL_TLS_CLIENT)
-        return create(*arguments, **options)
-
-    return create_late
-
-
 class _UncheckedDict(dict):  # type: ignore[type-arg]
     """A substitute for `TypedDict` that is faster, because it does not read the annotations of its subclasses."""
 
@@ -215,12 +164,12 @@ else:
 
     class late_pattern:  # noqa: N801 (called like a function)
         def __init__(self, pattern, flags=0):
-            self.pattern, self._flags = pattern, flags
+            self._written = (pattern, flags)
 
         def __getattr__(self, name):
             import re
 
             # The method is stored in the instance, so that later uses do not call `__getattr__`.
-            found = getattr(re.compile(self.pattern, self._flags), name)
+            found = getattr(re.compile(*self._written), name)
             setattr(self, name, found)
             return found

@@ -39,7 +39,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from workbench.dataclasses import _Late
+from workbench.dataclasses import _Init
 
 ROOT = Path(__file__).parents[2]
 WORKBENCH = "workbench.cli.main:main"
@@ -342,8 +342,8 @@ def _make_what_is_made_late() -> None:
     """Build what modules build lazily. Each program would otherwise repeat it, which is half the time of a short
     one."""
     for made in gc.get_objects():
-        if isinstance(made, _Late):
-            getattr(made._cls, made._name)
+        if isinstance(made, _Init):
+            _ = made._cls.__init__
         elif isinstance(made, type) and issubclass(made, BaseModel) and made.model_config.get("defer_build"):
             made.model_rebuild()
 

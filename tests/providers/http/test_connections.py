@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.providers.http.asking import REQUEST, ask, text_of
@@ -67,24 +64,3 @@ async def test_a_shown_request_names_the_variables_of_its_query_and_headers() ->
     assert shown is not None and shown.url == "http://127.0.0.1:9/v1/chat/completions?sig=${SIG}&team=a%20b"
     assert dict(shown.headers)["x-key"] == "id $SIG"
     assert "sig-of-mine" not in repr(shown)
-
-
-IMPORTS_AIOHTTP = """
-import ssl
-
-loaded = []
-load = ssl.SSLContext.load_default_certs
-ssl.SSLContext.load_default_certs = lambda self, *purpose: [loaded.append(self), load(self, *purpose)]
-create = ssl.create_default_context
-
-from workbench.startup import import_aiohttp
-
-context = import_aiohttp().connector._SSL_CONTEXT_VERIFIED
-assert not loaded and ssl.create_default_context is create
-used = context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="example.org").context
-assert loaded == [used] and used.check_hostname and used.verify_mode is ssl.CERT_REQUIRED
-"""
-
-
-def test_the_context_of_aiohttp_itself_loads_the_certificates_of_authorities_when_it_is_first_used() -> None:
-    subprocess.run([sys.executable, "-c", IMPORTS_AIOHTTP], check=True)

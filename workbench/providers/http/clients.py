@@ -7,6 +7,7 @@ machine are reached without a proxy."""
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import ssl
 from collections.abc import Callable, Mapping
@@ -36,7 +37,6 @@ from workbench.providers.http.errors import (
 from workbench.providers.http.key_command import KeyCommand, KeyCommandError
 from workbench.providers.model import ModelError
 from workbench.providers.wire.messages import ANTHROPIC_VERSION
-from workbench.startup import import_aiohttp
 from workbench.version import __version__
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class Clients:
     async def _make(self, spec: ModelSpec, access: RequestAccess, errors: EndpointErrors) -> Client:
         # Importing takes up to a second. It runs in a thread, like reading the certificates, so that it does not delay
         # other runs.
-        aiohttp: Any = await asyncio.to_thread(import_aiohttp)
+        aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
         import yarl
 
         signer: Signer | None = None
