@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.grading.cases import call, case_of
@@ -14,9 +14,10 @@ from tests.strategies import checks, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.combined_kinds import Judged
+from workbench.checks.value_kinds import Present
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.grade import Grade, GradingError
-from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall, with_forbidden
 from workbench.suite.model import Case
 from workbench.suite.settings import AccuracyOptions, Grading
 from workbench.trajectory.events import JsonValue, ToolCall
@@ -197,11 +198,15 @@ def test_flexible_mode_finds_as_many_exact_pairs_as_there_can_be(
     assert grade.numbers["exact"] == best
 
 
+@example([ExpectedCall(tool="a", args={"x": Present(present=False)})], [("a", {"x": 1})])
 @given(expected_calls, actual_calls)
 def test_flexible_mode_never_scores_below_exact_mode_but_for_calls_whose_arguments_do_not_matter(
     expected: list[ExpectedCall], calls: list[CallSpec]
 ) -> None:
-    with_args = [one if one.args is not None else ExpectedCall(tool=one.tool, args={}) for one in expected]
+    # A call whose checks only forbid arguments leaves all other arguments free, as if it had no `args`.
+    with_args = [
+        one if with_forbidden(one).args is not None else ExpectedCall(tool=one.tool, args={}) for one in expected
+    ]
     exact = graded(expecting(with_args), *calls).score
     flexible = graded(expecting(with_args), *calls, mode="flexible").score
     assert exact is not None and flexible is not None
