@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
+from tests.durations import DURATION
 from tests.providers.server import Answer, Call, Request, Server, Signal, document, said, serve
 
 MODEL = """
@@ -34,7 +35,7 @@ def test_a_run_costs_what_its_tokens_cost(program: Program) -> None:
         text = program.run(*WORDS, "--model", "bare", "--model", "offline").stdout
         report = json.loads(program.run(*WORDS, "--format", "json").stdout)
     assert "starting model priced\n" in text
-    took = r"\ntook <?[\d.]+ m?s, <?[\d.]+ m?s of it start-up\nbatch 1 in the history\n$"
+    took = rf"\ntook {DURATION}, {DURATION} of it start-up\nbatch 1 in the history\n$"
     assert re.search(took, text), text
     timing = report["timing"]
     assert 0 < timing["start_up_ms"] < timing["took_ms"] and timing["cases_a_minute"] > 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from tests.durations import DURATION
 from tests.providers.server import Answer, Request, Server, document, error_document, models_document, said, serve
 from tests.tui.apps import Opened, opened, suites_in
 from workbench.config import models
@@ -71,7 +72,7 @@ async def test_a_local_endpoint_is_added_and_run_by_keys_alone(tmp_path: Path, m
             await typed(app, "1, 2")
             await app.press("enter")
             await app.until(lambda: "[✓] rainy" in app.screen)
-            await app.until(lambda: re.search(r"✓ rainy answered in <?[\d.]+ m?s +Enter use", app.screen) is not None)
+            await app.until(lambda: re.search(rf"✓ rainy answered in {DURATION} +Enter use", app.screen) is not None)
             written = (suites / "workbench.toml").read_text()
             assert written.startswith("# ours\n\n[models.rainy]\n")
             assert tomllib.loads(written)["models"]["rainy"] == {
