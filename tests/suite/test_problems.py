@@ -4,11 +4,16 @@ A `#!` in a text marks the line of the expected problem."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from tests.suite.examples import CASE, HEAD, parsed
 from tests.suite.problems import CALL, assert_only_problem
 from tests.tables import each_row
+from workbench.suite.problems import message_with_line
+from workbench.suite.suite_file import load_suite
 
 # --- the text itself
 
@@ -525,3 +530,41 @@ def test_warnings_of_sound_cases_are_not_hidden_by_the_error_of_another() -> Non
     file = parsed(text)
     assert [problem.where for problem in file.errors] == ["cases[0]"]
     assert [(problem.where, problem.line) for problem in file.warnings] == [("cases[1].response.model", 8)]
+
+
+TOOL = '[[tools]]\nname = "t"\n'
+SUBJECT = '[subject]\nagent = "codex"\nbuiltin = "allow"\n'
+ORDERED = 'ordered = [{ tool = "t" }, { tool = "t" }]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("name = \n", {"not TOML"}),
+        (f"a = {'[' * 5_000}", {"not TOML"}),
+        (HEAD, {"no cases"}),
+        (f'{HEAD}{CASE}expect_no_calls = true\n[[cases]]\nid = "other"\n{CASE[10:]}', {"several cases"}),
+        (f"{HEAD}[limits]\nmax_tool_calls = 1\n{TOOL}{CASE}{ORDERED}", {"several cases", "order ignored"}),
+        (f'{HEAD}{TOOL}{CASE}ordered = [{{ tool = "u" }}]\n', {"unknown tool"}),
+        (f'{HEAD}{SUBJECT}{TOOL}{CASE}ordered = [{{ tool = "u" }}]\n', {"tool of the subject"}),
+        (f'{HEAD}[grading]\nby = "critics"\n{TOOL}{CASE}{ORDERED}', {"order ignored"}),
+        (f'{HEAD}{CASE}expect_no_calls = "cases[0] is not TOML"\n', {""}),
+    ],
+)
+def test_problems_that_the_program_recognises_have_a_kind(text: str, kinds: set[str]) -> None:
+    assert {problem.kind for problem in parsed(text).problems} == kinds
+
+
+def test_a_file_that_is_not_utf_8_has_a_problem_of_this_kind(tmp_path: Path) -> None:
+    path = tmp_path / "suite.toml"
+    path.write_bytes(HEAD.encode() + b"\n# \xff\n")
+    [problem] = load_suite(path).problems
+    assert problem.kind == "not UTF-8"
+    assert message_with_line(problem, "line").startswith(f"line {problem.line} is not UTF-8")
+
+
+def test_only_problems_of_the_text_itself_have_the_line_as_their_subject() -> None:
+    [problem] = parsed("name = \n").problems
+    assert message_with_line(problem, "line").startswith("line 1 is not TOML: ")
+    other = replace(problem, message="is given twice", kind="")
+    assert message_with_line(other, "line") == "line 1: is given twice"

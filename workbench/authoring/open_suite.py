@@ -114,7 +114,7 @@ class OpenSuite:
             return READ_ONLY_REASON
         if self.is_recording:
             return "this is a recording: open its suite to change it"
-        if any("not UTF-8" in problem.message for problem in self.disk.problems):
+        if any(problem.kind == "not UTF-8" for problem in self.disk.problems):
             return "this file is not UTF-8: save it as UTF-8 in a text editor first"
         if self.on_disk is None and not self._made_here and len(self._history) <= 1:
             return "this file could not be read"

@@ -155,7 +155,7 @@ def _ignored_expectations(
     if len(case.ordered) > 1 and (grading.by in ("critics", "dimensions") or flexible):
         message = f"{grader} ignores the order of calls"
         hint = 'list them as `unordered`, or grade the case by "trajectory"'
-        yield warning((*place, "ordered"), message, hint)
+        yield warning((*place, "ordered"), message, hint, "order ignored")
     if grading.by == "critics":
         for at, call in calls:
             if call.args and all(check.weight == 0 for check in call.args.values()):
@@ -214,7 +214,8 @@ def _contradictions(
         budget, at = suite.limits.max_tool_calls, ("limits",)
     if budget is not None and budget < len(calls) and not case.steps:
         message = f"max_tool_calls = {budget} conflicts with {len(calls)} expected calls in cases[{place[1]}]"
-        yield warning((*at, "max_tool_calls"), message, "a correct run would count as over calling")
+        hint = "a correct run would count as over calling"
+        yield warning((*at, "max_tool_calls"), message, hint, "several cases")
     never = {call.tool for call in case.disallowed if call.args is None and call.is_unconditional}
     if case.at_most is not None and case.at_most.calls is not None:
         fewest = sum(call.fewest for _, call in calls)

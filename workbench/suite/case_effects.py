@@ -7,10 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from workbench.suite.model import Suite
-from workbench.suite.problems import Problem
 from workbench.suite.render import Table
 from workbench.suite.toml_equality import toml_equal
-from workbench.suite.tool_names import ONLY_SUBJECT
 
 _TEXTS = frozenset({"name", "description", "system"})
 """Keys outside the cases on whose texts no finding depends."""
@@ -30,11 +28,6 @@ def affects_findings_elsewhere(header: Table, changed: Iterable[Table]) -> bool:
     `header` is the content outside the cases. Equal ids, names and tags of cases are compared elsewhere."""
     keys = set[str]().union(*changed)
     return any(key in keys and not needing.isdisjoint(header) for key, needing in _DEPENDENT.items())
-
-
-def depends_on_order(problem: Problem) -> bool:
-    """Return whether a problem is reported only at the first of the cases that have it."""
-    return problem.message.startswith(ONLY_SUBJECT)
 
 
 def changed_texts(before: Table, now: Table) -> Mapping[str, str] | None:

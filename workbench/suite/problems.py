@@ -14,6 +14,21 @@ from workbench.startup import late_pattern
 
 Severity = Literal["error", "warning"]
 
+ProblemKind = Literal[
+    "not TOML",
+    "not UTF-8",
+    "no cases",
+    "several cases",
+    "unknown tool",
+    "tool of the subject",
+    "order ignored",
+    "",
+]
+"""The kind of a problem that other code recognises. It is "" for all other problems.
+
+`several cases`: the message names another case by its index. `unknown tool`: no tool has the name. `tool of the
+subject`: the suite does not define the tool, and only the first case that names it has the problem."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -29,6 +44,7 @@ class Problem:
     hint: str = ""
     severity: Severity = "error"
     case: str = ""
+    kind: ProblemKind = ""
 
     @property
     def place(self) -> str:
@@ -103,11 +119,12 @@ class Finding:
     message: str
     hint: str = ""
     severity: Severity = "error"
+    kind: ProblemKind = ""
 
 
-def warning(place: Place, message: str, hint: str = "") -> Finding:
+def warning(place: Place, message: str, hint: str = "", kind: ProblemKind = "") -> Finding:
     """Return a finding that does not prevent the suite from running."""
-    return Finding(place, message, hint, "warning")
+    return Finding(place, message, hint, "warning", kind)
 
 
 def kind_of_value(value: object) -> str:
@@ -166,7 +183,7 @@ def message_with_line(problem: Problem, word: str) -> str:
     `word` stands before the number, such as `line`."""
     if not problem.line:
         return problem.message
-    if problem.message.startswith("is "):
+    if problem.kind in ("not TOML", "not UTF-8"):
         return f"{word} {problem.line} {problem.message}"
     return f"{word} {problem.line}: {problem.message}"
 

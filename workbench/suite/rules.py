@@ -136,14 +136,13 @@ def measures_of(cases: object) -> tuple[str, ...]:
 
 
 _KEPT_SCHEMAS = 1024
-NO_CASES: Final = "the suite has no cases"
 _SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 
 def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     """Find problems in everything outside the cases."""
     if "cases" not in raw or raw["cases"] == []:
-        yield warning((), NO_CASES, "write [[cases]] with `name` and `user`")
+        yield warning((), "the suite has no cases", "write [[cases]] with `name` and `user`", "no cases")
     if raw.get("models") == []:
         yield Finding(("models",), "must not be empty", "omit it to use the offline model")
     if isinstance(subject := raw.get("subject"), dict):
@@ -405,7 +404,7 @@ def _ids(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
                 key, origin = "name", ", derived from the name"
             other = templates[first[case_id]] if templates else first[case_id]
             message = f"two cases have the id {quoted(case_id)}{origin}: also cases[{other}]"
-            yield Finding(("cases", index, key), message, "give this case a different `id`")
+            yield Finding(("cases", index, key), message, "give this case a different `id`", kind="several cases")
         first.setdefault(case_id, index)
 
 
@@ -423,7 +422,7 @@ def _names(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
         is_reported = first.setdefault(name, at) == at or ("id" not in case and name in without_id)
         if not is_reported:
             message = f"two cases have the name {quoted(name)}: also cases[{first[name]}]"
-            yield warning(("cases", index, "name"), message, "give one of them another `name`")
+            yield warning(("cases", index, "name"), message, "give one of them another `name`", "several cases")
         if "id" not in case:
             without_id.add(name)
 

@@ -23,7 +23,6 @@ from workbench.suite.advice import advice
 from workbench.suite.case_effects import (
     affects_findings_elsewhere,
     changed_texts,
-    depends_on_order,
     have_same_lines,
     tag_findings_may_differ,
 )
@@ -42,7 +41,7 @@ from workbench.suite.problems import (
     tables,
 )
 from workbench.suite.render import Table, is_list_of_tables
-from workbench.suite.rules import NO_CASES, cases_rules, suite_rules
+from workbench.suite.rules import cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
 from workbench.suite.suite_text import COMMENTS, SpliceError, SuiteText, places_of_blocks
 
@@ -200,7 +199,7 @@ def load_suite(path: Path) -> SuiteFile:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line, message = utf_8_problem(content, error)
-        problem = Problem(path, line, "", message, SAVE_AS_UTF_8)
+        problem = Problem(path, line, "", message, SAVE_AS_UTF_8, kind="not UTF-8")
         text = content.decode("utf-8", errors="replace")
         return SuiteFile(path, text, _sha256(content), None, (problem,))
     return with_images(_loaded(text, path, _sha256(content)))
@@ -304,7 +303,7 @@ def _placed(findings: list[Finding], lines: Positions, path: Path, raw: Mapping[
         if len(found.place) > 1 and found.place[0] == "cases" and isinstance(found.place[1], int):
             case_name = names.get(found.place[1], "")
         where = place_text(found.place)
-        problems.append(Problem(path, line, where, found.message, found.hint, found.severity, case_name))
+        problems.append(Problem(path, line, where, found.message, found.hint, found.severity, case_name, found.kind))
     if problems and not lines.are_known:
         problems.append(Problem(path, None, "", _UNKNOWN_LINES, "please report it with this file", "warning"))
     return tuple(sorted(problems, key=_by_line))
@@ -345,7 +344,7 @@ def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Find
         of_shape = shape_findings(raw, error)
     of_cases: list[Finding] = []
     for finding in (*of_shape, *suite_rules(raw), *cases_rules(raw.get("cases"), rows.templates)):
-        if finding.place not in refused and not (left_out and finding.message == NO_CASES):
+        if finding.place not in refused and not (left_out and finding.kind == "no cases"):
             of_cases.append(finding)
     if suite is None and not findings and not of_cases:
         findings.append(Finding((), "this is not a suite of format 1"))
@@ -437,7 +436,7 @@ _WAYS_OUT = (
 
 def _not_toml(error: ValueError | RecursionError, text: str, path: Path) -> Problem:
     if isinstance(error, RecursionError):
-        return Problem(path, None, "", "is nested too deeply", "use fewer levels of tables")
+        return Problem(path, None, "", "is nested too deeply", "use fewer levels of tables", kind="not TOML")
     message = str(error)
     place = _LINE_AND_COLUMN.search(message)
     line: int | None = None
@@ -456,7 +455,7 @@ def _not_toml(error: ValueError | RecursionError, text: str, path: Path) -> Prob
     if message == "Invalid value":
         hint = _way_out_of_value(text, line)
     message = message.split(" for integer")[0]
-    return Problem(path, line, "", f"is not TOML: {message}{column}", hint)
+    return Problem(path, line, "", f"is not TOML: {message}{column}", hint, kind="not TOML")
 
 
 def _way_out_of_value(text: str, line: int | None) -> str:
@@ -619,10 +618,8 @@ def _names_differ(now: SuiteText, reused: _Reused) -> bool:
 
 
 def _involves_several_cases(problem: Problem) -> bool:
-    """Return whether a problem involves several cases.
-
-    The message of such a problem names a case by index, or the problem depends on the order of the cases."""
-    return _CASE.search(problem.message) is not None or depends_on_order(problem)
+    """Return whether the message of a problem, or the case that has it, depends on the order of several cases."""
+    return problem.kind in ("several cases", "tool of the subject")
 
 
 def _id(case: Table) -> object:
@@ -725,7 +722,9 @@ def _shifted(problem: Problem, lines: int, where: str | None = None) -> Problem:
     if where is None:
         where = problem.where
     # A large suite may have a problem in each case, and `replace` takes five times as long.
-    return Problem(problem.file, line, where, problem.message, problem.hint, problem.severity, problem.case)
+    return Problem(
+        problem.file, line, where, problem.message, problem.hint, problem.severity, problem.case, problem.kind
+    )
 
 
 LineOf = Callable[[str, str], int | None]

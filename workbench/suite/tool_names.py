@@ -14,10 +14,11 @@ from workbench.suite.server_model import Answer
 from workbench.suite.user_model import UserTable
 
 _MAX_LISTED = 8
-ONLY_SUBJECT = "only the subject can have"
-"""The beginning of the warning about a tool that the suite does not define. Only the first case that names the tool has
-the warning."""
 _ON_PURPOSE = "write unlisted = true if this is intended"
+
+
+def _unknown(place: Place, message: str, hint: str) -> Finding:
+    return warning(place, message, hint, "unknown tool")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
     """Find names of tools in a case that do not exist. Places are relative to the case."""
     for index, name in enumerate(case.offer or ()):
         if not known.has(name):
-            yield warning(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
+            yield _unknown(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
     for rule_place, rule in (
         (("extra_calls",), case.extra_calls),
         (("grading", "extra_calls"), case.grading.extra_calls),
@@ -78,20 +79,20 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
             if "before" in at or "after" in at:
                 if not known.has(call.tool, loosely=True):
                     message = f"asks for calls of {call.tool!r}, but there is no such tool"
-                    yield warning(place, message, f"{known.hint(call.tool)}; {_ON_PURPOSE}")
+                    yield _unknown(place, message, f"{known.hint(call.tool)}; {_ON_PURPOSE}")
             elif not known.has(call.tool, loosely=True):
                 hint = f"{known.hint(call.tool)}; {_ON_PURPOSE}"
-                yield warning(place, f"forbids {call.tool!r}, but there is no such tool", hint)
+                yield _unknown(place, f"forbids {call.tool!r}, but there is no such tool", hint)
         elif not offered.has(call.tool, loosely=by == "critics"):
             message = f"expects {call.tool!r}, but no such tool is offered"
             if known.has(call.tool):
-                yield warning(place, message, "add it to `offer`, or the model never sees it")
+                yield _unknown(place, message, "add it to `offer`, or the model never sees it")
             else:
-                yield warning(place, message, offered.hint(call.tool))
+                yield _unknown(place, message, offered.hint(call.tool))
     for own_place, own in case.own_calls():
         if not known.has(own.tool):
             message = f"calls {own.tool!r}, but there is no such tool"
-            yield warning((*own_place, "tool"), message, known.hint(own.tool))
+            yield _unknown((*own_place, "tool"), message, known.hint(own.tool))
     if case.conversation is not None:
         yield from _unknown_awaited(case, case.conversation, known)
     if case.mocks or case.answers:
@@ -105,7 +106,7 @@ def _unknown_awaited(case: Case, user: UserTable, known: KnownNames) -> Iterator
         for index, name in enumerate(condition.called):
             if name not in on_purpose and not known.has(name, loosely=True):
                 message = f"waits for a call of {name!r}, but there is no such tool"
-                yield warning(("user", *place, "called", index), message, known.hint(name))
+                yield _unknown(("user", *place, "called", index), message, known.hint(name))
 
 
 def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> Iterator[Finding]:
@@ -113,14 +114,14 @@ def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> I
         return
     for index, name in enumerate(rule):
         if name != ANY_TOOL and not known.has(name, loosely=True):
-            yield warning((*place, index), f"frees calls of {name!r}, but there is no such tool", known.hint(name))
+            yield _unknown((*place, index), f"frees calls of {name!r}, but there is no such tool", known.hint(name))
 
 
 def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]:
     for index, mock in enumerate(mocks):
         if not mock.unlisted and not known.has(mock.tool):
             hint = known.hint(mock.tool)
-            yield warning(("mocks", index, "tool"), f"mocks {mock.tool!r}, but there is no such tool", hint)
+            yield _unknown(("mocks", index, "tool"), f"mocks {mock.tool!r}, but there is no such tool", hint)
 
 
 def unknown_answers(answers: Iterable[Answer], known: KnownNames) -> Iterator[Finding]:
@@ -130,7 +131,7 @@ def unknown_answers(answers: Iterable[Answer], known: KnownNames) -> Iterator[Fi
     for index, answer in enumerate(answers):
         if answer.tool is not None and not known.has(answer.tool):
             message = f"answers in calls of {answer.tool!r}, but there is no such tool"
-            yield warning(("answers", index, "tool"), message, known.hint(answer.tool))
+            yield _unknown(("answers", index, "tool"), message, known.hint(answer.tool))
 
 
 def names_for_all(suite: Suite, server_tools: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
@@ -180,7 +181,7 @@ def unknown_in_suite(
         else:
             names = without_own_tools = without_own_tools or names_for(case)
         for found in unknown_names(suite, case, names):
-            yield warning(("cases", index, *found.place), found.message, found.hint)
+            yield warning(("cases", index, *found.place), found.message, found.hint, found.kind)
 
 
 def _new_names(suite: Suite, case_indices: Iterable[int], known: KnownNames) -> Iterator[Finding]:
@@ -197,5 +198,5 @@ def _new_names(suite: Suite, case_indices: Iterable[int], known: KnownNames) -> 
             hint = "define it in [[tools]] to check its arguments"
             if known.names:
                 hint = f"{known.hint(name)}; {_ON_PURPOSE}"
-            message = f"{ONLY_SUBJECT} {name!r}: the suite defines no such tool"
-            yield warning(("cases", index, *at, "tool"), message, hint)
+            message = f"only the subject can have {name!r}: the suite defines no such tool"
+            yield warning(("cases", index, *at, "tool"), message, hint, "tool of the subject")

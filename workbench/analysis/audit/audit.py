@@ -12,6 +12,7 @@ from typing import Literal, cast
 from workbench.analysis.audit.contradictions import (
     CONTRADICTION_KINDS,
     AuditFinding,
+    AuditKind,
     ToolTable,
     Weight,
     audit_calls,
@@ -44,7 +45,7 @@ from workbench.grading.status import Status
 from workbench.numerals import figure, mean_text, score_text
 from workbench.suite.grading_model import Aggregate, GraderName
 from workbench.suite.model import Case, Suite
-from workbench.suite.problems import Place, place_text
+from workbench.suite.problems import Place, ProblemKind, place_text
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listing
@@ -149,6 +150,13 @@ _HIGHER_IS_BETTER: tuple[Literal["mean", "median", "minimum", "maximum"], ...] =
 )
 """The statistics for which larger is better."""
 
+_REPEATED: Mapping[ProblemKind, AuditKind] = {
+    "unknown tool": "unknown tool",
+    "tool of the subject": "unknown tool",
+    "order ignored": "unnoticed",
+}
+"""Kinds of warnings of a suite, each with the kind of the audit's findings that only repeat them."""
+
 _MAX_CALLS_GRADED = 5_000
 """The most mutant calls graded for one case. Grading this many calls takes a quarter of a second."""
 
@@ -216,10 +224,8 @@ def findings_without_warning(file: SuiteFile, findings: Iterable[AuditFinding]) 
     reported = set()
     for problem in file.warnings:
         reported.add((problem.where, problem.message))
-        # Findings of two kinds only repeat warnings that the suite already has.
-        for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls")):
-            if words in problem.message:
-                reported.add((problem.where, kind))
+        if (kind := _REPEATED.get(problem.kind)) is not None:
+            reported.add((problem.where, kind))
     found: dict[object, AuditFinding] = {}
     for each in findings:
         where = place_text(file.place_in_text(each.place))

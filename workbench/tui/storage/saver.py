@@ -124,7 +124,7 @@ class Saver:
         if not document.is_sound or document.parts is None:
             place, why = "its text", "is not TOML"
             # Only invalid TOML prevents saving. Other errors only prevent running.
-            errors = sorted(suite.file.errors, key=lambda error: not error.message.startswith("is not TOML"))
+            errors = sorted(suite.file.errors, key=lambda error: error.kind != "not TOML")
             if errors:
                 why = errors[0].message
                 if errors[0].line:

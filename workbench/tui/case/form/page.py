@@ -44,7 +44,6 @@ from workbench.show.visible import one_line, visible
 from workbench.suite.case_rows import filled_table
 from workbench.suite.problems import Place, Problem, message_with_line
 from workbench.suite.render import Table
-from workbench.suite.rules import NO_CASES
 from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import unless_read_only
@@ -426,7 +425,7 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 
 
 def _with_form_hint(problem: Problem) -> Problem:
-    if problem.message == NO_CASES:
+    if problem.kind == "no cases":
         return replace(problem, hint=unless_read_only("n makes the first one"))
     return problem
 
