@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
 from tests.tables import each_row
+from workbench.checks.argument_schema import one_of_types
 from workbench.checks.check import Check, describe
+from workbench.checks.fields import JSON_TYPES, TYPE_WORDS
 from workbench.checks.values import SHOWN_CELLS, cut_text, describe_value
 from workbench.trajectory.events import JsonValue
 
@@ -69,3 +71,10 @@ def test_no_description_is_long_or_broken_over_lines(check: Check) -> None:
 @given(st.text())
 def test_cutting_leaves_short_texts_alone(text: str) -> None:
     assert cut_text(text, cells=2 * len(text)) == text
+
+
+def test_a_type_has_one_name_in_checks_and_schemas() -> None:
+    for name, words in TYPE_WORDS.items():
+        assert describe(CHECK.validate_python({"type": name})) == words
+        assert one_of_types(frozenset({name})) == words
+    assert set(TYPE_WORDS) == set(JSON_TYPES)

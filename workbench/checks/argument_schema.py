@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from workbench.checks.fields import TYPE_WORDS
 from workbench.checks.values import describe_value
 from workbench.numerals import setting_text
 from workbench.trajectory.json_schema import Schema, is_number, properties_of
@@ -25,20 +26,10 @@ def accept_any_value(value: JsonValue) -> None:
     """Return `None`, which means that a value is accepted. Pass this function where there is no schema."""
 
 
-_IN_WORDS = {
-    "string": "a text",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "null": "null",
-}
-
-
 def one_of_types(types: frozenset[str]) -> str:
+    """Return types in words: `a string or a number`. An integer is a number, so it is not named beside one."""
     given = types - {"integer"} if "number" in types else types
-    return " or ".join(words for name, words in _IN_WORDS.items() if name in given)
+    return " or ".join(words for name, words in TYPE_WORDS.items() if name in given)
 
 
 def out_of_bounds_reason(low: float, high: float, schema: Schema) -> str | None:

@@ -107,7 +107,7 @@ ANY_TEXT = "…"
 """The sample for checks that any text meets."""
 
 HOLDS = CheckVerdict(1.0, True)
-NOT_TEXT = CheckVerdict(0.0, False, "not text")
+NOT_TEXT = CheckVerdict(0.0, False, "not a string")
 _LEFT_OUT_ALLOWED = CheckVerdict(1.0, True, "not given, which is allowed")
 _NOT_GIVEN = CheckVerdict(0.0, False, "not given")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeGuard, get_args, get_origin
 
@@ -33,6 +33,17 @@ Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)] | WeightName
 JsonType = Literal["string", "integer", "number", "boolean", "null", "array", "object"]
 JSON_TYPES: tuple[str, ...] = get_args(JsonType)
 """The Python types of JSON's types, by their names in JSON Schema."""
+
+TYPE_WORDS: Mapping[str, str] = {
+    "string": "a string",
+    "number": "a number",
+    "integer": "an integer",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+"""JSON's types in words for messages about arguments and schemas, by their names in JSON Schema."""
 
 ANY_TYPE = frozenset(JSON_TYPES)
 NUMBERS = frozenset({"number", "integer"})

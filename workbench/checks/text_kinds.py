@@ -26,7 +26,18 @@ from workbench.checks.check import (
     zero_threshold_advice,
 )
 from workbench.checks.clock import NOMINAL_CLOCK, RelativeTime, date_or_time_text, relative_time
-from workbench.checks.fields import ANY_TYPE, JSON_TYPES, NUMBERS, TEXT, Duration, Editor, JsonType, Regex, Unit
+from workbench.checks.fields import (
+    ANY_TYPE,
+    JSON_TYPES,
+    NUMBERS,
+    TEXT,
+    TYPE_WORDS,
+    Duration,
+    Editor,
+    JsonType,
+    Regex,
+    Unit,
+)
 from workbench.checks.patterns import CheckError, matching_text, repeats_ambiguously, search_pattern
 from workbench.checks.value_kinds import IGNORE_CASE, ignoring_case
 from workbench.checks.values import (
@@ -186,7 +197,7 @@ class DateTime(_TextCheck):
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, str):
-            return CheckVerdict(0.0, False, "not a text with a date and time")
+            return CheckVerdict(0.0, False, "not a string with a date and time")
         try:
             expected = _moments(self.datetime, context)
         except ValueError:
@@ -393,7 +404,7 @@ class OfType(CheckBase):
         return (_OF_TYPE[self.type],)
 
     def describe(self, write_value: ValueWriter) -> str:
-        return _TYPES[self.type]
+        return TYPE_WORDS[self.type]
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         actual = type_of(value)
@@ -446,15 +457,6 @@ class EqualsText(CheckBase):
         return {"equals_text": start.values[0]}
 
 
-_TYPES = {
-    "string": "a string",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
-}
 _OF_TYPE: dict[str, JsonValue] = {
     "string": ANY_TEXT,
     "integer": 0,

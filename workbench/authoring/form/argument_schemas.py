@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from workbench.checks.argument_schema import one_of_types
 from workbench.checks.check import CheckBase, read_check
 from workbench.checks.patterns import SearchError, search_pattern
 from workbench.checks.schemas import plainly_accepts, validator_of
@@ -16,7 +17,7 @@ from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line, shortened
 from workbench.suite import render
 from workbench.suite.expected_calls import ANY_TOOL, comparable_name
-from workbench.suite.problems import did_you_mean, kind_of_value, place_text
+from workbench.suite.problems import did_you_mean, kind_of_value, place_text, quoted
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import (
     Schema,
@@ -42,15 +43,6 @@ _T = TypeVar("_T")
 
 _MAX_MARK_CHARS = 160
 _MANY = 6
-_IN_WORDS = {
-    "string": "text",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a table",
-    "null": "null",
-}
 _BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
     ("minimum", lambda value, bound: value >= bound, "at least"),
     ("exclusiveMinimum", lambda value, bound: value > bound, "more than"),
@@ -229,12 +221,26 @@ def _refused(value: object, schema: Schema) -> str | None:
     if listed and types - {"null"} != {"boolean"}:
         return _one_of(value, listed)
     if type_of(value) not in types:
-        given = "null" if value is None else kind_of_value(value)
-        return f"must be {_in_words(types)}, not {given}{_correction(value, schema)}"
+        return f"must be {one_of_types(types) or 'nothing'}, not {_given(value)}{_correction(value, schema)}"
     why = _in_plain_words(error)
     if path := place_text(error.absolute_path):
         return f"{path}: {why}"
     return why
+
+
+def _given(value: object) -> str:
+    """Return an argument in the words of JSON Schema: `the string "Paris"`, `the number 5`, `an object`."""
+    match value:
+        case None:
+            return "null"
+        case "":
+            return "an empty string"
+        case str():
+            return f"the string {quoted(value)}"
+        case dict():
+            return "an object"
+        case _:
+            return kind_of_value(value)
 
 
 def _correction(value: object, schema: Schema) -> str:
@@ -251,7 +257,7 @@ def _in_plain_words(error: ValidationError) -> str:
     bound = "least" if str(error.validator).startswith("min") else "most"
     match error.validator:
         case "type":
-            return f"must be {_in_words(types_of({'type': wanted}))}, not {kind_of_value(instance)}"
+            return f"must be {one_of_types(types_of({'type': wanted})) or 'nothing'}, not {_given(instance)}"
         case "enum":
             return _one_of(instance, wanted)
         case "const":
@@ -312,14 +318,6 @@ def _beyond(number: float, schema: Schema) -> str | None:
         if is_number(bound) and not holds(number, bound):
             return f"{_shown(number)} is outside the range that the schema allows: {words} {_shown(bound)}"
     return None
-
-
-def _in_words(types: Iterable[str]) -> str:
-    given = set(types)
-    # "a number or a whole number" would say the same twice.
-    if "number" in given:
-        given.discard("integer")
-    return " or ".join(words for name, words in _IN_WORDS.items() if name in given) or "nothing"
 
 
 def _shown(value: object) -> str:
