@@ -15,9 +15,13 @@ import pytest
 
 import workbench
 from tests.show.html_page import HOSTILE, Page, elements_of, evaluated, page_of
+from workbench.analysis.comparison import Cell, cells_of
+from workbench.analysis.side_by_side import Comparison, compare_cells
 from workbench.config.secrets import Secrets
 from workbench.evaluation.plan import FinishedRun
 from workbench.grading.explanation import explain, formula_in_numbers
+from workbench.grading.run_summary import summary_of
+from workbench.show.html.records import cases_of
 from workbench.show.html.runs import page_of_runs
 from workbench.show.views.verdict import verdict_of
 from workbench.show.visible import ACTED_ON, visible
@@ -81,6 +85,22 @@ def test_cases_and_facts_fit_the_runs(report: workbench.Report, page: Page) -> N
     assert cases[0]["cells"][1]["label"] == "0/2 0.50, hasty <i>: failed, 0 of 2 runs, score 0.50, the graders disagree"
     assert all(fact["causes"] for fact in facts if fact["status"] == "failed")
     assert all(sentence in page.said for sentence in ("95% interval36.8% to 100.0%", "hasty <i> -100.0 points"))
+
+
+def test_its_rows_do_not_look_at_all_cells_again(report: workbench.Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With twenty thousand cases, this would take minutes."""
+    summaries = [*map(summary_of, report.results)]
+    comparison = compare_cells(cells_of(summaries), [each.model for each in summaries], report.suite_names)
+    looks: list[Comparison] = []
+    cells = Comparison.cells.fget  # type: ignore[attr-defined]
+
+    def looked_at(of: Comparison) -> Iterator[Cell]:
+        looks.append(of)
+        yield from cells(of)
+
+    monkeypatch.setattr(Comparison, "cells", property(looked_at))
+    assert len(list(cases_of(comparison, report.results, {}))) == len(comparison.rows) > 1
+    assert len(looks) <= 1
 
 
 def test_nothing_of_a_suite_or_a_model_is_markup(page: Page) -> None:

@@ -91,6 +91,8 @@ def cases_of(
     for run in results:
         if run.graders_disagree:
             apart.add((run.suite, run.case_id, run.model))
+    # This looks at all cells, so it is computed once for all rows.
+    with_repeats = comparison.with_repeats
     for row in comparison.rows:
         yield PageCase(
             suite=relative_to_cwd(row.suite),
@@ -99,15 +101,19 @@ def cases_of(
             case_name=row.case_name,
             differs=row.differs,
             tags=tuple(tags.get((row.suite, row.case_id), ())),
-            cells=tuple(_cells(row, comparison, ran, apart)),
+            cells=tuple(_cells(row, comparison.models, ran, apart, with_repeats=with_repeats)),
         )
 
 
 def _cells(
-    row: CaseRow, comparison: Comparison, ran: set[tuple[str, str, str]], disagreeing: set[tuple[str, str, str]]
+    row: CaseRow,
+    models: Sequence[str],
+    ran: set[tuple[str, str, str]],
+    disagreeing: set[tuple[str, str, str]],
+    *,
+    with_repeats: bool,
 ) -> Iterator[PageCell]:
-    with_repeats = comparison.with_repeats
-    for model, cell in zip(comparison.models, row.cells, strict=True):
+    for model, cell in zip(models, row.cells, strict=True):
         key = row.suite, row.case_id, model
         if cell is not None:
             yield _cell(cell, cell_words(cell, with_repeats=with_repeats), disagree=key in disagreeing)
