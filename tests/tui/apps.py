@@ -473,9 +473,12 @@ def suites_in(folder: Path, **texts: str) -> Path:
 
 def assert_golden(text: str, name: str) -> None:
     """Compare a screen with its golden file. With `UPDATE_GOLDENS=1`, write the file."""
-    file = GOLDENS / f"{name}.txt"
     if os.environ.get(REGENERATE):
         GOLDENS.mkdir(exist_ok=True)
-        file.write_text(text + "\n", encoding="utf-8")
-    kept = file.read_text(encoding="utf-8").removesuffix("\n")
-    assert text == kept, f"{file.name} shows something else:\n{text}"
+        (GOLDENS / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
+    assert is_golden(text, name), f"{name}.txt shows something else:\n{text}"
+
+
+def is_golden(text: str, name: str) -> bool:
+    """Return whether a screen equals its golden file."""
+    return text == (GOLDENS / f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n")
