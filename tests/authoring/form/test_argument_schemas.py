@@ -135,7 +135,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
         ({"range": [5, 40]}, TEXT, "it needs a number, and the schema requires string"),
         ({"near": 200, "tolerance": 1}, PERCENT, "200 is outside the range that the schema allows: at most 100"),
         ({"near": 20.5, "tolerance": 1}, PERCENT, None),
-        ({"contains": "x"}, PERCENT, "it needs a text, and the schema requires integer"),
+        ({"contains": "x"}, PERCENT, "it needs a string, and the schema requires integer"),
         ({"prefix": "x"}, SWITCH, 'the schema allows only "on"|"off"'),
         ({"prefix": "o"}, SWITCH, None),
         ({"equals_null": True}, TEXT, "must be a string, not null"),
