@@ -19,6 +19,7 @@ from tests.show.hostile_texts import HOSTILE, hostile_run, report_on, texts
 from tests.tables import each_row
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
+from workbench.show import junit
 from workbench.show.junit import junit_pieces
 from workbench.show.visible import visible
 from workbench.suite.settings import Grading
@@ -224,6 +225,13 @@ def test_the_steps_are_left_out_of_a_report_that_gitlab_would_not_take(monkeypat
     root = written(*(hostile_run("x", case=f"case-{number}") for number in range(3)))
     steps = [case.findtext("system-out") for case in root.iter("testcase")]
     assert [text == "the steps are left out: the report would be too large" for text in steps] == [False, True, True]
+
+
+def test_the_repository_of_a_suite_is_found_once_for_all_its_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(junit, "relative_to_repository", lambda path: asked.append(path) or path)  # type: ignore[func-returns-value]
+    written(*(result(Status.PASSED, 1, case=case) for case in "abc"))
+    assert asked == ["suite.toml"]
 
 
 def test_the_writer_loads_few_modules() -> None:

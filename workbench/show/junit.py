@@ -63,13 +63,15 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
     for group in groups:
-        yield from _suite_head(report, group)
+        # Finding the repository reads folders, so it is done once for all cases of a suite.
+        file = report.secrets.redact(relative_to_repository(group.suite))
+        yield from _suite_head(report, group, file)
         names = Counter(cases[place].runs[0].case_name for place in group.cases)
         given: set[str] = set()
         for place in group.cases:
             shown = report.shown_case(cases[place])
             name = _name(shown, names, given)
-            piece = "".join(_test_case(shown, group, name, report, with_steps=written < _STEPS_MAX))
+            piece = "".join(_test_case(shown, file, name, report, with_steps=written < _STEPS_MAX))
             written += len(piece)
             yield piece
         yield "  </testsuite>\n"
@@ -151,8 +153,8 @@ def _counts(statuses: Counter[str], duration_ms: float) -> str:
     )
 
 
-def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
-    file, model = map(report.secrets.redact, (relative_to_repository(group.suite), group.model))
+def _suite_head(report: RunsReport, group: _Group, file: str) -> Iterator[str]:
+    model = report.secrets.redact(group.model)
     skipped = sum(group.statuses[status] for status in Status if _has_no_verdict(status))
     suite = report.suites.get(group.suite)
     title = file
@@ -180,10 +182,9 @@ def _name(case: ShownCase, names: Counter[str], given: set[str]) -> str:
     return unique
 
 
-def _test_case(case: ShownCase, group: _Group, name: str, report: RunsReport, *, with_steps: bool) -> Iterator[str]:
+def _test_case(case: ShownCase, file: str, name: str, report: RunsReport, *, with_steps: bool) -> Iterator[str]:
     result, redact = case.result, report.secrets.redact
     first = result.runs[0]
-    file = redact(relative_to_repository(group.suite))
     yield f'    <testcase classname="{_attribute(f"{file} [{first.model}]")}" name="{_attribute(name)}"'
     yield f' file="{_attribute(file)}"'
     if case.line is not None:
