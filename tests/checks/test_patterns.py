@@ -44,7 +44,7 @@ class Searches:
         self.made: list[tuple[float, bool]] = []
         self._own_s = own_s
         self._clock_s = 0.0
-        monkeypatch.setattr(patterns, "_prepared", lambda _pattern: self)
+        monkeypatch.setattr(patterns, "_prepared", lambda _pattern, _is_of_schema: self)
         monkeypatch.setattr("workbench.checks.patterns.time.thread_time", lambda: self._clock_s)
 
     def search(self, text: str, *, timeout: float, concurrent: bool) -> object:

@@ -64,6 +64,15 @@ def test_a_multiple_is_computed_in_decimal_digits(number: object, step: float, f
         (r"^\P{Lu}$", "a", "A"),
         (r"^(?<year>[0-9]{4})$", "2026", "26"),
         (r"^\\p{2}$", r"\pp", "é"),
+        ("^a$", "a", "a\n"),
+        ("^a(?:$|b)", "ab", "a\n"),
+        (r"^a[$\]]\$$", "a$$", "a$$\n"),
+        ("(?m)^a$", "a\nb", "ab"),
+        (r"^\d$", "3", "٣"),
+        (r"^[\d-]$", "3", "٣"),
+        (r"^[^\D]$", "3", "٣"),
+        (r"^\D$", "٣", "3"),
+        (r"^\\d$", r"\d", r"\3"),
     ],
 )
 def test_patterns_of_schemas_may_be_in_the_syntax_of_javascript(pattern: str, fits: str, refused: str) -> None:

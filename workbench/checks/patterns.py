@@ -324,6 +324,10 @@ _TOKENS = late_pattern(_TOKEN, re.VERBOSE | re.DOTALL)
 _TOKENS_OF_VERBOSE = late_pattern(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
 _VERBOSE = late_pattern(r"\(\?[a-z]*x")
 _UNKNOWN_TO_RE = late_pattern(r"\\[pP]\{[^}]*\} | \(\?<(?![=!])\w+> | \\.", re.VERBOSE | re.DOTALL)
+_MULTILINE = late_pattern(r"\(\?[a-z]*m")
+_OF_JAVASCRIPT = late_pattern(r"\\. | \[ \^? \]? (?: \\. | [^\]\\] )* \] | \$", re.VERBOSE | re.DOTALL)
+_ESCAPES = late_pattern(r"\\.", re.DOTALL)
+_DIGITS = {"$": r"\Z", r"\d": r"\p{posix_digit}", r"\D": r"\P{posix_digit}"}
 
 SpentTime = dict[str, float]
 """The processor time of the searches for each pattern, in seconds."""
@@ -339,8 +343,10 @@ class SearchError(CheckError):
     """A text could not be searched. The message names the pattern and the text's length."""
 
 
-def search_pattern(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
+def search_pattern(pattern: str, text: str, spent: SpentTime | None = None, *, is_of_schema: bool = False) -> bool:
     """Return whether a pattern is found in a text. `spent` has the time of earlier searches, which counts too.
+
+    With `is_of_schema`, `$` and the classes of digits mean the same as in JavaScript.
 
     Raises SearchError if the time runs out, or if the pattern cannot be used."""
     if spent is None:
@@ -348,7 +354,7 @@ def search_pattern(pattern: str, text: str, spent: SpentTime | None = None) -> b
     left_s = SEARCH_LIMIT_S - spent.get(pattern, 0.0)
     if left_s <= 0:
         raise _ran_out(pattern, text)
-    prepared = _prepared(pattern)
+    prepared = _prepared(pattern, is_of_schema)
     timeout_s, concurrent = left_s, True
     if len(text) <= _QUICK_CHARACTERS:
         timeout_s, concurrent = _QUICK_S, False
@@ -375,15 +381,18 @@ def search_pattern(pattern: str, text: str, spent: SpentTime | None = None) -> b
 
 
 @lru_cache(maxsize=_KEPT_PATTERNS)
-def _prepared(pattern: str) -> regex.Pattern[str]:
+def _prepared(pattern: str, is_of_schema: bool) -> regex.Pattern[str]:
     import regex
 
+    syntax = regex_syntax(pattern)
+    if is_of_schema:
+        syntax = _in_meaning_of_javascript(syntax)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             if expanded_size(_in_syntax_of_re(pattern)) > MAX_PATTERN_ITEMS:
                 raise SearchError(MAX_PATTERN_ITEMS.reached(pattern=_shown(pattern)))
-            return regex.compile(regex_syntax(pattern), flags=regex.VERSION0, cache_pattern=False)
+            return regex.compile(syntax, flags=regex.VERSION0, cache_pattern=False)
     except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise SearchError(f"the pattern {_shown(pattern)} cannot be used: {error}") from None
 
@@ -419,6 +428,22 @@ def regex_syntax(pattern: str) -> str:
     For example, `regex` would read `{e}` as a fuzzy match, and `[[:alpha:]]` as a class of characters."""
     tokens = _TOKENS_OF_VERBOSE if _VERBOSE.search(pattern) else _TOKENS
     return tokens.sub(lambda token: _escaped(token[0]), pattern)
+
+
+def _in_meaning_of_javascript(syntax: str) -> str:
+    """Replace the parts that `regex` reads otherwise than JavaScript.
+
+    In `regex`, `$` also matches before a line break at the end, and `\\d` matches the digits of all scripts."""
+    has_lines = _MULTILINE.search(syntax) is not None
+    return _OF_JAVASCRIPT.sub(lambda part: _of_javascript(part[0], has_lines), syntax)
+
+
+def _of_javascript(part: str, has_lines: bool) -> str:
+    if part.startswith("["):
+        return _ESCAPES.sub(lambda escape: _DIGITS.get(escape[0], escape[0]), part)
+    if part == "$" and has_lines:
+        return part
+    return _DIGITS.get(part, part)
 
 
 def _escaped(token: str) -> str:

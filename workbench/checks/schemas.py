@@ -109,7 +109,7 @@ def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> 
 def _pattern(validator: Any, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
     from jsonschema.exceptions import ValidationError
 
-    if isinstance(instance, str) and not search_pattern(pattern, instance):
+    if isinstance(instance, str) and not search_pattern(pattern, instance, is_of_schema=True):
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
@@ -119,7 +119,7 @@ def _pattern_properties(
     if isinstance(instance, dict):
         for pattern, inner in patterns.items():
             for name, value in instance.items():
-                if search_pattern(pattern, name):
+                if search_pattern(pattern, name, is_of_schema=True):
                     yield from validator.descend(value, inner, path=name, schema_path=pattern)
 
 
@@ -132,7 +132,7 @@ def _additional_properties(
     if isinstance(instance, dict):
         others = {}
         for name, value in instance.items():
-            if not any(search_pattern(pattern, name) for pattern in patterns):
+            if not any(search_pattern(pattern, name, is_of_schema=True) for pattern in patterns):
                 others[name] = value
         instance = others
     # jsonschema's own keyword would search again, so it receives a schema without the patterns.

@@ -342,7 +342,7 @@ def _line(text: str) -> str:
 def _found(pattern: str, name: str) -> bool:
     # A pattern that cannot be evaluated may allow the name, so the name is not refused.
     try:
-        return search_pattern(pattern, name)
+        return search_pattern(pattern, name, is_of_schema=True)
     except SearchError:
         return True
 
