@@ -43,6 +43,7 @@ from workbench.grading.grade import (
 from workbench.limits import MAX_RATIONALE_CHARS
 from workbench.numerals import seconds_text, setting_text
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelRequest, RetryPolicy
+from workbench.providers.wire.repairs import REPEATED_KEY
 from workbench.startup import late_pattern
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -284,7 +285,8 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
     if not made:
         raise _NoVerdictError(f"the model called {_quoted(answer.calls[0].tool)} instead of `verdict`, its only tool")
     verdicts = []
-    repaired = {deviation.call_id for deviation in answer.deviations}
+    # A verdict with a repeated key is not repaired but refused below.
+    repaired = {deviation.call_id for deviation in answer.deviations if deviation.kind != REPEATED_KEY}
     for call in made:
         text = None if call.id in repaired else written.of(call.id)
         try:

@@ -26,6 +26,7 @@ from workbench.providers.wire.repairs import (
     FENCED,
     MARKED,
     REPEATED,
+    REPEATED_KEY,
     same_json,
 )
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, Deviation, JsonValue, Message, ToolCall
@@ -140,6 +141,25 @@ def test_arguments_once_more_at_the_end(
     value, pieces = made
     twice = [*pieces, "".join(pieces)]
     repaired_as(wire(*twice), value, REPEATED, "".join(twice))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"city": "Rome", "city": "Oslo"}', {"city": "Oslo"}),
+        ('{"to": {"city": "Rome", "c\\u0069ty": "Oslo"}}', {"to": {"city": "Oslo"}}),
+        ('[{"a": 1, "a": 1}]', None),
+        ('{"at": "10:30"}', None),
+        ('{"a": {"b": 1}, "b": {"b": 2}}', None),
+    ],
+)
+@every_wire
+def test_a_repeated_key_is_reported(wire: Callable[..., Answer], text: str, value: JsonValue) -> None:
+    answer = wire(text[:9], text[9:])
+    if value is None:
+        assert answer.end.deviations == ()
+    else:
+        repaired_as(answer, value, REPEATED_KEY, None)
 
 
 @every_wire

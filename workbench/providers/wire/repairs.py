@@ -16,6 +16,7 @@ from workbench.trajectory.events import Deviation, ReasoningDelta, TextDelta, Te
 CUMULATIVE, REPEATED = "cumulative arguments", "repeated arguments"
 ENCODED, FENCED, MARKED = "arguments encoded twice", "arguments in a code fence", "byte order mark"
 EMPTIED, ENDED = "empty arguments beside", "arguments with a template's mark"
+REPEATED_KEY = "repeated key"
 THOUGHTS, REPEATED_TEXT = "thoughts in the answer", "repeated text"
 
 DETAILS: Mapping[str, str] = {
@@ -26,6 +27,7 @@ DETAILS: Mapping[str, str] = {
     MARKED: "the arguments begin with a byte order mark",
     EMPTIED: "the endpoint sends an empty object beside the arguments",
     ENDED: "the arguments contain the template's mark for the end of a call",
+    REPEATED_KEY: "an object in the arguments has a key twice; the last value counts",
     REPEATED_TEXT: "the endpoint sends the text so far once more, in each chunk or at the end",
     THOUGHTS: "the answer contains thoughts: the endpoint does not separate them as reasoning",
 }
@@ -100,6 +102,23 @@ def json_object(text: str) -> dict[str, Any] | None:
     if isinstance(value, dict):
         return value
     return None
+
+
+def repeats_key(text: str, value: Mapping[str, Any]) -> bool:
+    """Return whether an object in a JSON text has a key twice. `value` is the parsed text."""
+    # This count saves parsing most texts again, because each key is followed by a colon.
+    if text.count(":") == len(value):
+        return False
+    repeated = False
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        found = dict(pairs)
+        repeated |= len(found) < len(pairs)
+        return found
+
+    json.loads(text, object_pairs_hook=object_of)
+    return repeated
 
 
 def same_json(value: object, other_value: object) -> bool:

@@ -13,7 +13,16 @@ from workbench.config.models import ModelSpec
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_TOOL_NAME_CHARS
 from workbench.providers.model import AnswerTooLargeError, ModelError, ModelRequest
-from workbench.providers.wire.repairs import DETAILS, RepairedArguments, json_object, repair, same_json, unwrap
+from workbench.providers.wire.repairs import (
+    DETAILS,
+    REPEATED_KEY,
+    RepairedArguments,
+    json_object,
+    repair,
+    repeats_key,
+    same_json,
+    unwrap,
+)
 from workbench.providers.wire.wire import AnswerEvents, as_dict
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -487,6 +496,8 @@ class CallAssembly:
             if raw is not None and len(raw) > MAX_ANSWER_CHARS:
                 raw = call.text_without_repeats
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
+        elif problem is None and isinstance(given, str) and repeats_key(given, read):
+            self.deviations.append(Deviation(REPEATED_KEY, DETAILS[REPEATED_KEY], call.id))
         self.events.append(CallFinished(call.id, read, raw, problem))
 
     def finish_all(self) -> None:
