@@ -89,6 +89,7 @@ SENTENCE = "The weather is fine."
         (["1", "10", "100"], "110100", False),
         (["ha", "haha"], "hahaha", False),
         ([SENTENCE, SENTENCE, " Twice."], f"{SENTENCE}{SENTENCE} Twice.", False),
+        ([SENTENCE] * 5, SENTENCE * 5, False),
         (["The weather", " is", " fine.", "The weather"], f"{SENTENCE}The weather", False),
         (["<think>Is it", "<think>Is it fine?</think>", f"<think>Is it fine?</think>{SENTENCE}"], SENTENCE, True),
     ],

@@ -208,7 +208,11 @@ class ChatReader:
 
     def _without_repetition(self, text: str) -> str:
         """Hold back a piece that repeats the whole text so far. Return the text that is certain."""
-        if text.startswith(self._held[-1] if self._held else "".join(self._written)):
+        # The whole text may come once more after the last piece. More equal pieces repeat nothing: if they were held
+        # back, an endless answer would never reach its limit.
+        before = self._held[-1] if self._held else "".join(self._written)
+        repeats = text.startswith(before) and self._held[-2:] != [text, text]
+        if repeats:
             self._held.append(text)
             return ""
         held, self._held = self._held, []
