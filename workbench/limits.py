@@ -100,6 +100,9 @@ MAX_ANSWER_CALLS = Limit(1_000, _TOO_MUCH + "calls in one answer")
 MAX_ANSWER_PARTS = Limit(10_000, _TOO_MUCH + "parts in one answer")
 """The most parts of one answer (blocks, items or details of reasoning). They stay in memory until the answer ends."""
 
+CUT_OFF_REMEDY = "raise `max_tokens`, or shorten the conversation if it fills the model's context"
+"""What to do about an answer that ended at the limit on output tokens."""
+
 MAX_PAUSES = Limit(
     20, "the provider paused one answer more than {limit} times", "let its tools do less, as with max_uses"
 )

@@ -24,6 +24,7 @@ from workbench.grading.endpoint_faults import (
 from workbench.grading.grade import GradingError, RunResult
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import is_endpoint_fault, summary_of
+from workbench.limits import CUT_OFF_REMEDY
 from workbench.suite.grading_model import GRADERS
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -37,7 +38,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
     Usage,
 )
-from workbench.trajectory.trajectory import CUT_OFF_REMEDY, Round, Trajectory
+from workbench.trajectory.trajectory import Round, Trajectory
 
 SCHEMA: dict[str, JsonValue] = {
     "type": "object",

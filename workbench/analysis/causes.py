@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 from workbench.dataclasses import dataclass
-from workbench.trajectory.trajectory import CUT_OFF_REMEDY
+from workbench.limits import CUT_OFF_REMEDY
 
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from workbench.dataclasses import dataclass, kept_property
+from workbench.limits import CUT_OFF_REMEDY
 from workbench.numerals import counted
 from workbench.trajectory.events import (
     AgentNoted,
@@ -34,7 +35,6 @@ from workbench.trajectory.events import (
 )
 
 # Many endpoints report a full context like a reached limit, so the remedy names both.
-CUT_OFF_REMEDY = "raise `max_tokens`, or shorten the conversation if it fills the model's context"
 CUT_OFF = f"an answer was cut off at the token limit: {CUT_OFF_REMEDY}"
 """The notice of a run with an answer cut off at the token limit."""
 

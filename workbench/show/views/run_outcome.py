@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.status import NOT_APPLICABLE, Status, graders_disagree
+from workbench.limits import CUT_OFF_REMEDY
 from workbench.numerals import counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Note, Span
@@ -17,7 +18,6 @@ from workbench.show.views.user_turns import GAVE_UP
 from workbench.show.views.values import usage_text
 from workbench.show.visible import one_line
 from workbench.trajectory.events import FinishReason, ServerOutput
-from workbench.trajectory.trajectory import CUT_OFF_REMEDY
 
 ENDINGS: dict[FinishReason, str] = {
     "decided": "the case covers the first decision only; its calls were graded but not run",
