@@ -60,8 +60,10 @@ def test_a_baseline_that_another_grader_decided_is_said_to_be_one(tmp_path: Path
 
 def test_a_case_that_is_gone_is_a_regression(before: Program) -> None:
     before.write("weather.toml", WEATHER)
-    done = before.run("run", "weather.toml", "--baseline", "main", "--fail-on", "regression", "--quiet")
+    words = ("run", "weather.toml", "--baseline", "main", "--fail-on", "regression", "--quiet")
+    done = before.run(*words, "--report", "junit.xml")
     assert done.returncode == 1
+    assert '<failure type="missed" message="regression: 1 case is gone' in (before.folder / "junit.xml").read_text()
     assert "✗ Regression: 1 case is gone since the baseline #1 main\n" in done.stdout
 
 

@@ -17,6 +17,7 @@ from junitparser.xunit2 import JUnitXml as JUnitXml2
 from tests.results import result
 from tests.show.hostile_texts import HOSTILE, hostile_run, report_on, texts
 from tests.tables import each_row
+from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.show import junit
@@ -73,7 +74,11 @@ ELEMENTS = {
 
 def written(*results: RunResult, **more: Any) -> ElementTree.Element:
     """Return the parsed report, after comparing it with an independent reader and checking its counts and elements."""
-    text = "".join(junit_pieces(report_on(*results, **more)))
+    return written_by(report_on(*results, **more))
+
+
+def written_by(report: Report) -> ElementTree.Element:
+    text = "".join(junit_pieces(report))
     root = ElementTree.fromstring(text.encode())
     read = list(JUnitXml.fromstring(text.encode()))
     cases = [case for suite in root for case in suite.findall("testcase")]
@@ -225,6 +230,16 @@ def test_the_steps_are_left_out_of_a_report_that_gitlab_would_not_take(monkeypat
     root = written(*(hostile_run("x", case=f"case-{number}") for number in range(3)))
     steps = [case.findtext("system-out") for case in root.iter("testcase")]
     assert [text == "the steps are left out: the report would be too large" for text in steps] == [False, True, True]
+
+
+def test_missed_demands_are_failures_even_if_every_case_passed() -> None:
+    report = report_on(result(Status.PASSED, 0.8), result(Status.PASSED, 0.8, model="other"))
+    root = written_by(replace(report, min_score=0.9))
+    assert root.get("failures") == "2"
+    (suite,) = root.findall("testsuite[@name='missed demands']")
+    assert [case.get("name") for case in suite] == ["--min-score with offline", "--min-score with other"]
+    assert suite[0][0].text == "--min-score with offline: mean score 0.80, 0.9 required: missed"
+    assert written_by(replace(report, min_score=0.8)).findall("testsuite[@name='missed demands']") == []
 
 
 def test_the_repository_of_a_suite_is_found_once_for_all_its_cases(monkeypatch: pytest.MonkeyPatch) -> None:

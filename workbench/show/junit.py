@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape
 
 from workbench.grading.argument_counts import valid_arguments_in, valid_arguments_of
 from workbench.grading.status import Status
 from workbench.numerals import counted_of, score_text
+from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.show.views.grades import cut, doubt_texts, issue_lines
 from workbench.show.views.server_output import output_lines
@@ -60,6 +61,8 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     duration = sum(group.duration_ms[0] for group in groups)
     # Unfinished runs are errors in a separate test suite at the end.
     statuses["error"] += len(report.missing) + len(report.broken)
+    missed = _missed_demands(report)
+    statuses["failed"] += len(missed)
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
     for group in groups:
@@ -77,6 +80,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
         yield "  </testsuite>\n"
     yield from _missing(report)
     yield from _broken(report)
+    yield from _demands(missed)
     yield "</testsuites>\n"
 
 
@@ -107,6 +111,34 @@ def _broken(report: RunsReport) -> Iterator[str]:
         yield f'    <testcase classname="{file}" name="suite" time="0.000">\n'
         problems = [report.secrets.redact(problem) for problem in each.problems]
         yield f"{_element('error', 'broken', problems)}    </testcase>\n"
+    yield "  </testsuite>\n"
+
+
+def _missed_demands(report: RunsReport) -> Mapping[str, Sequence[str]]:
+    """Return the lines of each missed gate and aggregate, and of a regression, by a unique name.
+
+    Such a demand fails the command even if every case passed."""
+    from workbench.show.views.gates import demands
+
+    redact = report.secrets.redact
+    missed: dict[str, Sequence[str]] = {}
+    for demand in demands(report.quality, report.suite_names, with_model=True):
+        if demand.met is False:
+            lines = [redact(plain(line)) for line in demand.lines]
+            missed[_unique(lines[0].partition(": ")[0], missed)] = lines
+    if report.against is not None and report.against.failed:
+        missed[_unique("baseline", missed)] = [redact(report.against.verdict)]
+    return missed
+
+
+def _demands(missed: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    if not missed:
+        return
+    counts = f'tests="{len(missed)}" failures="{len(missed)}" errors="0" skipped="0"'
+    yield f'  <testsuite name="missed demands" {counts} time="0.000">\n'
+    for name, lines in missed.items():
+        yield f'    <testcase classname="demands" name="{_attribute(name)}" time="0.000">\n'
+        yield f"{_element('failure', 'missed', lines)}    </testcase>\n"
     yield "  </testsuite>\n"
 
 
@@ -174,11 +206,16 @@ def _name(case: ShownCase, names: Counter[str], given: set[str]) -> str:
     if names[name] > 1:
         name = f"{name} ({first.case_id})"
     # A name with its id appended may equal the plain name of another case.
+    name = _unique(name, given)
+    given.add(name)
+    return name
+
+
+def _unique(name: str, given: Container[str]) -> str:
     unique, number = name, 1
     while unique in given:
         number += 1
         unique = f"{name} #{number}"
-    given.add(unique)
     return unique
 
 
