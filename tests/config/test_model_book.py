@@ -249,6 +249,13 @@ def test_an_address_makes_a_projects_model_the_users_but_params_alone_do_not(tmp
     assert (tuned.params, tuned.origin) == ({"a": 1, "b": 2}, "project")
 
 
+@pytest.mark.parametrize("name", ["openai:m@http://localhost:1/v1", "m@http://localhost:1/v1"])
+def test_an_address_in_the_name_is_not_replaced_silently(name: str) -> None:
+    models = book(models=frozenset({name}), base_url="http://localhost:2/v1")
+    with pytest.raises(ConfigError, match="omit this address, or --base-url"):
+        models.resolve(name, ANYWHERE, by_suite=False)
+
+
 def test_what_the_command_line_says_does_not_hold_for_what_a_suite_names() -> None:
     models = book(models=frozenset({"openai:m"}), base_url="http://localhost:1/v1")
     assert models.resolve("openai:m", ANYWHERE, by_suite=True).base_url == "https://api.openai.com/v1"

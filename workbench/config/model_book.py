@@ -156,6 +156,9 @@ class ModelBook:
             if name in self._options.models:
                 options = self._options
         spec = spec_from_text(name, origin)
+        if options.base_url is not None and _WITH_URL.fullmatch(name):
+            # The results would name an address that was never asked.
+            raise ConfigError("a model has an address after '@' in its name: omit this address, or --base-url")
         if spec is None:
             named = self._named(folder)
             spec = named.get(name)
