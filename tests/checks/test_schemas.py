@@ -81,6 +81,12 @@ def test_patterns_of_schemas_may_be_in_the_syntax_of_javascript(pattern: str, fi
     assert not validator.is_valid(refused)
 
 
+@pytest.mark.parametrize("pattern", ["((a{1000}){1000}){1000}", r"(\p{L}{60000}){60000}"])
+def test_a_pattern_that_would_take_all_memory_is_not_compiled(pattern: str) -> None:
+    with pytest.raises(SearchError, match="more than 100,000 times"):
+        validator_of({"pattern": pattern}).is_valid("a")
+
+
 @pytest.mark.parametrize("pattern", ["[", "(", r"\p{Nothing}", "a{2}{3}{4}("])
 def test_a_pattern_that_is_none_breaks_its_schema(pattern: str) -> None:
     with pytest.raises(SchemaError):

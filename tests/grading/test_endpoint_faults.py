@@ -20,6 +20,7 @@ from workbench.grading.endpoint_faults import (
     NAME_RESIDUE,
     SENT_SEVERAL_TIMES,
     TOOLS_NEVER_ARRIVED,
+    broken_call_in_text,
 )
 from workbench.grading.grade import GradingError, RunResult
 from workbench.grading.run import graded_run
@@ -227,3 +228,16 @@ def test_a_run_that_passed_although_it_was_cut_off_says_so() -> None:
     assert (run.status, run.reason, run.has_notices) == ("passed", None, True)
     assert run.trajectory.notices == (f"an answer was cut off at the token limit: {CUT_OFF_REMEDY}",)
     assert [issue.kind for issue in run.grades[0].issues] == ["cut off"]
+
+
+@pytest.mark.parametrize("end", ["", "</tool_call>", "</tool_calls> so", "."])
+def test_many_blanks_in_an_unfinished_call_take_no_time(end: str) -> None:
+    began = '<tool_call>{"name": "get_weather", "arguments":'
+    found = broken_call_in_text(f"{began}{' ' * 40_000}{end}", TOOLS)
+    assert (found is None) == ("so" in end)
+
+
+def test_a_broken_call_may_follow_a_whole_call() -> None:
+    whole = '<tool_call>{"name": "get_weather", "arguments": {}}</tool_call>'
+    broken = '{"name": "get_weather", "arguments": {"city": "Oslo"'
+    assert broken_call_in_text(f"{whole}\n<tool_call>\n{broken}\n</tool_call>\n", TOOLS) == broken

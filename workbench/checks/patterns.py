@@ -314,7 +314,7 @@ _KEPT_PATTERNS = 512
 """The most compiled patterns in the cache."""
 
 _TOKEN = r"""
-      \\[NpP]\{[^}]*\} | \\.                        # an escape
+      \\[NpP]\{[^{}\\]*\} | \\.                     # an escape
     | \(\?\#[^)]*\)                                 # a comment
     | \[ \^? \]? (?: \\. | [^\]\\] )* \]            # a set
     | \{ (?: \d+ (?: , \d* )? | , \d* ) \}          # a repetition
@@ -323,7 +323,7 @@ _TOKEN = r"""
 _TOKENS = late_pattern(_TOKEN, re.VERBOSE | re.DOTALL)
 _TOKENS_OF_VERBOSE = late_pattern(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
 _VERBOSE = late_pattern(r"\(\?[a-z]*x")
-_UNKNOWN_TO_RE = late_pattern(r"\\[pP]\{[^}]*\} | \(\?<(?![=!])\w+> | \\.", re.VERBOSE | re.DOTALL)
+_UNKNOWN_TO_RE = late_pattern(r"\\[pP]\{[^{}\\]*\} | \(\?<(?![=!])\w+> | \\.", re.VERBOSE | re.DOTALL)
 _MULTILINE = late_pattern(r"\(\?[a-z]*m")
 _OF_JAVASCRIPT = late_pattern(r"\\. | \[ \^? \]? (?: \\. | [^\]\\] )* \] | \$", re.VERBOSE | re.DOTALL)
 _ESCAPES = late_pattern(r"\\.", re.DOTALL)
@@ -384,31 +384,38 @@ def search_pattern(pattern: str, text: str, spent: SpentTime | None = None, *, i
 def _prepared(pattern: str, is_of_schema: bool) -> regex.Pattern[str]:
     import regex
 
-    syntax = regex_syntax(pattern)
-    if is_of_schema:
-        syntax = _in_meaning_of_javascript(syntax)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            if expanded_size(_in_syntax_of_re(pattern)) > MAX_PATTERN_ITEMS:
-                raise SearchError(MAX_PATTERN_ITEMS.reached(pattern=_shown(pattern)))
-            return regex.compile(syntax, flags=regex.VERSION0, cache_pattern=False)
+        compiled = _compiled(pattern, is_of_schema=is_of_schema)
     except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise SearchError(f"the pattern {_shown(pattern)} cannot be used: {error}") from None
+    if compiled is None:
+        raise SearchError(MAX_PATTERN_ITEMS.reached(pattern=_shown(pattern)))
+    return compiled
 
 
 def is_usable_pattern(pattern: str) -> bool:
-    """Return whether `search_pattern` can use a pattern, unless it is too large."""
+    """Return whether `search_pattern` can use a pattern of a schema. A pattern that is too large counts as usable."""
     import regex
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            _parse(_in_syntax_of_re(pattern))
-            regex.compile(regex_syntax(pattern), flags=regex.VERSION0)
+        _compiled(pattern, is_of_schema=True)
     except (re.error, regex.error, OverflowError, RecursionError):
         return False
     return True
+
+
+def _compiled(pattern: str, *, is_of_schema: bool) -> regex.Pattern[str] | None:
+    """Compile a pattern. Return `None` if it is too large: compiling it might take all memory."""
+    import regex
+
+    syntax = regex_syntax(pattern)
+    if is_of_schema:
+        syntax = _in_meaning_of_javascript(syntax)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        if expanded_size(_in_syntax_of_re(pattern)) > MAX_PATTERN_ITEMS:
+            return None
+        return regex.compile(syntax, flags=regex.VERSION0, cache_pattern=False)
 
 
 def _in_syntax_of_re(pattern: str) -> str:

@@ -81,7 +81,8 @@ _THOUGHTS = late_pattern(
 )
 # Some templates write the opening mark of thoughts into the prompt, so the answer contains only the closing mark.
 _END_OF_THOUGHTS = late_pattern(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
-_END_OF_ANSWER = late_pattern(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
+# The search begins only at the first of several blanks. Otherwise, many blanks would take quadratic time.
+_END_OF_ANSWER = late_pattern(r"(?<!\s)(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
 
 _CODE = late_pattern(
     r"```.*?(?:```|\Z)|^[ \t]*~~~[^\n]*\n.*?(?:^[ \t]*~~~|\Z)|(`+)[^`\n][^\n]*?\1", re.DOTALL | re.MULTILINE
@@ -118,7 +119,7 @@ _PAIR = late_pattern(
 _GEMMA = late_pattern(
     r"call:(?P<name>[\w.-]+)\{(?P<arguments>.*?)\}(?:<tool_call\|>|<end_function_call>|\Z)", re.DOTALL
 )
-_PAIR_OF_GEMMA = late_pattern(r'(\w+):(?:(<escape>|<\|"\|>)(.*?)\2|([^,]*))', re.DOTALL)
+_PAIR_OF_GEMMA = late_pattern(r'\b(\w+):(?:(<escape>|<\|"\|>)(.*?)\2|([^,]*))', re.DOTALL)
 _CLOSING = late_pattern(r"</(?!(?:\w+:|｜\w+｜)?param|arg_)|<[|｜](?!\w+｜param)|\[/?TOOL|<tool_?call", re.IGNORECASE)
 
 _REACT = late_pattern(
@@ -180,21 +181,26 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
 
 _BROKEN_CALL = late_pattern(
-    r"<tool_?call>\s*(\{\s*[\"']name[\"']\s*:\s*[\"']([\w.:-]+)[\"']\s*,\s*[\"'](?:arguments|parameters)[\"']\s*:"
-    r"(?:(?!</tool).)*)"
-    r"\s*(?:</tool_?call>)?\s*\Z",
-    re.DOTALL | re.IGNORECASE,
+    r"<tool_?call>\s*(?=\{\s*[\"']name[\"']\s*:\s*[\"'](?P<name>[\w.:-]+)[\"']\s*,"
+    r"\s*[\"'](?:arguments|parameters)[\"']\s*:)",
+    re.IGNORECASE,
 )
+_LAST_CLOSING = late_pattern(r"</tool_?call>\Z", re.IGNORECASE)
+_TOOL_CLOSING = late_pattern(r"</tool", re.IGNORECASE)
 
 
 def broken_call_in_text(text: str, tools: Sequence[ToolDefinition]) -> str | None:
     """Return the call of an offered tool that ends an answer in the notation `<tool_call>`, but is no JSON."""
-    if len(text) > MAX_TEXT_CHARS or (found := _BROKEN_CALL.search(_without_thoughts(text))) is None:
+    if len(text) > MAX_TEXT_CHARS:
         return None
-    values, _ = _json_values(found[1], 0)
-    if values or _literal(found[1]) or not is_offered(found[2], tools):
+    rest = _TOOL_CLOSING.split(_LAST_CLOSING.sub("", _without_thoughts(text)))[-1]
+    if (found := _BROKEN_CALL.search(rest)) is None or not is_offered(found["name"], tools):
         return None
-    return found[1]
+    written = rest[found.end() :].rstrip()
+    values, _ = _json_values(written, 0)
+    if values or _literal(written):
+        return None
+    return written
 
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
