@@ -46,6 +46,8 @@ def test_what_is_refused_is_what_jsonschema_refuses(schema: dict[str, Any]) -> N
         (1e300, 0.01, True),
         (10**400, 0.5, True),
         (5e-324, 0.1, False),
+        (float("inf"), 0.1, False),
+        (float("nan"), 2, False),
         (7, 3.5, True),
         (7.0, 2, False),
         (True, 2, True),

@@ -152,6 +152,7 @@ def test_a_fault_fails_the_run_and_is_its_only_cause(
         replace(prompt_of(20), start=trajectory_of(tools=TOOLS[1:]).start),
         replace(prompt_of(20), start=RunStarted("hash", "case", "Case", "model", "long " * 100, (), TOOLS)),
         replace(prompt_of(20), rounds=(replace(prompt_of(20).rounds[0], replayed=True),)),
+        replace(answered(""), rounds=(Round(1, text=TEXT_CALL, stop_reason="tool calls", replayed=True),)),
         answered(f"<think>{TEXT_CALL}</think>It is sunny."),
         answered(f"Hermes writes this:\n```xml\n{TEXT_CALL}\n```\nOthers differ."),
         answered("It is sunny."),

@@ -144,8 +144,15 @@ def _multiple_of(validator: Any, step: float, instance: object, schema: object) 
     from jsonschema.exceptions import ValidationError
 
     # jsonschema divides floats, for which 19.99 is no multiple of 0.01.
-    if _is_number(instance) and (_exact(instance) / _exact(step)).denominator != 1:
+    if _is_number(instance) and not _is_multiple(instance, step):
         yield ValidationError(f"{instance!r} is not a multiple of {step!r}")
+
+
+def _is_multiple(number: object, step: float) -> bool:
+    try:
+        return (_exact(number) / _exact(step)).denominator == 1
+    except ValueError:  # a TOML file may have `inf` and `nan`
+        return False
 
 
 def _exact(number: Any) -> Fraction:

@@ -617,6 +617,8 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
     # A call in the text shows that the model has seen the tools, whatever the token count suggests.
     as_text = False
     for round_ in trajectory.rounds:
+        if round_.replayed:
+            continue
         in_text = list(_calls_as_text(round_, tools))
         as_text = as_text or bool(in_text)
         yield from in_text
@@ -645,7 +647,7 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
     if not round_.text.strip() and not round_.calls:
         # Some parsers move a reasoning model's call into the reasoning and return no answer.
         text, search = round_.reasoning, calls_after_thoughts
-    if round_.replayed or not _names_a_tool(text, tools):
+    if not _names_a_tool(text, tools):
         return
     # Some endpoints repeat structured calls in the text. Such a repetition is no fault.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]

@@ -572,9 +572,10 @@ class Case(Frozen):
     @kept_property
     def makes_demands(self) -> bool:
         """Whether the case has requirements that depend on the grader and are not part of the score."""
-        if self.disallowed or self.response_contains or self.duplicate_calls:
+        without_call = any(step.tool is None for step in self.steps)
+        if without_call or self.disallowed or self.response_contains or self.duplicate_calls:
             return True
-        return any(step.tool is None for step in self.steps) or any(call.limits_args for call in self._expected_calls)
+        return any(call.limits_args for call in self._expected_calls)
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
