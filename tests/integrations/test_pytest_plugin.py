@@ -121,6 +121,12 @@ def test_suites_of_installed_packages_are_collected_only_by_name(project: Path) 
         assert "small-talk" in session(project, *asked, named).output
 
 
+def test_other_tests_run_without_a_suite(tmp_path: Path) -> None:
+    (tmp_path / "test_other.py").write_text("def test_other():\n    pass\n")
+    ran = session(tmp_path, "--workbench", "--workbench-model", "offline", "-q")
+    assert (ran.code, ran.outcomes) == (0, {"passed": 1}), ran.output
+
+
 def test_tests_are_selected_by_id_tag_and_last_failure(project: Path) -> None:
     asked = ("--workbench", "--workbench-model", "offline", "-q")
     one = session(project, *asked, "clock.toml::small-talk[offline]")

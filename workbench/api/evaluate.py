@@ -182,6 +182,8 @@ def models_in(lists: Sequence[str], paths: Sequence[SuitePath]) -> tuple[str, ..
 def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tuple[str, ...]:
     """Return one message for each model that cannot run the suites. The result is empty if all models can run them."""
     files = tuple({suite.path: suite.file for suite in suites}.values())
+    if not files:
+        return ()
     try:
         options = BatchOptions(suites=files, models=tuple(models))
     except OptionsError as error:
