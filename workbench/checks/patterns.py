@@ -408,13 +408,14 @@ def _compiled(pattern: str, *, is_of_schema: bool) -> regex.Pattern[str] | None:
     """Compile a pattern. Return `None` if it is too large: compiling it might take all memory."""
     import regex
 
-    syntax = regex_syntax(pattern)
-    if is_of_schema:
-        syntax = _in_meaning_of_javascript(syntax)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         if expanded_size(_in_syntax_of_re(pattern)) > MAX_PATTERN_ITEMS:
             return None
+        # An invalid pattern is refused above. Translating it might take quadratic time.
+        syntax = regex_syntax(pattern)
+        if is_of_schema:
+            syntax = _in_meaning_of_javascript(syntax)
         return regex.compile(syntax, flags=regex.VERSION0, cache_pattern=False)
 
 
