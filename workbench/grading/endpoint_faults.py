@@ -573,7 +573,7 @@ _ADVICE: Mapping[str, str] = {
     BROKEN_CALL_AS_TEXT: "check that the server's tool parser is on; if it is, choose a model that writes valid JSON,"
     " because no parser can read this call",
     CALLS_NEVER_ARRIVED: "update the server, or choose the tool parser of the model's format: it drops calls that it"
-    " cannot read",
+    " cannot read; if this goes on, the model writes invalid calls",
     SENT_SEVERAL_TIMES: "update the server or its gateway: each piece of the arguments must be sent once",
 }
 """The advice on each fault, by the beginning of its reason."""

@@ -255,6 +255,7 @@ def test_names_are_mapped_back() -> None:
         ("sensitive", "refused"),
         ("content_filter: PROHIBITED_CONTENT", "refused"),
         ("tool_calls", "tool calls"),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", "tool calls"),
         ("something new", "answered"),
     ],
 )
@@ -351,7 +352,6 @@ def test_only_the_first_choice_of_a_chunk_counts() -> None:
         (data("<html>\x1b[31m" + "x" * 200), "not JSON: '<html> [31m" + "x" * 68 + "…'", False),
         (data(chunk("error")), "ended its answer early: finish_reason error", True),
         (data(chunk("abort")), "ended its answer early: finish_reason abort", True),
-        (data(chunk("function_call_filter: MALFORMED_FUNCTION_CALL")), "finish_reason function_call_filter", True),
         (data({"error": {"message": "out of memory"}}), "mine reports: out of memory", False),
         (data({"error": "out of memory"}), "mine reports: out of memory", False),
         (data({"error": {"message": "slow down", "code": 429}}), "slow down", True),

@@ -56,11 +56,12 @@ _REFUSED = {
     *("content_filter", "content_filtered", "refusal", "guardrail_intervened"),
     *("blocklist", "prohibited_content", "recitation", "safety", "sensitive", "spii"),
 }
-_FAILED = {
-    *("abort", "error", "insufficient_system_resource", "network_error"),
+_FAILED = {"abort", "error", "insufficient_system_resource", "network_error"}
+_ANNOUNCING_CALLS = {
+    *("function_call", "tool_calls", "tool_use"),
+    # Gemini drops a call that its model wrote wrongly.
     *("malformed_function_call", "unexpected_tool_call"),
 }
-_ANNOUNCING_CALLS = {"function_call", "tool_calls", "tool_use"}
 _TEXTS_OF_DETAILS = ("text", "summary")
 _CALL_EXTRAS = ("extra_content", "provider_specific_fields")
 """Fields of a call that must be sent back with it, such as Gemini's signatures, direct or through LiteLLM."""
