@@ -43,9 +43,9 @@ from workbench.grading.grade import (
 from workbench.limits import MAX_RATIONALE_CHARS
 from workbench.numerals import seconds_text, setting_text
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelRequest, RetryPolicy
-from workbench.providers.wire.repairs import REPEATED_KEY
 from workbench.startup import late_pattern
 from workbench.trajectory.events import (
+    REPEATED_KEY,
     CallArgumentsDelta,
     Event,
     JsonValue,

@@ -393,6 +393,10 @@ class CallFinished:
     problem: str | None = None
 
 
+REPEATED_KEY = "repeated key"
+"""The kind of the deviation that an object in a call's arguments has a key twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deviation:
     """A deviation of the endpoint from its API, which was repaired.

@@ -26,10 +26,17 @@ from workbench.providers.wire.repairs import (
     FENCED,
     MARKED,
     REPEATED,
-    REPEATED_KEY,
     same_json,
 )
-from workbench.trajectory.events import CallArgumentsDelta, CallFinished, Deviation, JsonValue, Message, ToolCall
+from workbench.trajectory.events import (
+    REPEATED_KEY,
+    CallArgumentsDelta,
+    CallFinished,
+    Deviation,
+    JsonValue,
+    Message,
+    ToolCall,
+)
 
 OSLO = '{"city": "Oslo"}'
 

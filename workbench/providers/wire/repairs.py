@@ -11,12 +11,11 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from workbench.dataclasses import parsed_json
-from workbench.trajectory.events import Deviation, ReasoningDelta, TextDelta, TextWasReasoning
+from workbench.trajectory.events import REPEATED_KEY, Deviation, ReasoningDelta, TextDelta, TextWasReasoning
 
 CUMULATIVE, REPEATED = "cumulative arguments", "repeated arguments"
 ENCODED, FENCED, MARKED = "arguments encoded twice", "arguments in a code fence", "byte order mark"
 EMPTIED, ENDED = "empty arguments beside", "arguments with a template's mark"
-REPEATED_KEY = "repeated key"
 THOUGHTS, REPEATED_TEXT = "thoughts in the answer", "repeated text"
 
 DETAILS: Mapping[str, str] = {

@@ -15,7 +15,6 @@ from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_TOOL_NAME_C
 from workbench.providers.model import AnswerTooLargeError, ModelError, ModelRequest
 from workbench.providers.wire.repairs import (
     DETAILS,
-    REPEATED_KEY,
     RepairedArguments,
     json_object,
     repair,
@@ -25,6 +24,7 @@ from workbench.providers.wire.repairs import (
 )
 from workbench.providers.wire.wire import AnswerEvents, as_dict
 from workbench.trajectory.events import (
+    REPEATED_KEY,
     CallArgumentsDelta,
     CallFinished,
     CallStarted,
