@@ -13,7 +13,7 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.wire.errors import AnswerErrors, reports_error
-from workbench.providers.wire.repairs import DETAILS, REPEATED_TEXT, AnswerText
+from workbench.providers.wire.repairs import AnswerText, WrittenText
 from workbench.providers.wire.tool_calls import (
     CallAssembly,
     OpenCall,
@@ -30,7 +30,6 @@ from workbench.providers.wire.tool_calls import (
 )
 from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, data_url, dicts_in, state_of, without_fields
 from workbench.trajectory.events import (
-    Deviation,
     JsonValue,
     Message,
     PromptProgress,
@@ -44,9 +43,6 @@ WIRE = "openai"
 
 _MAX_NUMBER = 1e12
 """The largest number of tokens or milliseconds that is plausible; larger numbers are ignored."""
-
-_CERTAIN_REPETITION = 16
-"""The length of a text that a model hardly writes twice in a row."""
 
 _END = "[DONE]"
 # Finish reasons, also of servers and gateways that pass on the words of other APIs, such as
@@ -89,12 +85,7 @@ class ChatReader:
         self._usage = UsageCount()
         self._pieces = TextPieces()
         self._text = AnswerText(round_number, apart=thoughts_apart)
-        self._written: list[str] = []
-        self._length = 0
-        """The number of characters in `_written`."""
-        self._held: list[str] = []
-        """The latest pieces of the text, if each of them repeats the whole text before it."""
-        self._repeated: tuple[Deviation, ...] = ()
+        self._written = WrittenText()
         self._by_index: dict[int, OpenCall] = {}
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[dict[str, Any]] = []
@@ -140,12 +131,12 @@ class ChatReader:
             raise self._errors.ended_early(f"finish_reason {self._reason}")
         if self._reason is None and not self.ended:
             raise self._errors.incomplete_stream("neither finish_reason nor [DONE]")
-        if self._held:
-            self._end_repetition()
+        if rest := self._written.flush():
+            self.events += self._text.add(rest)
         self.events += self._text.flush()
         self._calls.finish_all()
         state = self._errors.storable_state(self._provider_state())
-        deviations = (*self._text.deviations, *self._repeated, *self._calls.deviations)
+        deviations = (*self._text.deviations, *self._written.deviations, *self._calls.deviations)
         end = AnswerFinished(self._stop_reason(), self._usage.chat(), state, deviations, self._prompt_ms)
         self.events.append(end)
 
@@ -197,36 +188,8 @@ class ChatReader:
 
     def _add_text(self, piece: str) -> None:
         text = self._pieces.next(piece)
-        if text and (self._held or len(text) >= self._length > 0):
-            text = self._without_repetition(text)
-        if text:
-            self._write(text)
-
-    def _write(self, text: str) -> None:
-        self._length += len(text)
-        self._written.append(text)
-        self.events += self._text.add(text)
-
-    def _without_repetition(self, text: str) -> str:
-        """Hold back a piece that repeats the whole text so far. Return the text that is certain."""
-        # The whole text may come once more after the last piece. More equal pieces repeat nothing: if they were held
-        # back, an endless answer would never reach its limit.
-        before = self._held[-1] if self._held else "".join(self._written)
-        repeats = text.startswith(before) and self._held[-2:] != [text, text]
-        if repeats:
-            self._held.append(text)
-            return ""
-        held, self._held = self._held, []
-        return "".join([*held, text])
-
-    def _end_repetition(self) -> None:
-        # The last piece has the whole text. A short text, such as a line break, may really come twice.
-        written, last = "".join(self._written), self._held[-1]
-        if len(written.strip()) >= _CERTAIN_REPETITION or (len(self._held) > 1 and len(last) >= _CERTAIN_REPETITION):
-            self._repeated = (Deviation(REPEATED_TEXT, DETAILS[REPEATED_TEXT]),)
-            self._write(last.removeprefix(written))
-        else:
-            self._write("".join(self._held))
+        if text and (new := self._written.add(text)):
+            self.events += self._text.add(new)
 
     def _add_reasoning(self, delta: dict[str, Any]) -> None:
         seen: set[str] = set()
@@ -351,11 +314,11 @@ class ChatReader:
         if self._details:
             fields["reasoning_details"] = self._details
         if self._text.deviations:  # a text with thoughts is sent back unchanged
-            fields["content"] = "".join(self._written)
+            fields["content"] = self._written.whole
         if self._parts:
             fields["content"] = [*self._parts]
-            if self._written:
-                fields["content"].append({"type": "text", "text": "".join(self._written)})
+            if self._written.whole:
+                fields["content"].append({"type": "text", "text": self._written.whole})
         state: dict[str, Any] = {"wire": WIRE, "fields": fields}
         # Reasoning is sent back in the field in which it arrived.
         if "reasoning_content" in self._reasoning:

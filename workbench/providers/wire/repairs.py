@@ -189,6 +189,56 @@ _MAX_BEGINNING = max(map(len, _ALL_ENDS)) - 1
 _FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
 _QUOTES = "`'\"“”‘’«»"
 
+_CERTAIN_REPETITION = 16
+"""The length of a text that a model hardly writes twice in a row."""
+
+
+class WrittenText:
+    """The text of an answer while it arrives, without repetitions of the whole text in each piece or at the end."""
+
+    def __init__(self) -> None:
+        self._written: list[str] = []
+        self._length = 0
+        """The number of characters in `_written`."""
+        self._held: list[str] = []
+        """The latest pieces, if each of them repeats the whole text before it."""
+        self.deviations: tuple[Deviation, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """The text that was returned so far."""
+        return "".join(self._written)
+
+    def add(self, piece: str) -> str:
+        """Add a piece, and return the text that is certain. A piece that repeats the whole text so far is held back."""
+        if self._held or len(piece) >= self._length > 0:
+            # The whole text may come once more after the last piece. More equal pieces repeat nothing: if they were
+            # held back, an endless answer would never reach its limit.
+            before = self._held[-1] if self._held else self.whole
+            if piece.startswith(before) and self._held[-2:] != [piece, piece]:
+                self._held.append(piece)
+                return ""
+            piece = "".join([*self._held, piece])
+            self._held = []
+        return self._certain(piece)
+
+    def flush(self) -> str:
+        """End the text, and return the rest that was held back."""
+        if not self._held:
+            return ""
+        # The last piece has the whole text. A short text, such as a line break, may really come twice.
+        written, last = self.whole, self._held[-1]
+        if len(written.strip()) >= _CERTAIN_REPETITION or (len(self._held) > 1 and len(last) >= _CERTAIN_REPETITION):
+            self.deviations = (Deviation(REPEATED_TEXT, DETAILS[REPEATED_TEXT]),)
+            return self._certain(last.removeprefix(written))
+        return self._certain("".join(self._held))
+
+    def _certain(self, text: str) -> str:
+        self._length += len(text)
+        self._written.append(text)
+        return text
+
+
 TextEvent = TextDelta | ReasoningDelta | TextWasReasoning
 
 
